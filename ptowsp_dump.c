@@ -98,12 +98,11 @@ typedef struct dump_json {
 } dump_json;
 
 typedef enum dump_json_kind {
-    DUMP_JSON_END,
+    DUMP_JSON_OTHER,  // true, false, null; the end
     DUMP_JSON_OBJECT,
     DUMP_JSON_ARRAY,
     DUMP_JSON_STRING,
-    DUMP_JSON_NUMBER,
-    DUMP_JSON_WORD  // true, false, null
+    DUMP_JSON_NUMBER
 } dump_json_kind;
 
 #define DUMP_JSON_TEXT 128  // more of a string is passed over, and not kept
@@ -113,7 +112,6 @@ DUMP_INTERNAL void dump_json_open(dump_json *json, const char *text, size_t size
 DUMP_INTERNAL bool dump_json_open_file(dump_json *json, FILE *file);
 DUMP_INTERNAL void dump_json_close(dump_json *json);
 DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong);
-DUMP_INTERNAL uint64_t dump_json_offset(const dump_json *json);
 DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json);
 // Objects and arrays: begin, and next until it is false, which ends them. A value is read, or skipped.
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind);
@@ -125,7 +123,6 @@ DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
 // An integer, or a string that has one.
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
-DUMP_INTERNAL bool dump_json_bool(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 
@@ -180,13 +177,18 @@ typedef struct dump_tensor {
     uint8_t element_bytes;  // 0: unknown
 } dump_tensor;
 
+// Integers: the first of them, and how many there were.
+typedef struct dump_list {
+    int64_t values[DUMP_DIMS];
+    uint32_t count;
+} dump_list;
+
 typedef struct dump_arg {
     uint64_t tensor_id, offset;  // offset in elements
-    uint64_t shape[DUMP_DIMS];
-    int64_t strides[DUMP_DIMS];
+    dump_list shape, strides;
     uint32_t tensor, region;  // DUMP_NONE: there is none, or its bytes are not known
     uint16_t type;            // dump_type, or a word
-    uint8_t rank, element_bytes;
+    uint8_t element_bytes;
 } dump_arg;
 
 typedef struct dump_task {
@@ -196,7 +198,7 @@ typedef struct dump_task {
     uint32_t first_in, in_count;    // dump.edges
     uint32_t first_out, out_count;  // dump.outs
     uint32_t core;                  // of its first row
-    int32_t kernels[3];
+    dump_list kernels;              // of the cube core and two vector cores; -1: none
     bool is_auto, is_left_out;
 } dump_task;
 
@@ -214,9 +216,8 @@ typedef struct dump_name {
 
 // One line of scope_stats.jsonl: counters of its ring where the scope begins or ends.
 typedef struct dump_scope {
-    char site[48];
-    uint32_t depth, ring;
-    uint64_t task_end, heap_end;
+    char site[DUMP_JSON_TEXT];
+    uint64_t depth, ring, task_end, heap_end;
     bool is_begin;
 } dump_scope;
 
@@ -242,14 +243,13 @@ typedef struct dump_region {
 #define DUMP_COVERS 4u  // the first has all bytes of the other
 
 typedef struct dump_pair {
-    uint32_t other;
+    uint32_t region, other;
     uint32_t how;  // of these
 } dump_pair;
 
 // Labels of tasks for the question whether one comes before another (dump_order.c).
 typedef struct dump_label {
     uint32_t level;
-    uint32_t tree_low, tree_high;
     uint32_t low[2], high[2];
     uint32_t seen;
 } dump_label;
@@ -294,8 +294,10 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump);
 // The index of a task, or DUMP_NONE.
 DUMP_INTERNAL uint32_t dump_find(const ptowsp_dump *dump, uint64_t task_id);
 
+// The first kernel of a task, or -1.
+DUMP_INTERNAL int64_t dump_kernel_id(const dump_task *task);
 // The name of a task's kernel: "softmax", "kernel 3", "no kernel".
-#define DUMP_KERNEL_TEXT (DUMP_JSON_TEXT + 16)
+#define DUMP_KERNEL_TEXT (DUMP_JSON_TEXT + 32)
 DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text);
 DUMP_INTERNAL const char *dump_type_name(const ptowsp_dump *dump, uint16_t type);
 DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t source);
@@ -318,7 +320,9 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 
 // -- order ----------------------------------------------------------------------------------------
 
+// What questions need, until it is freed.
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump);
+DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump);
 // Does a chain of edges lead from one task to another?
 DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t other);
 
@@ -492,10 +496,6 @@ DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong) {
     return false;
 }
 
-DUMP_INTERNAL uint64_t dump_json_offset(const dump_json *json) {
-    return json->offset + (uint64_t)(json->at - json->begin);
-}
-
 // The next character, or -1 at the end and after a fault.
 static int dump_json_char(dump_json *json) {
     return !json->wrong && (json->at < json->end || dump_json_fill(json)) ? (unsigned char)*json->at
@@ -525,8 +525,7 @@ DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json) {
            : c == '['                           ? DUMP_JSON_ARRAY
            : c == '"'                           ? DUMP_JSON_STRING
            : c == '-' || (c >= '0' && c <= '9') ? DUMP_JSON_NUMBER
-           : c >= 'a' && c <= 'z'               ? DUMP_JSON_WORD
-                                                : DUMP_JSON_END;
+                                                : DUMP_JSON_OTHER;
 }
 
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind) {
@@ -618,38 +617,37 @@ static bool dump_json_number(dump_json *json, char *text) {
     return length > 0 ? true : dump_json_fail(json, "a number is expected");
 }
 
-// true, false or null. False: it is another word, or not true.
-DUMP_INTERNAL bool dump_json_bool(dump_json *json) {
+// true, false or null.
+static void dump_json_word(dump_json *json) {
     const int first = dump_json_solid(json);
-    const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
-    for (const char *at = word; *at; at++) {
-        if (dump_json_char(json) != *at) {
-            return dump_json_fail(json, "a value is expected");
-        }
+    const char *at = first == 't' ? "true" : first == 'f' ? "false" : "null";
+    for (; *at && dump_json_char(json) == *at; at++) {
         json->at++;
     }
-    return first == 't';
+    if (*at) {
+        dump_json_fail(json, "a value is expected");
+    }
 }
 
 // Recursion ends at DUMP_JSON_DEPTH.
 DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     char text[DUMP_JSON_TEXT];
     const dump_json_kind kind = dump_json_peek(json);
-    if (kind == DUMP_JSON_OBJECT || kind == DUMP_JSON_ARRAY) {
+    switch (kind) {
+    case DUMP_JSON_OBJECT:
+    case DUMP_JSON_ARRAY:
         dump_json_begin(json, kind);
         while (dump_json_next(json, kind == DUMP_JSON_OBJECT ? text : NULL)) {
             dump_json_skip(json);
         }
-    } else if (kind == DUMP_JSON_STRING) {
-        dump_json_string(json, text);
-    } else if (kind == DUMP_JSON_NUMBER) {
-        dump_json_number(json, text);
-    } else {
-        dump_json_bool(json);
+        break;
+    case DUMP_JSON_STRING: dump_json_string(json, text); break;
+    case DUMP_JSON_NUMBER: dump_json_number(json, text); break;
+    default: dump_json_word(json);
     }
 }
 
-// [-]digits, which fit. A sign only where is_signed.
+// [-]digits, which fit into 64 bits.
 static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out_size) {
     char text[DUMP_JSON_TEXT];
     *out_size = 0;
@@ -858,6 +856,11 @@ static void dump_to_auto(dump_file *f, void *to) {
     *(bool *)to = dump_json_string(&f->json, text) && dump_is(text, "auto");
 }
 
+static void dump_to_begin(dump_file *f, void *to) {
+    char text[DUMP_JSON_TEXT];
+    *(bool *)to = dump_json_string(&f->json, text) && dump_is(text, "begin");
+}
+
 static void dump_to_type(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "argument type", dump_types, DUMP_TYPE_COUNT);
 }
@@ -871,12 +874,6 @@ static void dump_to_bytes(dump_file *f, void *to) {
     const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
     *(uint8_t *)to = at < count ? dump_dtype_bytes[at] : 0;
 }
-
-// A list of integers; the first DUMP_DIMS are kept, all are counted.
-typedef struct dump_list {
-    int64_t values[DUMP_DIMS];
-    uint32_t count;
-} dump_list;
 
 static void dump_to_list(dump_file *f, void *to) {
     dump_list *list = (dump_list *)to;
@@ -895,74 +892,55 @@ static void dump_to_list(dump_file *f, void *to) {
 
 // -- deps.json ------------------------------------------------------------------------------------
 
-typedef struct dump_arg_read {
-    dump_arg arg;
-    dump_list shape, strides;
-} dump_arg_read;
-
-static void dump_arg_shape(dump_file *f, dump_arg_read *read) {
-    const uint32_t rank = read->shape.count < DUMP_DIMS ? read->shape.count : DUMP_DIMS;
+static const char *dump_shape_fault(const dump_list *shape, const dump_list *strides) {
     bool is_negative = false;
-    read->arg.rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        is_negative = is_negative || read->shape.values[i] < 0;
-        read->arg.shape[i] = (uint64_t)read->shape.values[i];
-        read->arg.strides[i] = read->strides.values[i];
+    for (uint32_t i = 0; i < shape->count && i < DUMP_DIMS; i++) {
+        is_negative = is_negative || shape->values[i] < 0;
     }
-    const char *wrong = read->shape.count > DUMP_DIMS ? "a tensor has more than 5 dimensions"
-                        : read->shape.count != read->strides.count
-                            ? "shape and strides differ in length"
-                        : is_negative ? "a shape is negative"
-                                      : NULL;
-    if (wrong) {
-        dump_json_fail(&f->json, wrong);
-    }
+    return shape->count > DUMP_DIMS         ? "a tensor has more than 5 dimensions"
+           : shape->count != strides->count ? "shape and strides differ in length"
+           : is_negative                    ? "a shape is negative"
+                                            : NULL;
 }
 
 static void dump_read_arg(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"type", dump_to_type, offsetof(dump_arg_read, arg.type)},
-        {"tensor_id", dump_to_u64, offsetof(dump_arg_read, arg.tensor_id)},
-        {"dtype", dump_to_bytes, offsetof(dump_arg_read, arg.element_bytes)},
-        {"start_offset", dump_to_u64, offsetof(dump_arg_read, arg.offset)},
-        {"shape", dump_to_list, offsetof(dump_arg_read, shape)},
-        {"strides", dump_to_list, offsetof(dump_arg_read, strides)},
+        {"type", dump_to_type, offsetof(dump_arg, type)},
+        {"tensor_id", dump_to_u64, offsetof(dump_arg, tensor_id)},
+        {"dtype", dump_to_bytes, offsetof(dump_arg, element_bytes)},
+        {"start_offset", dump_to_u64, offsetof(dump_arg, offset)},
+        {"shape", dump_to_list, offsetof(dump_arg, shape)},
+        {"strides", dump_to_list, offsetof(dump_arg, strides)},
     };
-    dump_arg_read read;
+    dump_arg arg;
     (void)to;
-    memset(&read, 0, sizeof read);
-    read.arg.type = DUMP_TYPE_NO_DEP;
-    read.arg.tensor = read.arg.region = DUMP_NONE;
-    DUMP_FIELDS(f, fields, &read);
-    dump_arg_shape(f, &read);
-    DUMP_PUSH(f, arg, DUMP_ARG_MAX, read.arg);
+    memset(&arg, 0, sizeof arg);
+    arg.type = DUMP_TYPE_NO_DEP;
+    arg.tensor = arg.region = DUMP_NONE;
+    DUMP_FIELDS(f, fields, &arg);
+    const char *fault = dump_shape_fault(&arg.shape, &arg.strides);
+    if (fault) {
+        dump_json_fail(&f->json, fault);
+    }
+    DUMP_PUSH(f, arg, DUMP_ARG_MAX, arg);
 }
-
-typedef struct dump_task_read {
-    dump_task task;
-    dump_list kernels;
-} dump_task_read;
 
 static void dump_read_task(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"task_id", dump_to_u64, offsetof(dump_task_read, task.id)},
-        {"scope", dump_to_auto, offsetof(dump_task_read, task.is_auto)},
-        {"kernel_ids", dump_to_list, offsetof(dump_task_read, kernels)},
+        {"task_id", dump_to_u64, offsetof(dump_task, id)},
+        {"scope", dump_to_auto, offsetof(dump_task, is_auto)},
+        {"kernel_ids", dump_to_list, offsetof(dump_task, kernels)},
         {"args", dump_read_arg, DUMP_EACH},
     };
-    dump_task_read read;
+    dump_task task;
     (void)to;
-    memset(&read, 0, sizeof read);
-    read.task.first_arg = f->dump->arg_count;
-    if (!(DUMP_FIELDS(f, fields, &read) & 1)) {
+    memset(&task, 0, sizeof task);
+    task.first_arg = f->dump->arg_count;
+    if (!(DUMP_FIELDS(f, fields, &task) & 1)) {
         dump_json_fail(&f->json, "a task has no task_id");
     }
-    for (uint32_t i = 0; i < 3; i++) {
-        const int64_t kernel = i < read.kernels.count ? read.kernels.values[i] : -1;
-        read.task.kernels[i] = kernel >= 0 && kernel <= INT32_MAX ? (int32_t)kernel : -1;
-    }
-    read.task.arg_count = f->dump->arg_count - read.task.first_arg;
-    DUMP_PUSH(f, task, PTOWSP_DUMP_TASK_MAX, read.task);
+    task.arg_count = f->dump->arg_count - task.first_arg;
+    DUMP_PUSH(f, task, PTOWSP_DUMP_TASK_MAX, task);
 }
 
 static void dump_read_tensor(dump_file *f, void *to) {
@@ -1039,35 +1017,22 @@ static void dump_read_swimlane(dump_file *f) {
 
 // -- scope_stats.jsonl ----------------------------------------------------------------------------
 
-typedef struct dump_scope_read {
-    uint64_t depth, ring, task_end, heap_end;
-    char phase[DUMP_JSON_TEXT], site[DUMP_JSON_TEXT];
-} dump_scope_read;
-
 // The first line has sizes, and no scope.
 static void dump_read_scope(dump_file *f) {
     static const dump_field fields[] = {
-        {"phase", dump_to_text, offsetof(dump_scope_read, phase)},
-        {"site", dump_to_text, offsetof(dump_scope_read, site)},
-        {"depth", dump_to_u64, offsetof(dump_scope_read, depth)},
-        {"ring", dump_to_u64, offsetof(dump_scope_read, ring)},
-        {"task_window_end", dump_to_u64, offsetof(dump_scope_read, task_end)},
-        {"heap_end", dump_to_u64, offsetof(dump_scope_read, heap_end)},
+        {"phase", dump_to_begin, offsetof(dump_scope, is_begin)},
+        {"site", dump_to_text, offsetof(dump_scope, site)},
+        {"depth", dump_to_u64, offsetof(dump_scope, depth)},
+        {"ring", dump_to_u64, offsetof(dump_scope, ring)},
+        {"task_window_end", dump_to_u64, offsetof(dump_scope, task_end)},
+        {"heap_end", dump_to_u64, offsetof(dump_scope, heap_end)},
     };
-    dump_scope_read read;
     dump_scope scope;
-    memset(&read, 0, sizeof read);
     memset(&scope, 0, sizeof scope);
-    const bool is_scope = DUMP_FIELDS(f, fields, &read) & 1;
-    if (read.ring >= DUMP_RINGS || read.depth > 64) {
+    const bool is_scope = DUMP_FIELDS(f, fields, &scope) & 1;
+    if (scope.ring >= DUMP_RINGS || scope.depth > 64) {
         dump_json_fail(&f->json, "there is no such ring or depth");
     }
-    scope.depth = (uint32_t)read.depth;
-    scope.ring = (uint32_t)read.ring;
-    scope.task_end = read.task_end;
-    scope.heap_end = read.heap_end;
-    scope.is_begin = dump_is(read.phase, "begin");
-    memcpy(scope.site, read.site, sizeof scope.site - 1);
     if (is_scope) {
         DUMP_PUSH(f, scope, DUMP_ROW_MAX, scope);
     }
@@ -1110,7 +1075,7 @@ static bool dump_file_read(dump_file *f, dump_read_fn read) {
     read(f);
     dump_json_is_done(&f->json);
     if (f->dump->status == PTOWSP_OK && f->json.wrong) {
-        const unsigned long long at = dump_json_offset(&f->json);
+        const unsigned long long at = f->json.offset + (uint64_t)(f->json.at - f->json.begin);
         dump_fail(f->dump, PTOWSP_INVALID_PARAMS, at, "dump: %s: byte %llu: %s", f->name, at,
                   f->json.wrong);
     }
@@ -1126,9 +1091,12 @@ static bool dump_file_open(ptowsp_dump *dump, const char *directory, const char 
     f.dump = dump;
     f.name = name;
     const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+    errno = ENOENT;
     FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "rb") : NULL;
     if (!file) {
-        return true;
+        return errno == ENOENT ? true
+                               : dump_fail(dump, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                                           "dump: %.300s: %s", path, strerror(errno));
     }
     ++*file_count;
     if (!dump_json_open_file(&f.json, file)) {
@@ -1214,16 +1182,11 @@ DUMP_INTERNAL bool dump_read_all(ptowsp_dump *dump, const ptowsp_dump_desc *desc
 
 #include <stdlib.h>
 
-static uint64_t dump_mix(uint64_t x) {
-    x = (x ^ (x >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
-    return x ^ (x >> 29);
-}
-
 // -- tasks ----------------------------------------------------------------------------------------
 
 // Where a task's index is in the table, or the free place for it.
 static uint32_t dump_index_at(const ptowsp_dump *dump, uint64_t id) {
-    uint32_t at = (uint32_t)dump_mix(id) & (dump->index_size - 1);
+    uint32_t at = (uint32_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (dump->index_size - 1);
     while (dump->index[at] != DUMP_NONE && dump->tasks[dump->index[at]].id != id) {
         at = (at + 1) & (dump->index_size - 1);
     }
@@ -1284,7 +1247,6 @@ static bool dump_tasks_insert(ptowsp_dump *dump, uint64_t *ids, uint32_t count) 
     for (uint32_t i = 0; i < kept; i++) {
         tasks[i].id = ids[i];
         tasks[i].is_left_out = true;
-        tasks[i].kernels[0] = tasks[i].kernels[1] = tasks[i].kernels[2] = -1;
     }
     if (dump->task_count) {
         memcpy(tasks + kept, dump->tasks, dump->task_count * sizeof *tasks);
@@ -1377,39 +1339,24 @@ static int dump_compare_tensors(const void *a, const void *b) {
 }
 
 static uint32_t dump_tensor_find(const ptowsp_dump *dump, uint64_t id) {
-    uint32_t low = 0, high = dump->tensor_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (dump->tensors[middle].id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < dump->tensor_count && dump->tensors[low].id == id ? low : DUMP_NONE;
+    dump_tensor key;
+    memset(&key, 0, sizeof key);
+    key.id = id;
+    const dump_tensor *at =
+        dump->tensor_count ? (const dump_tensor *)bsearch(&key, dump->tensors, dump->tensor_count,
+                                                          sizeof key, dump_compare_tensors)
+                           : NULL;
+    return at ? (uint32_t)(at - dump->tensors) : DUMP_NONE;
 }
 
-static uint64_t dump_region_hash(const dump_region *r) {
-    uint64_t hash = dump_mix(r->begin) ^ dump_mix(r->run + r->rank);
-    for (uint32_t i = 0; i < r->rank; i++) {
-        hash = dump_mix(hash ^ r->strides[i]) + r->counts[i];
-    }
-    return hash;
-}
-
-static bool dump_region_equals(const dump_region *a, const dump_region *b) {
-    bool is_equal = a->begin == b->begin && a->run == b->run && a->rank == b->rank;
-    for (uint32_t i = 0; i < a->rank && is_equal; i++) {
-        is_equal = a->strides[i] == b->strides[i] && a->counts[i] == b->counts[i];
-    }
-    return is_equal;
-}
+#define DUMP_REGION_BYTES offsetof(dump_region, first_pair)  // that tell one from another
 
 // Equal regions are one: most tasks touch what others touch as well.
 static bool dump_region_add(ptowsp_dump *dump, const dump_region *region, uint32_t *table,
                             uint32_t size, uint32_t *out_region) {
-    uint32_t at = (uint32_t)dump_region_hash(region) & (size - 1);
-    while (table[at] != DUMP_NONE && !dump_region_equals(&dump->regions[table[at]], region)) {
+    uint32_t at = (uint32_t)ptowsp_hash(PTOWSP_HASH_START, region, DUMP_REGION_BYTES) & (size - 1);
+    while (table[at] != DUMP_NONE &&
+           memcmp(&dump->regions[table[at]], region, DUMP_REGION_BYTES) != 0) {
         at = (at + 1) & (size - 1);
     }
     if (table[at] == DUMP_NONE) {
@@ -1523,11 +1470,17 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump) {
     return dump_edges_sort(dump) && dump_args_link(dump) && dump_rows_link(dump);
 }
 
-DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text) {
-    int32_t id = -1;
-    for (int i = 2; i >= 0; i--) {
-        id = task->kernels[i] >= 0 ? task->kernels[i] : id;
+DUMP_INTERNAL int64_t dump_kernel_id(const dump_task *task) {
+    for (uint32_t i = 0; i < task->kernels.count && i < 3; i++) {
+        if (task->kernels.values[i] >= 0) {
+            return task->kernels.values[i];
+        }
     }
+    return -1;
+}
+
+DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text) {
+    const int64_t id = dump_kernel_id(task);
     if (id < 0) {
         return task->is_left_out ? "an allocation" : "no kernel";
     }
@@ -1536,7 +1489,7 @@ DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *
             return dump->names[i].text;
         }
     }
-    snprintf(text, DUMP_KERNEL_TEXT, "kernel %d", (int)id);
+    snprintf(text, DUMP_KERNEL_TEXT, "kernel %lld", (long long)id);
     return text;
 }
 
@@ -1601,10 +1554,11 @@ DUMP_INTERNAL bool dump_region_make(const dump_arg *arg, uint64_t address, dump_
     r->run = bytes;
     uint64_t span = 0;
     bool is_empty = false;
-    for (uint32_t i = 0; i < arg->rank; i++) {
-        const uint64_t count = arg->shape[i];
-        const bool is_back = arg->strides[i] < 0;
-        const uint64_t stride = is_back ? 0 - (uint64_t)arg->strides[i] : (uint64_t)arg->strides[i];
+    for (uint32_t i = 0; i < arg->shape.count; i++) {
+        const uint64_t count = (uint64_t)arg->shape.values[i];
+        const int64_t step = arg->strides.values[i];
+        const bool is_back = step < 0;
+        const uint64_t stride = is_back ? 0 - (uint64_t)step : (uint64_t)step;
         is_empty = is_empty || count == 0;
         if (count < 2 || stride == 0) {
             continue;
@@ -1649,15 +1603,22 @@ static bool dump_parts_touch(const dump_part *a, const dump_part *b, uint64_t gr
            b->begin / grain <= (a->begin + a->size - 1) / grain;
 }
 
-// The indices of a's outermost dimension at which the rest of it may touch b.
-static void dump_part_range(const dump_part *a, const dump_part *b, uint64_t grain,
-                            uint64_t *out_first, uint64_t *out_last) {
-    const uint64_t stride = a->of->strides[a->dim], last = a->of->counts[a->dim] - 1;
-    const uint64_t size = dump_part_next(*a, 0).size + grain - 1;
-    const uint64_t low = a->begin + size, high = b->begin + b->size + grain - 1;
-    *out_first = b->begin < low ? 0 : (b->begin - low) / stride;
-    *out_last = high < a->begin ? 0 : (high - a->begin) / stride;
-    *out_last = *out_last < last ? *out_last : last;
+static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *steps);
+
+// Does the rest of a, at any index of its outermost dimension, meet b? Only those that may touch it.
+static bool dump_part_moves(dump_part a, dump_part b, uint64_t grain, uint64_t *steps) {
+    const uint64_t stride = a.of->strides[a.dim];
+    const uint64_t low = a.begin + dump_part_next(a, 0).size + grain - 1;
+    const uint64_t high = b.begin + b.size + grain - 1;
+    uint64_t last = high < a.begin ? 0 : (high - a.begin) / stride;
+    last = last < a.of->counts[a.dim] - 1 ? last : a.of->counts[a.dim] - 1;
+    for (uint64_t i = b.begin < low ? 0 : (b.begin - low) / stride; i <= last; i++) {
+        *steps -= *steps > 0;
+        if (dump_parts_meet(dump_part_next(a, i), b, grain, steps)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *steps) {
@@ -1673,32 +1634,12 @@ static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *
     if (step_a < step_b) {
         return dump_parts_meet(b, a, grain, steps);
     }
-    const bool is_same = step_a == step_b && step_a % grain == 0;
-    if (is_same) {
-        // Index of a minus index of b, of which one is 0: first a moves against the first of b.
-        const dump_part first_a = dump_part_next(a, 0), first_b = dump_part_next(b, 0);
-        for (int side = 0; side < 2; side++) {
-            const dump_part *fixed = side ? &first_a : &first_b, *moving = side ? &b : &a;
-            uint64_t first, last;
-            dump_part_range(moving, fixed, grain, &first, &last);
-            for (uint64_t i = first; i <= last; i++) {
-                *steps -= *steps > 0;
-                if (dump_parts_meet(dump_part_next(*moving, i), *fixed, grain, steps)) {
-                    return true;
-                }
-            }
-        }
-        return false;
+    if (step_a == step_b && step_a % grain == 0) {
+        // Index of a minus index of b, of which one is 0.
+        return dump_part_moves(a, dump_part_next(b, 0), grain, steps) ||
+               dump_part_moves(b, dump_part_next(a, 0), grain, steps);
     }
-    uint64_t first, last;
-    dump_part_range(&a, &b, grain, &first, &last);
-    for (uint64_t i = first; i <= last; i++) {
-        *steps -= *steps > 0;
-        if (dump_parts_meet(dump_part_next(a, i), b, grain, steps)) {
-            return true;
-        }
-    }
-    return false;
+    return dump_part_moves(a, b, grain, steps);
 }
 
 DUMP_INTERNAL bool dump_region_meets(const dump_region *a, const dump_region *b, uint64_t grain,
@@ -1755,21 +1696,32 @@ typedef struct dump_start {
     uint32_t region;
 } dump_start;
 
+// Regions with the same first byte may come in any order.
 static int dump_compare_starts(const void *a, const void *b) {
-    const dump_start *x = (const dump_start *)a, *y = (const dump_start *)b;
-    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1)
-                                : (x->region < y->region ? -1 : x->region > y->region);
+    const uint64_t x = ((const dump_start *)a)->begin, y = ((const dump_start *)b)->begin;
+    return x < y ? -1 : x > y;
 }
 
-// Pairs as they are found: both regions, and how, once.
-typedef struct dump_found {
-    uint32_t first, second, how;
-} dump_found;
+static bool dump_pair_add(ptowsp_dump *dump, uint32_t region, uint32_t other, uint32_t how) {
+    const bool covers =
+        (how & DUMP_SHARES) && dump_region_covers(&dump->regions[region], &dump->regions[other]);
+    const dump_pair pair = {region, other, how | (covers ? DUMP_COVERS : 0)};
+    if (dump->pair_count == DUMP_PAIR_MAX) {
+        return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, DUMP_PAIR_MAX,
+                         "dump: more than %u pairs of regions share bytes",
+                         (unsigned)DUMP_PAIR_MAX);
+    }
+    if (!dump_grow((void **)&dump->pairs, dump->pair_count, &dump->pair_capacity, sizeof pair)) {
+        return dump_out_of_memory(dump);
+    }
+    dump->pairs[dump->pair_count++] = pair;
+    return true;
+}
 
-// Regions that end before the next one begins are dropped from the list of those that are open.
-static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32_t *open,
-                             dump_found **found, uint32_t *out_count) {
-    uint32_t open_count = 0, capacity = 0;
+// Adds all pairs, in both directions, and of each written region with itself. Regions that end before
+// the next one begins are dropped from the list of those that are open.
+static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32_t *open) {
+    uint32_t open_count = 0;
     for (uint32_t i = 0; i < dump->region_count; i++) {
         const uint32_t at = starts[i].region;
         const dump_region *region = &dump->regions[at];
@@ -1780,66 +1732,43 @@ static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32
                 continue;
             }
             open[kept++] = open[k];
-            const dump_found pair = {open[k], at, dump_regions_compare(dump, other, region)};
-            if (!pair.how) {
-                continue;
+            const uint32_t how = dump_regions_compare(dump, other, region);
+            if (how && (!dump_pair_add(dump, at, open[k], how) ||
+                        !dump_pair_add(dump, open[k], at, how))) {
+                return false;
             }
-            if (*out_count == DUMP_PAIR_MAX / 2) {
-                return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, *out_count,
-                                 "dump: more than %u pairs of regions share bytes",
-                                 (unsigned)*out_count);
-            }
-            if (!dump_grow((void **)found, *out_count, &capacity, sizeof **found)) {
-                return dump_out_of_memory(dump);
-            }
-            (*found)[(*out_count)++] = pair;
         }
         open[kept++] = at;
         open_count = kept;
+        if (region->is_written && !dump_pair_add(dump, at, at, DUMP_SHARES)) {
+            return false;
+        }
     }
     return true;
 }
 
-// The pairs of a region lie together, in both directions; with itself, if it is written.
-static bool dump_pairs_list(ptowsp_dump *dump, const dump_found *found, uint32_t count) {
-    dump->pairs =
-        (dump_pair *)dump_zeroed(2 * (uint64_t)count + dump->region_count, sizeof *dump->pairs);
-    if (!dump->pairs) {
-        return dump_out_of_memory(dump);
+static int dump_compare_pairs(const void *a, const void *b) {
+    const dump_pair *x = (const dump_pair *)a, *y = (const dump_pair *)b;
+    return x->region != y->region ? (x->region < y->region ? -1 : 1)
+                                  : (x->other > y->other) - (x->other < y->other);
+}
+
+// The pairs of a region lie together, by the other one.
+static void dump_pairs_sort(ptowsp_dump *dump) {
+    if (dump->pair_count) {
+        qsort(dump->pairs, dump->pair_count, sizeof *dump->pairs, dump_compare_pairs);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        dump->regions[found[i].first].pair_count++;
-        dump->regions[found[i].second].pair_count++;
+    for (uint32_t i = dump->pair_count; i-- > 0;) {
+        dump_region *region = &dump->regions[dump->pairs[i].region];
+        region->first_pair = i;
+        region->pair_count++;
     }
-    for (uint32_t i = 0; i < dump->region_count; i++) {
-        dump_region *region = &dump->regions[i];
-        region->first_pair = dump->pair_count;
-        dump->pair_count += region->pair_count + region->is_written;
-        region->pair_count = region->is_written;
-        if (region->is_written) {
-            dump->pairs[region->first_pair].other = i;
-            dump->pairs[region->first_pair].how = DUMP_SHARES | DUMP_COVERS;
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        for (int side = 0; side < 2; side++) {
-            dump_region *region = &dump->regions[side ? found[i].second : found[i].first];
-            const uint32_t other = side ? found[i].first : found[i].second;
-            dump_pair *pair = &dump->pairs[region->first_pair + region->pair_count++];
-            const bool covers =
-                found[i].how == DUMP_SHARES && dump_region_covers(region, &dump->regions[other]);
-            pair->other = other;
-            pair->how = found[i].how | (covers ? DUMP_COVERS : 0);
-        }
-    }
-    return true;
 }
 
 DUMP_INTERNAL bool dump_pairs_find(ptowsp_dump *dump) {
     dump_start *starts = (dump_start *)dump_zeroed(dump->region_count, sizeof *starts);
     uint32_t *open = (uint32_t *)dump_zeroed((uint64_t)dump->region_count + 1, sizeof *open);
-    dump_found *found = NULL;
-    uint32_t count = 0;
+    dump->pair_count = 0;
     for (uint32_t i = 0; i < dump->arg_count; i++) {
         const dump_arg *arg = &dump->args[i];
         if (arg->region != DUMP_NONE && dump_writes(arg)) {
@@ -1849,32 +1778,29 @@ DUMP_INTERNAL bool dump_pairs_find(ptowsp_dump *dump) {
     for (uint32_t i = 0; i < dump->region_count && starts; i++) {
         starts[i].begin = dump->regions[i].begin;
         starts[i].region = i;
+        dump->regions[i].pair_count = 0;
     }
     if (!starts || !open) {
         dump_out_of_memory(dump);
     } else {
         qsort(starts, dump->region_count, sizeof *starts, dump_compare_starts);
-        if (dump_pairs_sweep(dump, starts, open, &found, &count)) {
-            dump_pairs_list(dump, found, count);
+        if (dump_pairs_sweep(dump, starts, open)) {
+            dump_pairs_sort(dump);
         }
     }
     dump_resize(starts, 0);
     dump_resize(open, 0);
-    dump_resize(found, 0);
     return dump->status == PTOWSP_OK;
 }
 
 DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, uint32_t other) {
-    const dump_region *r = &dump->regions[region], *o = &dump->regions[other];
-    if (o->pair_count < r->pair_count) {
-        return dump_pair_how(dump, other, region) & ~DUMP_COVERS;
-    }
-    for (uint32_t i = 0; i < r->pair_count; i++) {
-        if (dump->pairs[r->first_pair + i].other == other) {
-            return dump->pairs[r->first_pair + i].how;
-        }
-    }
-    return 0;
+    const dump_region *r = &dump->regions[region];
+    const dump_pair key = {region, other, 0};
+    const dump_pair *pair =
+        r->pair_count ? (const dump_pair *)bsearch(&key, dump->pairs + r->first_pair, r->pair_count,
+                                                   sizeof key, dump_compare_pairs)
+                      : NULL;
+    return pair ? pair->how : 0;
 }
 
 // =================================================================================================
@@ -1885,8 +1811,6 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
 //      level    a task is above all that it waits for: no, if levels say so
-//      tree     each task under the last one that it waits for; an interval of numbers holds all that
-//               is below a task: yes, if it holds the other
 //      labels   two orders of a search, where all that follows a task has lower numbers, in an
 //               interval: no, if one does not hold the other (Yildirim, Chaoji and Zaki, GRAIL, 2010)
 //      memo     what has been found before, in a table where later answers replace earlier ones
@@ -1951,46 +1875,13 @@ static bool dump_label_walk(ptowsp_dump *dump, int which) {
     return true;
 }
 
-// Levels, and the tree of each task's last predecessor: sizes from the end, intervals from the start.
-static bool dump_label_tree(ptowsp_dump *dump) {
-    const uint32_t count = dump->task_count;
-    uint32_t *sizes = (uint32_t *)dump_zeroed(2 * (uint64_t)count, sizeof *sizes), *used;
-    if (!sizes) {
-        return dump_out_of_memory(dump);
-    }
-    used = sizes + count;
-    for (uint32_t i = 0; i < count; i++) {
-        const dump_task *task = &dump->tasks[i];
-        uint32_t parent = DUMP_NONE, level = 0;
-        for (uint32_t k = 0; k < task->in_count; k++) {
-            const uint32_t pred = dump->edges[task->first_in + k].pred;
-            level = level > dump->labels[pred].level ? level : dump->labels[pred].level + 1;
-            parent = parent == DUMP_NONE || pred > parent ? pred : parent;
-        }
-        dump->labels[i].level = level;
-        dump->labels[i].tree_low = parent;
-        sizes[i] = 1;
-    }
-    for (uint32_t i = count; i-- > 0;) {
-        if (dump->labels[i].tree_low != DUMP_NONE) {
-            sizes[dump->labels[i].tree_low] += sizes[i];
-        }
-    }
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t parent = dump->labels[i].tree_low;
-        uint32_t low = next;
-        if (parent == DUMP_NONE) {
-            next += sizes[i];
-        } else {
-            low = dump->labels[parent].tree_low + 1 + used[parent];
-            used[parent] += sizes[i];
-        }
-        dump->labels[i].tree_low = low;
-        dump->labels[i].tree_high = low + sizes[i];
-    }
-    dump_resize(sizes, 0);
-    return true;
+DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump) {
+    dump_resize(dump->labels, 0);
+    dump_resize(dump->stack, 0);
+    dump_resize(dump->memo, 0);
+    dump->labels = NULL;
+    dump->stack = NULL;
+    dump->memo = NULL;
 }
 
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
@@ -2000,7 +1891,12 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     if (!dump->labels || !dump->stack || !dump->memo) {
         return dump_out_of_memory(dump);
     }
-    return dump_label_tree(dump) && dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
+    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
+        const uint32_t above = dump->labels[dump->edges[i].pred].level + 1;
+        dump_label *label = &dump->labels[dump->edges[i].succ];
+        label->level = label->level > above ? label->level : above;
+    }
+    return dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
 }
 
 // -- questions ------------------------------------------------------------------------------------
@@ -2024,9 +1920,6 @@ static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     if (a->level >= b->level || b->high[0] > a->high[0] || b->low[0] < a->low[0] ||
         b->high[1] > a->high[1] || b->low[1] < a->low[1]) {
         return 0;
-    }
-    if (a->tree_low <= b->tree_low && b->tree_low < a->tree_high) {
-        return 1;
     }
     const uint64_t memo = *dump_memo_at(dump, task, other);
     return memo == dump_memo_key(task, other, true)    ? 1
@@ -2368,43 +2261,42 @@ static void dump_edges_to_add(ptowsp_dump *dump) {
 }
 
 static bool dump_checker_open(dump_checker *c, ptowsp_dump *dump) {
+    const uint64_t tasks = dump->task_count, lists = 2 * (uint64_t)dump->region_count;
     memset(c, 0, sizeof *c);
     c->dump = dump;
-    for (int i = 0; i < 2; i++) {
-        c->lists[i] = (uint32_t *)dump_zeroed(dump->region_count, sizeof(uint32_t));
-        if (c->lists[i]) {
-            memset(c->lists[i], 0xff, dump->region_count * sizeof(uint32_t));
-        }
+    c->races = (uint32_t *)dump_zeroed(3 * tasks + lists, sizeof(uint32_t));  // and the others
+    if (!c->races) {
+        return dump_out_of_memory(dump);
     }
-    c->races = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    c->findings = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    c->near = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    return c->lists[0] && c->lists[1] && c->races && c->findings && c->near
-               ? true
-               : dump_out_of_memory(dump);
+    c->findings = c->races + tasks;
+    c->near = c->findings + tasks;
+    c->lists[0] = c->near + tasks;
+    c->lists[1] = c->lists[0] + dump->region_count;
+    memset(c->lists[0], 0xff, lists * sizeof(uint32_t));
+    return true;
 }
 
 static void dump_checker_close(dump_checker *c) {
-    void *const all[] = {c->accesses, c->lists[0], c->lists[1], c->races,
-                         c->findings, c->near,     c->stack};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        dump_resize(all[i], 0);
-    }
+    dump_resize(c->accesses, 0);
+    dump_resize(c->races, 0);
+    dump_resize(c->stack, 0);
+    dump_order_free(c->dump);
 }
 
 DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
     dump_checker c;
+    memset(dump->report.counts, 0, sizeof dump->report.counts);
+    dump->report.finding_count = dump->report.assumed_count = 0;
     const bool is_good = dump_checker_open(&c, dump) && dump_order_make(dump) &&
                          dump_pairs_find(dump) && dump_races_find(&c) && dump_note(dump);
-    dump_checker_close(&c);
-    if (!is_good) {
-        return false;
-    }
-    if (dump->report.finding_count) {
+    if (is_good && dump->report.finding_count) {
         qsort(dump->findings, (size_t)dump->report.finding_count, sizeof *dump->findings,
               dump_compare_findings);
     }
-    dump_edges_to_add(dump);
+    if (is_good) {
+        dump_edges_to_add(dump);
+    }
+    dump_checker_close(&c);
     for (uint64_t i = 0; i < dump->report.finding_count; i++) {
         dump->findings[i].before = dump->tasks[dump->findings[i].before].id;
         dump->findings[i].after = dump->tasks[dump->findings[i].after].id;
@@ -2412,8 +2304,7 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
     dump->report.findings = dump->findings;
     dump->report.is_clean =
         !dump->report.counts[PTOWSP_DUMP_RACE] && !dump->report.counts[PTOWSP_DUMP_OUTSIDE];
-    dump->is_checked = true;
-    return true;
+    return dump->is_checked = is_good;
 }
 
 // =================================================================================================
@@ -2426,10 +2317,6 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
 #include <stdlib.h>
 
 #define DUMP_FAN_MAX 64u  // inline in a descriptor of the runtime
-
-static bool dump_has_kernel(const dump_task *task) {
-    return task->kernels[0] >= 0 || task->kernels[1] >= 0 || task->kernels[2] >= 0;
-}
 
 // Do two tasks share bytes that one of them writes? Yes as well where that cannot be known.
 static bool dump_shares_data(const ptowsp_dump *dump, const dump_task *a, const dump_task *b) {
@@ -2475,7 +2362,7 @@ static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
         const dump_task *before = &dump->tasks[pred];
         if (is_implied) {
             dump_finding_add(dump, PTOWSP_DUMP_REDUNDANT, pred, t);
-        } else if (dump_has_kernel(before) && dump_has_kernel(task) &&
+        } else if (dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
                    !dump_shares_data(dump, before, task)) {
             dump_finding_add(dump, PTOWSP_DUMP_NO_DATA, pred, t);
         }
@@ -2662,7 +2549,7 @@ static bool dump_rings_stop(dump_machine *m, uint32_t r, ptowsp_dump_ring_error 
     m->result->ring = r;
     m->result->task = (uint64_t)r << 32 | ring->next;
     m->result->holder = (uint64_t)r << 32 | ring->tail;
-    m->result->depth = scope ? m->dump->scopes[scope - 1].depth : 0;
+    m->result->depth = scope ? (uint32_t)m->dump->scopes[scope - 1].depth : 0;
     m->result->site = scope ? m->dump->scopes[scope - 1].site : "";
     return false;
 }
@@ -2766,7 +2653,7 @@ static void dump_machine_run(dump_machine *m, const ptowsp_dump_rings *sizes,
     }
     for (uint32_t i = 0; i < dump->scope_count && is_good; i++) {
         const dump_scope *line = &dump->scopes[i];
-        is_good = dump_rings_submit(m, &task, line->ring, line->task_end);
+        is_good = dump_rings_submit(m, &task, (uint32_t)line->ring, line->task_end);
         if (is_good) {
             dump_scope_line(m, i);
         }
@@ -2818,7 +2705,7 @@ static void dump_ring_sizes(const dump_ring *ring, uint32_t r, ptowsp_dump_rings
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings) {
     dump_machine m;
     ptowsp_dump_rings_result result;
-    uint64_t left = DUMP_HEAP_STEPS, step = DUMP_HEAP_UNIT;
+    uint64_t step = DUMP_HEAP_UNIT, left = DUMP_HEAP_STEPS;
     if (!dump_machine_open(&m, dump)) {
         dump_machine_close(&m);
         return false;
@@ -2917,13 +2804,20 @@ static void dump_explain_edge(const ptowsp_dump *dump, const dump_edge *edge, pt
     }
 }
 
-static void dump_explain_gap(const dump_task *before, const dump_task *after, ptowsp_text text) {
+// The time between both ends of an edge. `other` is the end that is not explained.
+static void dump_explain_line(const ptowsp_dump *dump, const dump_edge *edge, uint32_t other,
+                              bool is_cause, ptowsp_text text) {
+    const dump_task *before = &dump->tasks[edge->pred], *after = &dump->tasks[edge->succ];
+    dump_print(text, is_cause ? "  * " : "    ");
+    dump_explain_task(dump, other, text);
+    dump_explain_edge(dump, edge, text);
     if (before->end && after->end && after->start >= before->end) {
         dump_print(text, ": %llu cycles before", (unsigned long long)(after->start - before->end));
     } else if (before->end && after->end) {
         dump_print(text, ": ended %llu cycles AFTER the start",
                    (unsigned long long)(before->end - after->start));
     }
+    dump_print(text, "\n");
 }
 
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text text) {
@@ -2937,21 +2831,13 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text
     dump_print(text, "\n  waited for %u edges\n", (unsigned)task->in_count);
     for (uint32_t i = 0; i < task->in_count; i++) {
         const dump_edge *edge = &dump->edges[task->first_in + i];
-        dump_print(text, edge->pred == causes[t].cause ? "  * " : "    ");
-        dump_explain_task(dump, edge->pred, text);
-        dump_explain_edge(dump, edge, text);
-        dump_explain_gap(&dump->tasks[edge->pred], task, text);
-        dump_print(text, "\n");
+        dump_explain_line(dump, edge, edge->pred, edge->pred == causes[t].cause, text);
     }
     dump_print(text, "  held up %u edges (*: these waited for it last)\n",
                (unsigned)task->out_count);
     for (uint32_t i = 0; i < task->out_count; i++) {
         const dump_edge *edge = &dump->edges[dump->outs[task->first_out + i]];
-        dump_print(text, causes[edge->succ].cause == t ? "  * " : "    ");
-        dump_explain_task(dump, edge->succ, text);
-        dump_explain_edge(dump, edge, text);
-        dump_explain_gap(task, &dump->tasks[edge->succ], text);
-        dump_print(text, "\n");
+        dump_explain_line(dump, edge, edge->succ, causes[edge->succ].cause == t, text);
     }
     dump_print(text, "  chain to the end\n");
     for (uint32_t at = t; at != DUMP_NONE; at = causes[at].next) {
@@ -3008,12 +2894,12 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
                            : ", argument %u: %s of tensor %llu from element %llu, shape [",
                    (unsigned)ordinal, dump_type_name(dump, arg->type),
                    (unsigned long long)arg->tensor_id, (unsigned long long)arg->offset);
-        for (uint32_t i = 0; i < arg->rank; i++) {
-            dump_print(text, "%s%llu", i ? "," : "", (unsigned long long)arg->shape[i]);
+        for (uint32_t i = 0; i < arg->shape.count; i++) {
+            dump_print(text, "%s%llu", i ? "," : "", (unsigned long long)arg->shape.values[i]);
         }
         dump_print(text, is_json ? "],\"strides\":[" : "], strides [");
-        for (uint32_t i = 0; i < arg->rank; i++) {
-            dump_print(text, "%s%lld", i ? "," : "", (long long)arg->strides[i]);
+        for (uint32_t i = 0; i < arg->shape.count; i++) {
+            dump_print(text, "%s%lld", i ? "," : "", (long long)arg->strides.values[i]);
         }
         dump_print(text, "]");
     }
@@ -3139,10 +3025,9 @@ void ptowsp_dump_close(ptowsp_dump *dump) {
     if (!dump) {
         return;
     }
-    void *const all[] = {dump->tasks,   dump->args,  dump->edges,  dump->outs,
-                         dump->tensors, dump->names, dump->scopes, dump->rows,
-                         dump->words,   dump->index, dump->pairs,  dump->regions,
-                         dump->labels,  dump->stack, dump->memo,   dump->findings};
+    void *const all[] = {dump->tasks, dump->args,    dump->edges,   dump->outs,  dump->tensors,
+                         dump->names, dump->scopes,  dump->rows,    dump->words, dump->index,
+                         dump->pairs, dump->regions, dump->findings};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         dump_resize(all[i], 0);
     }
@@ -3184,22 +3069,7 @@ static bool dump_check_once(ptowsp_dump *dump) {
     if (!dump->has_deps) {
         return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
     }
-    if (dump->is_checked || dump_check(dump)) {
-        return true;
-    }
-    void **const made[] = {(void **)&dump->labels, (void **)&dump->stack, (void **)&dump->memo,
-                           (void **)&dump->pairs};
-    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
-        dump_resize(*made[i], 0);
-        *made[i] = NULL;
-    }
-    for (uint32_t i = 0; i < dump->region_count; i++) {
-        dump->regions[i].pair_count = 0;
-    }
-    dump->pair_count = 0;
-    dump->report.finding_count = dump->report.assumed_count = 0;
-    memset(dump->report.counts, 0, sizeof dump->report.counts);
-    return false;
+    return dump->is_checked || dump_check(dump);
 }
 
 ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report) {

@@ -1,0 +1,2637 @@
+// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how
+// many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.
+//
+// WHAT IT IS
+//
+// Serving a language model is dynamic work: every decode step has another batch and other sequence
+// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
+// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
+// merges the partial results of sequences that were split:
+//
+//      KV lengths            plan                    dispatch                     merge
+//      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
+//                            work = 24 B each        lane 1: table[tier](work)    per sequence
+//
+// Planning costs microseconds and allocates nothing. It can run before every step, on any thread,
+// or on the scheduler core of an accelerator.
+//
+// Larger work (layers, routing, conditions, pipelines of kernels) is described as a workload: a
+// typed tree of loops, conditions and tasks over tensors, compiled once into a small program. Each
+// step binds sizes, lengths and memory to the program and runs its kernels. The same run simulates
+// the step's time on any number of lanes, under a schedule of your choice. The result is
+// deterministic:
+//
+//      module               program              run
+//      axes, tensors,       flat, immutable,     bind sizes and data  ->  outputs
+//      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
+//      + schedule           shared by runs       (or time only)           stalls, critical path
+//
+// Kernels are C functions, or operations on tiles that are lowered to PTO-ISA instructions. The
+// instructions run on the CPU, with the valid sizes of tiles at the edges of tensors, and are
+// counted in an accelerator's cycles.
+//
+// WHAT IT DOES NOT DO
+//
+// It does not own your threads unless you ask, keep global state, allocate behind your back,
+// compile kernels at run time, write files (but those of tuning records that you name), or print.
+// It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
+// gcc and clang. Floats have the same bits on every machine. So it is an error to compile it with
+// -ffast-math, as far as the compiler says that or parts of it are on. Do not link programs with it
+// either: what they start with then makes subnormal numbers 0. On 32-bit x86 without SSE the same
+// bits need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has.
+// (Writing and compiling source trees is the task of an optional file, ptowsp_npu_emit.c; reading
+// dumps of PTO Runtime that of another, ptowsp_dump.c.)
+//
+// HOW TO ADD IT
+//
+// Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file,
+// or write, in exactly one C or C++ file,
+//
+//      #define PTOWSP_IMPLEMENTATION
+//      #include "ptowsp.h"
+//
+// To emit NPU code, compile ptowsp_npu_emit.c as well; to check dumps of PTO Runtime, ptowsp_dump.c.
+// Link with -pthread, and with -ldl for the emitter where the C library needs it. The following
+// macros change the build. Define them before the header in every file that includes it, and for
+// ptowsp.c:
+//
+//      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
+//      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
+//      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
+//      PTOWSP_ONLY_PLAN      sections 1 to 12, 30 and 31 alone, without pthreads: planning,
+//                            dispatch, merging and attention kernels. The rest is not declared.
+//                            parts/attention/ has these two files, for engines to copy.
+//      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
+//                            and 12)
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
+//                            and none of appendix A that read instructions
+//      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
+//      PTOWSP_API            replaces the linkage of public functions
+//      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM
+//                            qualifiers for kernels, for scheduler functions and for pointers to
+//                            global memory; empty on a CPU
+//
+// SIX PATHS, A PROGRAM EACH
+//
+// Most programs need one of these paths and the sections named with it. The programs compile as C11
+// and as C++17. They set the fields of zeroed (static) descriptions, as zero means the default; C
+// and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
+//
+// 1. PLAN: cut a ragged batch into work units that are balanced over lanes, run them, and merge the
+// parts of split sequences (sections 6, 9 and 10). Here 4 lanes share 3 sequences in 6 units, 5 of
+// them parts. The toy kernel averages token numbers, so each result is half of the last number.
+// Section 7 has plans with one chunk for all sequences instead.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];
+//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1
+//    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t
+//        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;
+//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0
+//        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole
+//        else states[slot] = part, accs[slot] = n * mean, (void)lane;
+//    }
+//    static void merge(const ptowsp_work *w, uint32_t lane, void *user) { (void)lane;  // a row
+//        ptowsp_attention_merge_row(&scratch, w, 0, (float *)user + ptowsp_work_request(w));
+//    }
+//    int main(void) {
+//        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
+//        static ptowsp_attention_config config; config.head_count = 1, config.lane_count = 4;
+//        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
+//        static uint64_t block[64]; float out[3];  // by sequence
+//        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
+//        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
+//        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
+//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL, NULL};
+//        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
+//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
+//    }
+//
+// It prints:
+//
+//    6 units, means 1250, 500 and 250
+//
+// CONTENTS
+//
+//       1. Build configuration    11. MoE plans              21. Pipelines
+//       2. Status and errors      12. Prefix trees           22. Schedules
+//       3. Contexts and threads   13. Data types and tensors 23. Programs
+//       4. Text sinks             14. Layouts                24. Runs
+//       5. Spaces                 15. Ranks                  25. Seeing runs
+//       6. Work and tiers         16. Modules                26. Tuning
+//       7. Planning               17. Kernels                27. Graphs
+//       8. Dispatch               18. Tile kernels           28. Devices
+//       9. Merging                19. Scalar expressions     29. Emitting
+//      10. Attention plans        20. Workloads              30. Utilities
+//                                                            31. Attention kernels
+//                                                            32. Dumps of PTO Runtime
+//
+//      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
+//      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
+//
+// CONVENTIONS
+//
+// Functions without a context are pure: they touch only their arguments, allocate nothing and may
+// be called from any thread. A context, and everything made from it, belongs to one thread at a
+// time; different contexts are independent.
+//
+// A user's mistake, a limit or missing memory is a status in every build. A broken precondition
+// (marked "Requires") is an assertion. Section 2 has the rule for NULL. A call that fails has
+// changed nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the
+// default.
+
+#ifndef PTOWSP_H
+#define PTOWSP_H
+
+#ifndef PTOWSP_ONLY_PLAN
+#define PTOWSP_ONLY_PLAN  // this is a part of ptowsp
+#endif
+
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "ptowsp.h needs C11 or later: compile with -std=c11 or -std=c17 (as C++: C++17 or later)"
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// -------------------------------------------------------------------------------------------------
+// 1. Build configuration
+// -------------------------------------------------------------------------------------------------
+
+#define PTOWSP_VERSION_MAJOR 0
+#define PTOWSP_VERSION_MINOR 1
+#define PTOWSP_VERSION_PATCH 0
+#define PTOWSP_VERSION       "0.1.0"
+
+#if defined(PTOWSP_ONLY_ATTENTION) && !defined(PTOWSP_ONLY_PLAN)
+#define PTOWSP_ONLY_PLAN
+#endif
+#if defined(PTOWSP_ONLY_PLAN) && !defined(PTOWSP_NO_THREADS)
+#define PTOWSP_NO_THREADS
+#endif
+
+#ifndef PTOWSP_AICORE
+#define PTOWSP_AICORE
+#endif
+#ifndef PTOWSP_AICPU
+#define PTOWSP_AICPU
+#endif
+#ifndef PTOWSP_GM
+#define PTOWSP_GM
+#endif
+
+#ifndef PTOWSP_API
+#if defined(PTOWSP_STATIC)
+#if defined(__GNUC__)
+#define PTOWSP_API static __attribute__((unused))
+#else
+#define PTOWSP_API static
+#endif
+#elif defined(__GNUC__)
+#define PTOWSP_API extern __attribute__((visibility("default")))
+#else
+#define PTOWSP_API extern
+#endif
+#endif
+
+// The linkage of ptowsp_npu_emit.c and ptowsp_dump.c: files of their own, even where each file has a
+// private library.
+#ifndef PTOWSP_NPU_API
+#if !defined(PTOWSP_STATIC)
+#define PTOWSP_NPU_API PTOWSP_API
+#elif defined(__GNUC__)
+#define PTOWSP_NPU_API extern __attribute__((visibility("default")))
+#else
+#define PTOWSP_NPU_API extern
+#endif
+#endif
+
+#if defined(PTOWSP_STATIC) && !defined(PTOWSP_IMPLEMENTATION) && !defined(PTOWSP_C)
+#define PTOWSP_IMPLEMENTATION  // a private copy needs its code here
+#endif
+
+#if defined(__cplusplus)
+#define PTOWSP_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#define PWSP_ALIGNAS(bytes)                   alignas(bytes)
+#else
+#define PTOWSP_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#define PWSP_ALIGNAS(bytes)                   _Alignas(bytes)
+#endif
+
+#if defined(__GNUC__)
+#define PWSP_UNUSED   __attribute__((unused))
+#define PTOWSP_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define PWSP_UNUSED
+#define PTOWSP_INLINE static inline
+#endif
+
+// A cast and a null pointer that C++ compilers accept with all warnings.
+#if defined(__cplusplus)
+#define PWSP_CAST(type, value) static_cast<type>(value)
+#define PWSP_NULL              nullptr
+#else
+#define PWSP_CAST(type, value) ((type)(value))
+#define PWSP_NULL              NULL
+#endif
+
+// The last constant of every enumeration. It makes the type 32 bits wide under every compiler
+// option, and any 32-bit value may be held in it.
+#define PWSP_FORCE_INT(prefix) prefix##_FORCE_INT = 0x7fffffff
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
+// of another version than the header.
+PTOWSP_API const char *ptowsp_version(void);
+
+// -------------------------------------------------------------------------------------------------
+// 2. Status and errors
+// -------------------------------------------------------------------------------------------------
+//
+// Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
+// values never change. The first three errors have the names of the PTO-WSP specification.
+//
+// NULL     The object that a function works on (a context, module, body, program, run, graph,
+//          device, hub, communicator, tuning table, tree or dump as its first parameter) must not be
+//          NULL: that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
+//          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status
+//          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,
+//          ptowsp_hash its start. A building call gives the error to its module. A sink without a
+//          function takes text and drops it.
+// Texts    An error of a call with a context, or with an object made from one, leaves its status and
+//          a text in that context: ptowsp_context_error. Functions that return no status, and those
+//          without a context, leave none.
+
+#define PTOWSP_STATUSES(STATUS)                                                                    \
+    STATUS(OK, 0, "ok")                                                                            \
+    STATUS(BUFFER_OVERFLOW, -1, "the buffer is too small")                                         \
+    STATUS(UNSUPPORTED_SIZE, -2, "a size is outside every supported range")                        \
+    STATUS(INVALID_PARAMS, -3, "a parameter is invalid")                                           \
+    STATUS(OUT_OF_MEMORY, -4, "the allocator returned no memory")                                  \
+    STATUS(LIMIT_EXCEEDED, -5, "a count exceeds what its type can hold")                           \
+    STATUS(UNSUPPORTED, -6, "this build cannot do that")                                           \
+    STATUS(SYSTEM_FAILED, -7, "the operating system refused")                                      \
+    STATUS(BUSY, -8, "the context is already running something")                                   \
+    STATUS(UNBOUND, -9, "something that is needed is not bound")                                   \
+    STATUS(STUCK, -10, "nothing can proceed")                                                      \
+    STATUS(KERNEL_FAILED, -11, "a kernel failed")                                                  \
+    STATUS(CANCELLED, -12, "the run was cancelled")                                                \
+    STATUS(SKIPPED, -13, "not run, as something before it failed or all was cancelled")            \
+    STATUS(LEAKED, -14, "memory of the device was not freed")                                      \
+    STATUS(TIMED_OUT, -15, "the run reached its time limit")                                       \
+    STATUS(DIFFERENT, -16, "something is not what was expected of it")                             \
+    STATUS(RANK_FAILED, -17, "another rank failed, ended or differs")
+
+// clang-format off
+typedef enum ptowsp_status {
+#define PWSP_STATUS_ENUM(name, value, text) PTOWSP_##name = value,
+    PTOWSP_STATUSES(PWSP_STATUS_ENUM)
+#undef PWSP_STATUS_ENUM
+    PWSP_FORCE_INT(PTOWSP_STATUS)
+} ptowsp_status;
+// clang-format on
+
+// The name of a status ("BUFFER_OVERFLOW") and a short text; "UNKNOWN" and "no such status" for
+// other values.
+PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
+PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
+
+#define PTOWSP_NO_INDEX       UINT64_MAX
+#define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
+
+// The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
+// It belongs to the context and lives until the next failure. After BUSY the text is one constant
+// line, and other threads may ask for it. BUSY does not replace the error with which the execution
+// under way has failed.
+typedef struct ptowsp_error {
+    ptowsp_status status;
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
+                     // below 0, which the text gives
+    const char *text;
+} ptowsp_error;
+
+// -------------------------------------------------------------------------------------------------
+// 3. Contexts and threads
+// -------------------------------------------------------------------------------------------------
+//
+// A context holds an allocator, an executor for parallel work, and the last error. Parallel work
+// runs on *lanes*, numbered from 0. No two calls ever run on one lane at the same time, so arrays
+// indexed by lane need no locks. The calling thread helps as lane 0 (your executor decides this
+// itself).
+//
+// Work on a lane must not wait for other lanes: a lane whose thread is slow to wake may get nothing
+// to do. It must return normally: leaving it by longjmp or exception leaves the context busy.
+//
+//      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
+//      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
+//      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
+//
+// Fork. A child of fork() has a copy of the forking thread alone. If that thread owns a context, the
+// child may use its copies of the context and of everything made from it:
+//
+//      contexts, graphs, runs    start new threads when they need them. If the system has no room
+//                                for them, lanes are omitted, and ptowsp_run_start and
+//                                ptowsp_graph_start return SYSTEM_FAILED
+//      started runs and graphs   if they had not ended at the fork, only the parent gets their
+//                                results: wait and poll return SYSTEM_FAILED, other calls return
+//                                BUSY. Destroying them makes their context usable again; memory
+//                                that a run was using stays allocated
+//      devices                   can be closed, and copied from; other calls return SYSTEM_FAILED
+//      shared hubs               a rank stays with the process that took its transport: destroying
+//                                its communicator in a child does not end the rank
+//
+// Fork outside of tasks: a task may fork only for a child that calls exec or _exit. In a child, do
+// not touch the contexts that other threads were using at the fork.
+
+// Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
+// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
+// block is untouched then. Memory is aligned as malloc aligns it. The hook is called on the thread
+// that called ptowsp, or, while a program runs on lanes of your executor, on the thread of one
+// lane.
+typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
+
+// One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
+// in any order, at the same time or one after another.
+typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
+
+// Your executor: runs all lanes and returns when every one of them has returned. Usually lane 0
+// runs on the calling thread. Omitting a lane, calling one twice or calling one that does not exist
+// is an error (SYSTEM_FAILED); the other lanes complete the work all the same.
+typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                    void *job);
+
+typedef enum ptowsp_threads {
+    PTOWSP_THREADS_SERIAL = 0,
+    PTOWSP_THREADS_OWN,
+    PTOWSP_THREADS_USER,
+    PWSP_FORCE_INT(PTOWSP_THREADS)
+} ptowsp_threads;
+
+#define PTOWSP_LANE_COUNT_MAX 1024
+
+typedef struct ptowsp_context_desc {
+    ptowsp_resize_fn resize;        // default: realloc and free
+    void *resize_user;              // handed to resize
+    ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
+    uint32_t lane_count;            // default: 1 (SERIAL), ptowsp_processor_count() (OWN);
+                                    // required for USER
+    ptowsp_run_lanes_fn run_lanes;  // USER only
+    void *run_lanes_user;           // handed to run_lanes
+} ptowsp_context_desc;
+
+typedef struct ptowsp_context ptowsp_context;
+
+// Creates a context; desc may be NULL.
+//
+// Memory   One block for the context, one for its pool.
+// Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
+//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER;
+//          out_context NULL).
+//          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
+//          could not be started). *out_context is NULL then.
+PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
+                                               ptowsp_context **out_context);
+
+// Stops the threads and frees the context; NULL is ignored. Requires that everything made from it
+// has been destroyed (modules, programs, runs, graphs, devices and descriptors are counted), and
+// that no job is running.
+PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
+
+// The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
+PTOWSP_API ptowsp_error ptowsp_context_error(const ptowsp_context *context);
+
+// Sets the last failure and returns its status. Code that builds on this library can report its own
+// errors with it. The text is copied, and cut off when it is very long. Requires an error.
+PTOWSP_API ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status,
+                                             uint64_t index, const char *text);
+
+PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
+
+// The number of processors that this process may use, from 1 to PTOWSP_LANE_COUNT_MAX. On Linux it
+// is the number in the affinity of the calling thread, or less: the smallest CPU quota of the
+// process's cgroups (version 1 or 2), rounded down. Elsewhere it is the number that is online.
+//
+// Cost     The system opens some files: tens of microseconds.
+PTOWSP_API uint32_t ptowsp_processor_count(void);
+
+// Runs items [begin, end) on a lane.
+typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);
+
+// Calls fn over disjoint ranges that together cover [0, item_count), on all lanes, and returns when
+// all are done. Lanes take ranges as they become free, so the lane of a range is not defined.
+//
+// Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
+//          Otherwise every range but the last has grain items.
+// Errors   INVALID_PARAMS (fn NULL). SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (called from inside a job of the same context: does nothing).
+// Cost     Well under a microsecond when threads are awake. Waking sleeping threads takes the
+//          system tens of microseconds. Threads stay awake for some 20 us after a job.
+PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
+                                             uint64_t grain, ptowsp_range_fn fn, void *user);
+
+// When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
+// may; ptowsp_spans_export draws them. (What runs record is in section 25.)
+typedef struct ptowsp_span {
+    uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
+    uint32_t lane;
+    uint32_t kind;  // what it was: the index of a name
+} ptowsp_span;
+
+// -------------------------------------------------------------------------------------------------
+// 4. Text sinks
+// -------------------------------------------------------------------------------------------------
+//
+// Functions that print write to a sink: a callback that takes pieces of text. Neither printing nor
+// reading depends on the locale: numbers always have a decimal point. Only messages of the operating
+// system in errors may be in its language.
+
+typedef struct ptowsp_text {
+    void (*write)(void *user, const char *text, size_t length);  // text is not terminated
+    void *user;
+} ptowsp_text;
+
+// A sink over the caller's buffer. The text is always terminated (if size > 0) and cut off when it
+// does not fit. `length` counts all of the text, cut off or not, as snprintf does.
+typedef struct ptowsp_text_buffer {
+    char *data;
+    size_t size;    // of data, in bytes
+    size_t length;  // of the whole text so far, without terminator
+} ptowsp_text_buffer;
+
+// Empties the buffer and returns a sink that appends to it. The buffer outlives the sink.
+PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
+
+// -------------------------------------------------------------------------------------------------
+// 5. Spaces
+// -------------------------------------------------------------------------------------------------
+//
+// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
+// set at run time. Declare a space at file scope, from a list macro:
+//
+//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
+//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
+//
+// This defines, all inline:
+//
+//      decode_space                                      a struct, with the dynamic dimensions
+//      decode_space_coord                                a struct, with all dimensions
+//      decode_space_rank                                 3
+//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
+//      decode_space_head_dynamic                         0 or 1: a constant expression
+//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
+//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
+//                                                        dimension it does not compile
+//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
+//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
+//      decode_space_coord decode_space_at(&s, index)     the inverse
+//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
+//
+// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
+// dynamic dimension still has one byte, as C requires of a struct.)
+//
+// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
+//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+
+enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
+#define PTOWSP_SPACE_RANK_MAX 8
+
+// A space whose rank and sizes are known only at run time.
+typedef struct ptowsp_space {
+    uint32_t rank;
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
+} ptowsp_space;
+
+// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
+// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
+                                                        ptowsp_space *out_space);
+
+// Like the functions of a static space; coordinates are arrays of `rank` values.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
+                                                    const int64_t *coord);
+PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
+                                             int64_t *out_coord);
+
+// The two spaces of serving: attention over KV chunks, and mixture of experts. They are declared as
+// ptowsp_attention_space and ptowsp_moe_space (in appendix B, behind the macros).
+#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
+    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
+#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
+
+// -------------------------------------------------------------------------------------------------
+// 6. Work and tiers
+// -------------------------------------------------------------------------------------------------
+//
+// A work descriptor names the piece of a step that one kernel call computes. It has 24 bytes, the
+// same on every machine of one byte order, so host, scheduler core and kernel core share arrays of
+// descriptors:
+//
+//      offset  0         4      5       6          8           12          16          20
+//              work_id   tier   flags   reserved   params[0]   params[1]   params[2]   params[3]
+//              u32       u8     u8      u16 (0)    u32         u32         u32         u32
+//
+//      attention                                   request     head        kv_start    kv_len
+//      mixture of experts                          batch       expert      token_start token_count
+//      merge of parts (section 10)                 request     head        first slot  slot count
+//
+// Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
+// part.
+
+typedef struct ptowsp_work {
+    PWSP_ALIGNAS(8) uint32_t work_id;
+    uint8_t tier;
+    uint8_t flags;  // PTOWSP_WORK_FIRST | ...
+    uint16_t reserved;
+    uint32_t params[4];
+} ptowsp_work;
+
+PTOWSP_STATIC_ASSERT(sizeof(ptowsp_work) == 24, "a work descriptor has 24 bytes");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, tier) == 4, "tier lives at 4");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, flags) == 5, "flags live at 5");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, reserved) == 6, "reserved lives at 6");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
+
+#define PTOWSP_WORK_FIRST 0x01u  // the first chunk of its (request, head)
+#define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)
+#define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
+
+// Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
+#define PTOWSP_WORK_INVALID 0x80u
+
+PTOWSP_INLINE uint32_t ptowsp_work_request(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[0];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_head(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[1];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_start(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_len(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_end(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2] + work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_batch(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[0];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_expert(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[1];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_token_start(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_token_count(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_token_end(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2] + work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_tile(const PTOWSP_GM ptowsp_work *work) {
+    return work->reserved;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot(const PTOWSP_GM ptowsp_work *work) {
+    return work->work_id;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE bool ptowsp_work_is_valid(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_INVALID) == 0;
+}
+PTOWSP_INLINE bool ptowsp_work_is_whole(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) ==
+           (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
+}
+PTOWSP_INLINE bool ptowsp_work_is_first(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_FIRST) != 0;
+}
+PTOWSP_INLINE bool ptowsp_work_is_last(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_LAST) != 0;
+}
+
+// Builds one descriptor: params are (request, head, kv_start, kv_len) or (batch, expert,
+// token_start, token_count).
+PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t flags,
+                                         uint32_t outer, uint32_t inner, uint32_t start,
+                                         uint32_t length) {
+    ptowsp_work work = {work_id, tier, flags, 0, {outer, inner, start, length}};
+    return work;
+}
+
+// Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
+// "first last init", params 0 and 1, and the tokens.
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
+
+// Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
+// Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
+//          *out_work is NULL then.
+PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
+                                            ptowsp_work **out_work);
+
+// Frees descriptors. Takes the context that created them; work may be NULL.
+PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);
+
+// Tiers group sequences by length, so that each group has a kernel of its own. Where tiers overlap,
+// the first in order wins. Any order is allowed, and so are gaps.
+typedef struct ptowsp_tier {
+    uint8_t id;          // carried by descriptors; the index into dispatch tables
+    int32_t length_min;  // inclusive
+    int32_t length_max;  // inclusive
+} ptowsp_tier;
+
+// The id of the first tier that covers the length, or -1.
+PTOWSP_API PTOWSP_AICPU int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count,
+                                                 int32_t length);
+
+// The standard decode tiers, as a list TIER(id, length_min, length_max).
+#define PTOWSP_DECODE_TIERS(TIER)                                                                  \
+    TIER(0, 1, 1024) TIER(1, 1025, 4096) TIER(2, 4097, 16384) TIER(3, 16385, 131072)
+#define PTOWSP_DECODE_TIER_COUNT 4
+
+// The same as an array of PTOWSP_DECODE_TIER_COUNT.
+PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
+
+// -------------------------------------------------------------------------------------------------
+// 7. Planning
+// -------------------------------------------------------------------------------------------------
+//
+// A plan cuts every sequence of a batch into chunks of KV tokens. Each chunk of each head is one
+// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge. The rule
+// is:
+//
+//      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
+//              max_work_units, or chunk_max when none does
+//      work units = head_count * (sum over sequences of ceil(length / chunk))
+//
+// (The text of PTO-WSP v4 says "largest" but its algorithm finds the smallest; ptowsp follows the
+// algorithm.)
+//
+// A sequence of length len becomes n = ceil(len / chunk) pieces, in one of two ways:
+//
+//      PTOWSP_CHUNKS_BALANCED   pieces differ by at most `align` tokens: len 10, chunk 4 -> 3 3 4
+//      PTOWSP_CHUNKS_FIXED      all are `chunk` long but the last:       len 10, chunk 4 -> 4 4 2
+//
+// Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest
+// of the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1
+// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. Balanced
+// pieces that are one unit of `align` longer come last, since the last piece may end inside a unit.
+//
+// Descriptors are ordered by sequence, then head, then chunk. work_id counts from 0. tier is the
+// tier of the whole sequence. FIRST marks chunk 0 and LAST the last chunk. A sequence of length 0
+// has no work. head_count is the number of heads that have KV of their own (KV heads under
+// grouped-query attention, 1 under MLA).
+//
+// These functions take no context. *out_info, which may be NULL, receives the fault and the
+// sequence at fault; ptowsp_plan_explain turns it into a line of text.
+//
+//      uint32_t chunk;
+//      if (ptowsp_plan_chunk_size(&batch, &config, &chunk, &info) == PTOWSP_OK &&
+//          ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info) == PTOWSP_OK) {
+//          ptowsp_dispatch_spmd(context, work, info.work_count, table, tier_count, user);
+//      }
+
+typedef struct ptowsp_batch {
+    const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
+    uint32_t sequence_count;           // 0 is an empty step
+    uint32_t head_count;               // at least 1
+} ptowsp_batch;
+
+typedef enum ptowsp_chunks {
+    PTOWSP_CHUNKS_BALANCED = 0,
+    PTOWSP_CHUNKS_FIXED,
+    PWSP_FORCE_INT(PTOWSP_CHUNKS)
+} ptowsp_chunks;
+
+#define PTOWSP_CHUNK_MIN_DEFAULT      256
+#define PTOWSP_CHUNK_MAX_DEFAULT      4096
+#define PTOWSP_MAX_WORK_UNITS_DEFAULT 65536
+
+// A NULL config, or zero fields, mean the defaults.
+typedef struct ptowsp_plan_config {
+    uint32_t chunk_min;        // tokens; default 256, or chunk_max if that is smaller and given
+    uint32_t chunk_max;        // tokens; default 4096, or chunk_min if that is larger and given
+    uint32_t max_work_units;   // default 65536
+    uint32_t align;            // tokens; default 1
+    ptowsp_chunks chunks;      // default balanced
+    const ptowsp_tier *tiers;  // default the standard decode tiers; each length above 0 needs one
+    uint32_t tier_count;
+} ptowsp_plan_config;
+
+// The faults that this section reports, in the order of the checks, and then those that sections
+// 10, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
+// `%l` info.limit.
+#define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
+    FAULT(NONE, OK, "no fault")                                                                    \
+    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
+    FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %l")                \
+    FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
+    FAULT(TIERS_EMPTY, INVALID_PARAMS, "tiers is given with tier_count 0")                         \
+    FAULT(TIER_ORDER, INVALID_PARAMS, "tier at %i has length_min %v above its length_max %l")      \
+    FAULT(CHUNK_ALIGN, INVALID_PARAMS, "no multiple of align %v is in chunk_min to chunk_max %l")  \
+    FAULT(CHUNK_INVALID, INVALID_PARAMS, "chunk %v is not a positive multiple of align %l")        \
+    FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
+    FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
+    FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
+    FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
+    FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
+    FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
+    FAULT(LENGTH_UNCOVERED, UNSUPPORTED_SIZE, "sequence %i has length %v, which no tier covers")   \
+    FAULT(TOTAL_OVERFLOW, LIMIT_EXCEEDED, "the number of work units exceeds 63 bits")              \
+    FAULT(IDS_EXHAUSTED, LIMIT_EXCEEDED, "%v work units exceed the %l work ids")                   \
+    FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
+    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")    \
+    FAULT(CONFIG_NULL, INVALID_PARAMS, "config is NULL")                                           \
+    FAULT(LANES_COUNT, INVALID_PARAMS, "lane_count %v is not in 1 to %l")                          \
+    FAULT(SPEEDS_ZERO, INVALID_PARAMS, "the speeds of all %v lanes are 0")                         \
+    FAULT(MODE_UNKNOWN, INVALID_PARAMS, "config.mode has the unknown value %v")                    \
+    FAULT(CHUNK_PAGES, INVALID_PARAMS, "chunk %v is not a multiple of page_size %l")               \
+    FAULT(GRAIN_PAGES, INVALID_PARAMS, "grain %v is not a multiple of page_size %l")               \
+    FAULT(GRAIN_CHUNK, INVALID_PARAMS, "grain %v does not divide chunk %l")                        \
+    FAULT(COST_INVALID, INVALID_PARAMS,                                                            \
+          "cost %i (of per_unit, ...) is negative, no number or out of range")                     \
+    FAULT(COST_APART, INVALID_PARAMS,                                                              \
+          "cost %i (of per_unit, ...) is over 2^%l times the smallest")                            \
+    FAULT(QUERY_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative query length %v")          \
+    FAULT(QUERY_LONG, INVALID_PARAMS,                                                              \
+          "sequence %i has %v queries for %l KV tokens, under is_causal")                          \
+    FAULT(TILES_EXCEEDED, LIMIT_EXCEEDED, "sequence %i has %v query tiles, more than %l")          \
+    FAULT(UNITS_EXCEEDED, LIMIT_EXCEEDED, "%v units are more than the %l of a plan")               \
+    FAULT(COST_OVERFLOW, LIMIT_EXCEEDED,                                                           \
+          "the cost of the batch exceeds 2^%l of the planner's grid")                              \
+    FAULT(PLAN_NULL, INVALID_PARAMS, "plan is NULL")                                               \
+    FAULT(PLAN_ARRAY, INVALID_PARAMS, "array %i of the plan is NULL")                              \
+    FAULT(UNITS_SMALL, BUFFER_OVERFLOW, "%v units do not fit the plan, which holds %l")            \
+    FAULT(MERGES_SMALL, BUFFER_OVERFLOW, "%v merges do not fit the plan, which holds %l")          \
+    FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
+    FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \
+          "the plan is of another configuration: it has %v where %l belongs")                      \
+    FAULT(COUNT_WRONG, INVALID_PARAMS, "the plan says %v where %l belongs")                        \
+    FAULT(LANE_RANGE, INVALID_PARAMS,                                                              \
+          "the range of lane %i ends at %v, not in order or beyond %l")                            \
+    FAULT(UNIT_WRONG, INVALID_PARAMS, "unit %i has the value %v where %l belongs")                 \
+    FAULT(UNIT_MISSING, INVALID_PARAMS, "unit %i should be of sequence %l, and is not there")      \
+    FAULT(UNIT_EXTRA, INVALID_PARAMS, "unit %i is beyond what the batch has")                      \
+    FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")               \
+    FAULT(INPUT_NULL, INVALID_PARAMS, "input %i is NULL")                                          \
+    FAULT(TOP_K_RANGE, INVALID_PARAMS, "top_k %v is not in 1 to %l")                               \
+    FAULT(EXPERTS_COUNT, INVALID_PARAMS, "%v experts or replicas are not in 1 to %l")              \
+    FAULT(PAIRS_EXCEEDED, LIMIT_EXCEEDED, "%v pairs or rows are more than %l")                     \
+    FAULT(EXPERT_RANGE, INVALID_PARAMS, "pair %i has expert %v, which is not below %l")            \
+    FAULT(ROWS_SMALL, BUFFER_OVERFLOW, "%v rows do not fit the order, which holds %l")             \
+    FAULT(OFFSET_WRONG, INVALID_PARAMS, "offset %i is %v, and the rows before it end at %l")       \
+    FAULT(DECAY_INVALID, INVALID_PARAMS, "decay is not in 0 to 1")                                 \
+    FAULT(RANKS_DIVIDE, INVALID_PARAMS, "%v experts or replicas cannot be divided among %l ranks") \
+    FAULT(GROUPS_DIVIDE, INVALID_PARAMS, "%v experts cannot be divided into %l groups")            \
+    FAULT(NODES_DIVIDE, INVALID_PARAMS, "%v ranks or groups cannot be divided among %l nodes")     \
+    FAULT(REPLICAS_FEW, INVALID_PARAMS, "%v replicas are fewer than the %l experts")               \
+    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
+    FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
+    FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
+    FAULT(REPLICA_EXPERT, INVALID_PARAMS, "replica %i has expert %v, which is not below %l")       \
+    FAULT(EXPERT_ABSENT, INVALID_PARAMS, "expert %i has no replica")                               \
+    FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
+          "expert %i has %v where a count or a replica up to %l belongs")                          \
+    FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
+    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                  \
+    FAULT(TREE_NULL, INVALID_PARAMS, "the tree, or array %v of it, is NULL")                       \
+    FAULT(TREE_FULL, BUFFER_OVERFLOW, "%v requests do not fit the tree, which holds %l")           \
+    FAULT(BLOCKS_NULL, INVALID_PARAMS, "array %v of block ids or of the given tree is NULL")       \
+    FAULT(BLOCK_TOKENS, INVALID_PARAMS, "block_tokens is 0")                                       \
+    FAULT(BLOCKS_ORDER, INVALID_PARAMS, "the blocks of request %i end at %v, before they begin")   \
+    FAULT(BLOCKS_MANY, INVALID_PARAMS, "request %i has %v blocks, where its KV fills %l")          \
+    FAULT(BLOCKS_LARGE, BUFFER_OVERFLOW, "request %i has %v blocks, the tree has room for %l")     \
+    FAULT(BLOCK_REPEATED, INVALID_PARAMS, "request %i has the same id at blocks %l and %v")        \
+    FAULT(NODE_PARENT, INVALID_PARAMS, "node %i has the parent %v, of %l nodes")                   \
+    FAULT(NODE_CYCLE, INVALID_PARAMS, "node %i is above itself")                                   \
+    FAULT(NODES_LARGE, BUFFER_OVERFLOW,                                                            \
+          "%v nodes are more than the %l that the tree has room for")                              \
+    FAULT(REQUEST_NODE, INVALID_PARAMS, "request %i is at node %v, of %l nodes")                   \
+    FAULT(NODE_TOKENS, INVALID_PARAMS,                                                             \
+          "request %i has %v tokens in nodes, of %l that can be shared")                           \
+    FAULT(REQUEST_RANGE, INVALID_PARAMS, "request %v is not one of the %l of the batch")           \
+    FAULT(REQUEST_PRESENT, INVALID_PARAMS, "request %v is in the tree already")                    \
+    FAULT(REQUEST_ABSENT, INVALID_PARAMS, "request %v is not in the tree")                         \
+    FAULT(TREE_WINDOW, INVALID_PARAMS, "prefix plans have no window, and config.window is %v")     \
+    FAULT(TREE_OTHER, INVALID_PARAMS, "position %i shares %v tokens, of %l that can be shared")    \
+    FAULT(PREFIX_ARRAY, INVALID_PARAMS, "array %i of the prefix plan is NULL")                     \
+    FAULT(SEGMENTS_SMALL, BUFFER_OVERFLOW, "%v segments do not fit the plan, which holds %l")      \
+    FAULT(REQUESTS_SMALL, BUFFER_OVERFLOW, "%v requests do not fit the plan, which holds %l")      \
+    FAULT(TOKENS_SMALL, BUFFER_OVERFLOW, "%v query tokens do not fit the plan, which holds %l")    \
+    FAULT(JOINS_SMALL, BUFFER_OVERFLOW, "%v joins do not fit the plan, which holds %l")            \
+    FAULT(SEGMENT_WRONG, INVALID_PARAMS, "segment %i has the value %v where %l belongs")           \
+    FAULT(REQUEST_WRONG, INVALID_PARAMS, "position %i has the value %v where %l belongs")          \
+    FAULT(JOIN_WRONG, INVALID_PARAMS, "join %i has the value %v where %l belongs")                 \
+    FAULT(COST_WRONG, INVALID_PARAMS,                                                              \
+          "cost %i (of lanes, largest, mean) is not that of its units")                            \
+    FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
+    FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")                                         \
+    FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
+    FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
+    FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
+    FAULT(ATTEND_ROWS_NULL, INVALID_PARAMS, "the step's queries, outputs or pages are NULL")       \
+    FAULT(ATTEND_CACHE_NULL, INVALID_PARAMS,                                                       \
+          "the cache's keys or values, or the scales of I8, are NULL")                             \
+    FAULT(ATTEND_MEMORY_NULL, INVALID_PARAMS, "the job's memory was not placed")                   \
+    FAULT(ATTEND_TYPE_UNKNOWN, INVALID_PARAMS, "the cache has the unknown type %v")                \
+    FAULT(ATTEND_KEY_DIM, INVALID_PARAMS, "key_dim is %v, not a multiple of %l from it to 576")    \
+    FAULT(ATTEND_VALUE_DIM, INVALID_PARAMS,                                                        \
+          "value_dim is %v, not a multiple of %l from it to 576")                                  \
+    FAULT(ATTEND_STEP_GROUP, INVALID_PARAMS, "the plan has a group of %v, the config of %l")       \
+    FAULT(ATTEND_STEP_TILE, INVALID_PARAMS, "the plan has tiles of %v tokens, the config of %l")   \
+    FAULT(ATTEND_STEP_LANES, INVALID_PARAMS, "the plan has %v lanes, the config %l")               \
+    FAULT(ATTEND_STEP_PAGE, INVALID_PARAMS,                                                        \
+          "the cache's pages of %v tokens do not divide the config's of %l")                       \
+    FAULT(ATTEND_STEP_PREFIX, INVALID_PARAMS, "the step's plan is not its prefix plan's")          \
+    FAULT(ATTEND_STEP_QUERIES, INVALID_PARAMS,                                                     \
+          "request %i has %v query tokens, and no query_starts")                                   \
+    FAULT(ATTEND_MEMORY_SLOTS, BUFFER_OVERFLOW, "the plan has %v slots, and the job's memory %l")  \
+    FAULT(ATTEND_MEMORY_ROWS, BUFFER_OVERFLOW,                                                     \
+          "slots have %v rows, and those of the job's memory %l")                                  \
+    FAULT(ATTEND_MEMORY_DIM, INVALID_PARAMS, "value_dim is %v, and the job's memory has %l")       \
+    FAULT(ATTEND_MEMORY_PROGRESS, BUFFER_OVERFLOW,                                                 \
+          "progress has %v elements, and the job's memory %l")                                     \
+    FAULT(ATTEND_BLOCK_SMALL, BUFFER_OVERFLOW, "the block has %v bytes of the %l that are needed") \
+    FAULT(ATTEND_BLOCK_ALIGN, INVALID_PARAMS, "the block is not aligned to %l bytes")              \
+    FAULT(ATTEND_BLOCK_LARGE, LIMIT_EXCEEDED, "the limits need more bytes than 63 bits count")     \
+    FAULT(ATTEND_WORKER_COUNT, INVALID_PARAMS, "%v workers are not in 1 to %l")                    \
+    FAULT(ATTEND_WORKER_RANGE, INVALID_PARAMS, "worker %v is not below %l")                        \
+    FAULT(ATTEND_WORKER_TWICE, BUSY, "worker %v is in a run that has not ended")                   \
+    FAULT(ATTEND_RUN_OTHER, BUSY, "a run of %l workers has not ended, and this is one of %v")      \
+    FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")           \
+    FAULT(ATTEND_STRIDE, INVALID_PARAMS,                                                           \
+          "a stride is %v elements, not a multiple of a block's %l")                               \
+    FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
+          "the mask of request %i begins or ends at %v of its %l tokens")
+
+// clang-format off
+typedef enum ptowsp_plan_fault {
+#define PWSP_FAULT_ENUM(name, status, text) PTOWSP_FAULT_##name,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
+#undef PWSP_FAULT_ENUM
+    PTOWSP_FAULT_COUNT,
+    PWSP_FORCE_INT(PTOWSP_FAULT)
+} ptowsp_plan_fault;
+// clang-format on
+
+typedef struct ptowsp_plan_info {
+    uint64_t work_count;      // total_work: the units. generate: units written, or the number
+                              // needed after BUFFER_OVERFLOW. 0 otherwise
+    ptowsp_plan_fault fault;  // the check that failed, or PTOWSP_FAULT_NONE
+    uint64_t index;           // of the first offending sequence of the batch, or of the tier; else
+                              // PTOWSP_NO_INDEX
+    int64_t value;            // the offending value, at most INT64_MAX; else 0
+    int64_t limit;            // the limit that it violates, at most INT64_MAX; else 0
+    bool is_over;             // no fault: the units are more than max_work_units, as chunk_max (or
+                              // a chunk of your own) is too small for fewer
+} ptowsp_plan_info;
+
+// Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
+// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
+// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). If lengths
+//          have few distinct values, up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
+                                                             const ptowsp_plan_config *config,
+                                                             uint32_t *out_chunk,
+                                                             ptowsp_plan_info *out_info);
+
+// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk comes from
+// ptowsp_plan_chunk_size, or is any other multiple of align.
+// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 63 bits).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch,
+                                                             const ptowsp_plan_config *config,
+                                                             uint32_t chunk,
+                                                             ptowsp_plan_info *out_info);
+
+// Writes the descriptors of a batch under a chunk. Everything is checked before anything is
+// written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW. Slots
+// from info.work_count on are left as they are: in a buffer that is used again they hold units of
+// an earlier step, which are not part of this plan. A launch of fixed size needs work_count, too.
+//
+// Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
+//          is the number needed). The buffer is untouched then.
+// Cost     Two passes over the lengths, then 2 to 4 ns per sequence and 0.2 ns per descriptor
+//          (AVX-512). The lookup of tiers is linear in their number.
+PTOWSP_API PTOWSP_AICPU ptowsp_status
+ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
+                     PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
+
+// Writes the descriptors of sequences [first, first + count) of a batch, from work[0] on, with ids
+// from first_work_id. They equal those of ptowsp_plan_generate if first_work_id is the number of
+// units of the sequences before. Schedulers that divide a batch among themselves use this. Only
+// lengths in the range are read; indices count in the batch.
+// Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
+    const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
+    uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+    ptowsp_plan_info *out_info);
+
+// Like ptowsp_plan_generate, on all lanes of the context. The result is the same bit for bit, and
+// the error's text is in the context. Lanes divide the work by whole sequences. Below 50,000
+// descriptors, where lanes do not pay, the calling thread works alone.
+// Errors   As generate. Without a fault in *out_info: BUSY and SYSTEM_FAILED, as parallel_for;
+//          after SYSTEM_FAILED the work is written all the same.
+PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
+    ptowsp_context *context, const ptowsp_batch *batch, const ptowsp_plan_config *config,
+    uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
+
+// Limits that a service never exceeds, to size a buffer that is allocated once.
+typedef struct ptowsp_plan_limits {
+    uint32_t sequence_count_max;
+    uint32_t head_count;       // the exact number
+    int32_t length_max;        // of one sequence
+    uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
+} ptowsp_plan_limits;
+
+// Bounds the number of work units of any batch within the limits, if ptowsp_plan_chunk_size picked
+// the chunk under the same config. A buffer of this size never overflows. The bound may be larger
+// than generate can number (2^32).
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED (beyond 63 bits); *out_count is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
+                                                             const ptowsp_plan_limits *limits,
+                                                             uint64_t *out_count,
+                                                             ptowsp_plan_info *out_info);
+
+// Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 8. Dispatch
+// -------------------------------------------------------------------------------------------------
+//
+// A dispatch table has one kernel per tier id. A descriptor runs as table[work->tier](...).
+//
+// Memory   None is allocated; MPMD takes 16 KiB of stack.
+// Cost     The calling thread first checks the tiers of all descriptors: 1 ns each. Then 1 to 2 ns
+//          per descriptor, and one shared counter per range of descriptors.
+
+// Computes one work unit. No two calls with the same lane run at the same time.
+typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user);
+
+// PTOWSP_DEFINE_TIERS makes one kernel per tier from one body. The body gets the tier's number as a
+// constant, which the compiler folds. At file scope,
+//
+//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {
+//          ((uint32_t *)user)[lane] += (uint32_t)tier * work->work_id;
+//      }
+//      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
+//
+// defines, as static:
+//
+//      attend_tier_0, attend_tier_1, ...      a kernel per tier
+//      attend_tiers, attend_tier_count        the list as ptowsp_tier[], for a ptowsp_plan_config
+//      attend_table                           the kernels as ptowsp_work_fn[attend_tier_count]
+//      attend_dispatch(work, lane, user)      inline, through a switch instead of a table
+//
+// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Fill tables for
+//          other ids by hand.
+// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
+// have a kernel (index below table_count, not NULL). Otherwise nothing runs, the status is
+// INVALID_PARAMS, and *out_index (may be NULL) is the first descriptor without a kernel. *out_index
+// is PTOWSP_NO_INDEX on success, and when work or table is NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
+                                                             uint64_t work_count,
+                                                             const ptowsp_work_fn *table,
+                                                             uint32_t table_count, void *user,
+                                                             uint64_t *out_index);
+
+// Runs the descriptors on all lanes of the context, every lane with the same table (single program,
+// multiple data), and returns when all are done. Lanes take descriptors in order as they become
+// free, so the lane of a descriptor is not defined.
+// Errors   INVALID_PARAMS (as above; the error's index is the descriptor's), BUSY, SYSTEM_FAILED
+//          (as ptowsp_parallel_for).
+PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_work_fn *table,
+                                              uint32_t table_count, void *user);
+
+// Lanes that share a table, such as cube cores or vector cores.
+typedef struct ptowsp_lane_group {
+    uint32_t lane_count;
+    const ptowsp_work_fn *table;
+    uint32_t table_count;
+} ptowsp_lane_group;
+
+#define PTOWSP_LANE_GROUP_MAX 255
+
+// Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
+// descriptor goes to the first group whose table has its tier, and there to a free lane. Kernels
+// see lanes numbered over all groups: group 0 has 0 .. lane_count - 1, and so on. The groups may
+// have more lanes than the context, or fewer.
+// Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
+//          PTOWSP_LANE_COUNT_MAX lanes in all.
+PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_lane_group *groups,
+                                              uint32_t group_count, void *user);
+
+// -------------------------------------------------------------------------------------------------
+// 9. Merging
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a chunk of KV gives a partial state per query row (online softmax, Milakov and
+// Gimelshein 2018; split-KV decode, Dao et al. 2023):
+//
+//      m = max of the chunk's scores
+//      l = sum of exp(score - m)
+//      acc[d] = sum of exp(score - m) * v[d]
+//
+// Two states of one row merge by rescaling to the larger m. The result row is acc / l, and m +
+// log(l) is its log-sum-exp. A state with m = -INFINITY is empty: the identity, whatever else it
+// holds. A kernel that computes a normalised row o and its log-sum-exp has the state (lse, 1, o).
+// NaN or +INFINITY in a state that is not empty gives NaN or infinity in the row, in its
+// log-sum-exp, or both. Merge chunks in their order: then the result does not depend on threads.
+
+typedef struct ptowsp_partial {
+    float m;
+    float l;
+} ptowsp_partial;
+
+// The bits of merged rows depend on the processor and the compiler (fused multiply-add), never on
+// threads.
+
+// Makes the state empty: m = -INFINITY, l = 0, acc = 0.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim);
+
+// Merges a part into a state. Arrays are acc[dim]; they must not overlap.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc,
+                                               const ptowsp_partial *part, const float *part_acc,
+                                               uint32_t dim);
+
+// Writes the result row out[dim] = acc / l, zeros for an empty state, and returns its log-sum-exp,
+// -INFINITY for an empty state. out may be acc.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
+                                                   uint32_t dim, float *out);
+
+// Merges part_count states of one row in order, writes the result row out[dim] and returns the
+// log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
+// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
+// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs. If
+// all parts but one are empty, the bits are those of ptowsp_merge_finish of that one.
+// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
+//          each row is read once and never rescaled; the two results may differ in the last bits.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
+                                                     const float *accs, uint32_t part_count,
+                                                     size_t stride, uint32_t dim, float *out);
+
+// -------------------------------------------------------------------------------------------------
+// 10. Attention plans
+// -------------------------------------------------------------------------------------------------
+//
+// A chunk plan (section 7) cuts all sequences by one chunk, and lanes take its units as they become
+// free. An attention plan decides more: how much each lane computes, where sequences are split for
+// that and nowhere else, which units write their output themselves, and which lane merges the rest.
+// It is all that a launch of fixed size needs.
+//
+//      lengths 250, 100, 50 on 4 lanes, one KV head, and a cost of 1 per KV token alone:
+//
+//      sequence    0                                  1               2
+//      KV          [0 ======= 100 ====== 200 == 250]  [0 = 50 = 100]  [0 = 50]
+//      lane         0          1          2            2    3          3
+//      unit         0          1          2            3    4          5
+//      slot         0          1          2            3    4          none: whole
+//
+//      unit_begin  0 1 2 4 6       lane 2 computes units 2 and 3
+//      merges      0: slots 0 to 2 -> sequence 0, on lane 0      merge_begin  0 1 1 2 2
+//                  1: slots 3 and 4 -> sequence 1, on lane 2
+//
+// USE THIS where lanes are known (cores of an accelerator, threads of an engine), lengths differ,
+// or results have to be batch-invariant. Use a chunk plan where kernels want pieces of one size, or
+// where the PTO-WSP specification asks for it.
+//
+// Queries. The queries of a sequence are cut into *tiles*. A tile is a run of tile_tokens query
+// tokens, with the `group` query heads of one KV head: rows = tokens * group, ordered by token,
+// then query head. Tile t has the query tokens from t * tile_tokens on; the last one may have
+// fewer. KV is read once per tile. Query token j of a sequence with q queries and n KV tokens has
+// position n - q + j: the queries are the last of the KV. It sees
+//
+//      KV tokens [begin, end)      end = is_causal ? position + 1 : n
+//                                  begin = window ? max(0, position - window + 1) : 0
+//
+// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
+// rest. Sequences without KV or without queries have no units: nothing is written for them.
+//
+// Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
+// neighbours share KV:
+//
+//      params      request, head, kv_start, kv_len       reserved    tile
+//      flags       FIRST, LAST: of the pieces of a tile  tier        of the KV length, or 0
+//      work_id     slot of the partial state, or PTOWSP_NO_SLOT for a whole unit (FIRST and LAST)
+//
+// Merges are descriptors as well: one per tile that was split, ordered as units are. Slots of one
+// tile are consecutive and in KV order: merge them in this order (section 9).
+//
+//      params      request, head, first slot, number of slots    reserved    tile
+//      work_id     index of the merge                            flags       0; tier is not used
+//
+// Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
+// with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
+// of merges are in ascending order. A merge is on the lane of its tile's first part, which gets
+// less of the KV for it.
+//
+// Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
+// capacities of a plan, and serves every later step:
+//
+//      once        ptowsp_attention_bound of the service's limits, and ptowsp_attention_place in
+//                  one block, which the launch reads
+//      each step   ptowsp_attention_generate into the same plan, or into a copy on the host whose
+//                  block is then copied to the device; ptowsp_attention_export if the kernel reads
+//                  arrays
+//
+// Planning writes every element up to the capacities, so nothing of an earlier step remains. A
+// launch with one block per unit skips INVALID units; a launch with one block per lane reads
+// unit_begin and merge_begin.
+//
+// Modes.
+//
+//      BALANCED    Lanes get contiguous shares of the total cost. Where a share ends inside a tile,
+//                  the tile is split, at a multiple of page_size from the start of the sequence,
+//                  if that pays: at most lane_count - 1 units more than tiles. Slots, and so
+//                  scratch, depend on the number of lanes and not on the batch.
+//      INVARIANT   Every tile is cut at the multiples of `chunk`, then pieces are placed for
+//                  balance. With a window the first piece of a tile starts at the last multiple
+//                  of `grain` at or before the tile's first visible token. No query token of the
+//                  tile sees the tokens between the two. The kernel masks or skips them, and their
+//                  pages may have been freed.
+//
+// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
+// multiples of `chunk` and nowhere else; every piece starts at a multiple of `grain`. Under
+// is_causal both follow from the position of the query token and the configuration alone. They do
+// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
+// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
+// on the sequence's KV length, up to which every query token sees. So a row of the output has the
+// same bits in all of these, if the kernel keeps three rules:
+//
+//      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
+//        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
+//        or at multiples of the block size from KV token 0
+//      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
+//      - a whole unit gives the bits of ptowsp_merge_finish, and parts those of
+//        ptowsp_merge_partials
+//
+// Cost. The planner balances predicted cost, in the user's unit:
+//
+//      unit    per_unit + kv_len * (per_token + rows * per_row_token)
+//      merge   slots * rows * per_merged_row
+//
+// A lane's cost is the sum of its units and merges, divided by its speed. The mean is the cost of
+// all of them over the speed of all lanes. Costs are rounded to a fixed-point grid of 0.1 % or
+// better of the smallest one, so that plans are the same on every machine.
+//
+// Memory   None. All arrays are the caller's.
+// Threads  Pure functions.
+// Limits   2^32 - 1 units, 65,536 tiles of a sequence, PTOWSP_ATTENTION_LANE_MAX lanes.
+
+#define PTOWSP_NO_SLOT            UINT32_MAX
+#define PTOWSP_ATTENTION_LANE_MAX 65536
+
+typedef struct ptowsp_attention_batch {
+    const PTOWSP_GM int32_t *kv_lengths;     // [sequence_count], the tokens of the queries included
+    const PTOWSP_GM int32_t *query_lengths;  // [sequence_count]; NULL: 1 each (decode)
+    uint32_t sequence_count;                 // 0 is an empty step
+} ptowsp_attention_batch;
+
+typedef enum ptowsp_attention_mode {
+    PTOWSP_ATTENTION_BALANCED = 0,
+    PTOWSP_ATTENTION_INVARIANT,
+    PWSP_FORCE_INT(PTOWSP_ATTENTION)
+} ptowsp_attention_mode;
+
+// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:
+// the default, in which the unit is the reading of one KV token of one head.
+typedef struct ptowsp_attention_cost {
+    double per_unit;        // default 64
+    double per_token;       // of KV; default 1
+    double per_row_token;   // of the scores; default 1 / 64
+    double per_merged_row;  // a row of a slot; default 1
+} ptowsp_attention_cost;
+
+#define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
+#define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
+#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 31
+
+// Zero fields mean the defaults; head_count and lane_count are required.
+typedef struct ptowsp_attention_config {
+    uint32_t head_count;          // KV heads (1 under MLA)
+    uint32_t group;               // query heads per KV head; default 1
+    uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
+    const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
+    ptowsp_attention_mode mode;
+    bool is_causal;
+    uint32_t window;     // KV tokens that a query sees; 0: all
+    uint32_t page_size;  // tokens; default 1
+    // Rows of a tile, at most; default 64. Its query tokens are max(1, tile_rows / group).
+    uint32_t tile_rows;
+    uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
+                         // the tile's. Rounded up to pages. Default: a page; cost decides beyond
+    uint32_t chunk;      // INVARIANT: a multiple of page_size. Default 1024, rounded up to pages
+    uint32_t grain;      // INVARIANT: a multiple of page_size that divides chunk. Default: the
+                         // larger of 64 and page_size if it is a multiple of both and divides
+                         // chunk, else chunk
+    ptowsp_attention_cost cost;
+    const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
+    uint32_t tier_count;
+} ptowsp_attention_config;
+
+// The number of elements that a plan needs. block_bytes is that of all its arrays together.
+typedef struct ptowsp_attention_sizes {
+    uint64_t unit_count;
+    uint64_t merge_count;
+    uint64_t slot_count;
+    uint32_t slot_rows;  // rows of the largest tile, so of a slot
+    uint32_t lane_count;
+    uint64_t block_bytes;
+} ptowsp_attention_sizes;
+
+// A plan. Set the first part, by ptowsp_attention_place or by hand; planning fills the second.
+// Nothing in it points into itself or to the batch: it may be copied, with its arrays, to a device.
+typedef struct ptowsp_attention_plan {
+    PTOWSP_GM ptowsp_work *units;     // [unit_capacity]
+    PTOWSP_GM ptowsp_work *merges;    // [merge_capacity]; may be NULL with capacity 0
+    PTOWSP_GM uint32_t *unit_begin;   // [lane_count + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
+    PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
+    uint32_t unit_capacity, merge_capacity;
+    uint32_t slot_capacity;  // that there is scratch for
+
+    uint32_t unit_count, merge_count, slot_count;
+    uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
+    uint32_t lane_count, tile_tokens, group;
+    uint32_t slot_rows;          // rows of a slot; a smaller tile leaves the last ones unused
+    double cost_max, cost_mean;  // of lanes
+} ptowsp_attention_plan;
+
+// Limits that a service never exceeds, to size memory once.
+typedef struct ptowsp_attention_limits {
+    uint32_t sequence_count_max;
+    int32_t kv_length_max;        // of one sequence
+    int32_t query_length_max;     // of one sequence; 0: 1
+    uint64_t kv_token_count_max;  // of all sequences together; 0: no such limit
+    uint64_t query_token_count_max;
+} ptowsp_attention_limits;
+
+// Bounds the sizes of the plans of any batch within limits under a configuration.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
+                                                             const ptowsp_attention_limits *limits,
+                                                             ptowsp_attention_sizes *out_sizes,
+                                                             ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a batch. Errors and cost as ptowsp_attention_generate, without
+// writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
+                                                            const ptowsp_attention_config *config,
+                                                            ptowsp_attention_sizes *out_sizes,
+                                                            ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8, and
+// sets the capacities and lane_count; the rest of the plan becomes zero. For a device, copy the
+// block.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned), LIMIT_EXCEEDED (sizes beyond 32
+//          bits), BUFFER_OVERFLOW (block_bytes too small).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes,
+                                                             void *block, uint64_t block_bytes,
+                                                             ptowsp_attention_plan *out_plan);
+
+// Plans a batch. All is checked and counted before anything is written.
+//
+// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
+//          counts or costs out of range), UNSUPPORTED_SIZE (a KV length that no tier covers),
+//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+// Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
+//          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
+//          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
+    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
+    ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
+
+// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
+// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
+// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.
+// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in
+//          *out_info.
+// Cost     O(units).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
+                                                             const ptowsp_attention_config *config,
+                                                             const ptowsp_attention_plan *plan,
+                                                             ptowsp_plan_info *out_info);
+
+// Whether pieces are independent of the batch (see Modes): true for INVARIANT. A chunk plan is
+// invariant if its chunks are FIXED and chunk_min equals chunk_max; a chunk that
+// ptowsp_plan_chunk_size picked from a range depends on the batch.
+PTOWSP_API bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config);
+PTOWSP_API bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config);
+
+// The units, or the merges, of a lane, as an array of *out_count.
+PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_units(
+    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
+    *out_count = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
+    return *out_count ? plan->units + plan->unit_begin[lane] : plan->units;  // or NULL
+}
+PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
+    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
+    *out_count = plan->merge_begin ? plan->merge_begin[lane + 1] - plan->merge_begin[lane] : 0;
+    return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL
+}
+
+// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
+// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
+typedef struct ptowsp_attention_arrays {
+    int32_t *request_indices;  // [unit_capacity] sequence of each unit; then -1
+    int32_t *kv_tile_indices;  // [unit_capacity] ordinal of each unit among the pieces of its tile;
+                               // then -1
+    int32_t *o_indptr;         // [unit_capacity + 1] pieces before each tile, in the order of
+                               // units; from tile_count on unit_count: tiles without pieces
+    int32_t *merge_indptr;     // [merge_capacity + 1] slots before each merge; from merge_count on
+                               // slot_count: merges without slots
+} ptowsp_attention_arrays;
+
+// Errors   INVALID_PARAMS (a NULL; counts beyond capacities; INVALID units below unit_count; a
+//          tile_count that is not the units'), LIMIT_EXCEEDED (counts beyond 31 bits). Nothing is
+//          written then.
+// Cost     O(unit_capacity + merge_capacity).
+PTOWSP_API PTOWSP_AICPU ptowsp_status
+ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
+
+// Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
+// stands for consecutive lanes where there are many. Requires a plan that was made.
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text);
+
+// Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
+// slot_rows * (dim + 2) floats.
+typedef struct ptowsp_attention_scratch {
+    ptowsp_partial *states;
+    float *accs;
+    uint32_t rows;  // of a slot: plan.slot_rows
+    uint32_t dim;
+} ptowsp_attention_scratch;
+
+PTOWSP_INLINE ptowsp_partial *ptowsp_attention_states(const ptowsp_attention_scratch *scratch,
+                                                      uint32_t slot) {
+    return scratch->states + PWSP_CAST(size_t, slot) * scratch->rows;
+}
+PTOWSP_INLINE float *ptowsp_attention_accs(const ptowsp_attention_scratch *scratch, uint32_t slot) {
+    return scratch->accs + PWSP_CAST(size_t, slot) * scratch->rows * scratch->dim;
+}
+
+// Merges one row of a merge's tile into out[dim], and returns its log-sum-exp.
+PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
+                                                          const PTOWSP_GM ptowsp_work *merge,
+                                                          uint32_t row, float *out);
+
+// -- running a plan -------------------------------------------------------------------------------
+//
+// A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
+// is done, on the lane that did it: there is no barrier over all lanes, and no lane ever waits. The
+// plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
+// Results do not depend on lanes or threads, if merging follows the order of slots.
+//
+//      ptowsp_attention_run           on the lanes of a context
+//      ptowsp_attention_run_worker    on threads of an engine, each inside its operator already
+//      ptowsp_attention_run_serial    on the calling thread
+//
+// A job's `progress` counts parts, and units where lanes take them from each other. It is the
+// caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
+// leaves it zero, whichever way it went, so the job can be run again at once, by other means, with
+// other counts of workers, or with a new plan.
+//
+// Memory   None is allocated.
+// Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
+//          it out. Running: 2 ns per unit, some 8 more per part, and 10 more where lanes steal.
+
+typedef struct ptowsp_attention_job {
+    const ptowsp_attention_plan *plan;
+    const ptowsp_work_fn *table;  // [table_count] a kernel per tier; entry 0 alone without tiers
+    uint32_t table_count;
+    ptowsp_work_fn merge;  // gets descriptors of merges; may be NULL if the plan has none
+    void *user;
+    uint32_t *progress;
+    bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
+    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
+    ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
+    // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
+    // join j of a prefix plan behind them all. Kinds are tiers, then table_count for merges and
+    // table_count + 1 for joins. What does not run is left as it is. Two looks at the clock each.
+    ptowsp_span *spans;
+} ptowsp_attention_job;
+
+// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a
+// plan is enough for all that come into the same arrays for as many lanes.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
+
+// Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
+// inside an operator already. Lanes of the plan are dealt to workers in contiguous blocks; there
+// may be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
+//
+// Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any
+//          order, at the same time or one after another, on any threads. Where lanes steal, one
+//          that comes late finds its units done. The run is over when all have returned: then
+//          outputs are complete, and progress is zero.
+// Again    The next run of a job begins when the one before is over, as it writes the same outputs
+//          and the same slots. The barrier after which an engine reads the outputs is enough;
+//          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
+//          independent: a worker may go on to one of them while others are still in this.
+// Requires a valid job, the same for all workers, and worker < worker_count.
+// ptowsp_attention_job_check proves the job.
+PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
+                                                         uint32_t worker, uint32_t worker_count);
+
+// Checks a job: pointers, that the lanes' lists have all units once, and for each unit that is not
+// INVALID a kernel for its tier, and a merge for its slot if it is a part. ptowsp_attention_check
+// proves the plan itself. *out_index, which may be NULL, is the first unit without a kernel or a
+// merge, or PTOWSP_NO_INDEX.
+// Errors   INVALID_PARAMS.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,
+                                                                 uint64_t *out_index);
+
+// Runs a job on the calling thread, as lane 0; checked as by ptowsp_attention_job_check.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_attention_job *job,
+                                                                  uint64_t *out_index);
+
+// Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the
+// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as
+// the thread of another may be slow to wake; with is_stealing, single units of any list.
+// Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,
+//          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).
+PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
+                                              const ptowsp_attention_job *job);
+
+// -------------------------------------------------------------------------------------------------
+// 11. MoE plans
+// -------------------------------------------------------------------------------------------------
+//
+// In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
+// together the tokens of each expert, divide them among lanes, and add up what a token's experts
+// made; between steps a service looks at the loads, and places copies of busy experts on ranks.
+//
+//      token             0      1      2      3            4 tokens, top 2 of 3 experts
+//      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
+//      pair              0 1    2 3    4 5    6 7          token * top_k + k
+//
+//      expert            0      1    2                     ptowsp_moe_sort
+//      counts            2      1    4
+//      offsets           0      2    3            7
+//      pairs [row]       1 4    3    0   2 5 6             stable: in the order of tokens
+//      rows [pair]       3 0    4 2    1 5    6 -          the inverse
+//
+//      unit (rows)       [0 1]  [2]  [3] [4 5 6]           ptowsp_moe_generate, for 2 lanes,
+//      lane               0      0    0   1                which split expert 2
+//
+//      out[token] = sum over k of gates[pair] * made[rows[pair]]       ptowsp_moe_combine
+//
+// With block_rows every expert's rows are padded to a multiple of it, for kernels that take whole
+// tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
+//
+// USE THIS for the layer itself on any lanes, or for parts of it: each function stands alone, and
+// takes plain arrays, so counts may come from a device, and placements may go to any engine.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//
+//    int main(void) {
+//        const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
+//        const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
+//        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
+//        ptowsp_work units[6];
+//        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
+//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}};
+//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0};
+//        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
+//            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
+//            return 1;
+//        }
+//        for (uint32_t lane = 0; lane < plan.lane_count; lane++) {
+//            for (uint32_t i = begin[lane]; i < begin[lane + 1]; i++) {
+//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(&units[i]),
+//                       ptowsp_work_token_start(&units[i]), ptowsp_work_token_end(&units[i]));
+//            }
+//        }
+//        return 0;
+//    }
+//
+// It prints:
+//
+//    lane 0: expert 0, rows 0 to 2
+//    lane 0: expert 1, rows 2 to 3
+//    lane 0: expert 2, rows 3 to 4
+//    lane 1: expert 2, rows 4 to 7
+//
+// Memory   None. All arrays are the caller's.
+// Threads  Pure functions, but for ptowsp_moe_sort_parallel.
+// Errors   A status; *out_info, which may be NULL, has the fault (section 7) and the pair, load,
+//          expert or replica at fault in info.index. Nothing is written then.
+// Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
+//          PTOWSP_ATTENTION_LANE_MAX lanes.
+
+#define PTOWSP_MOE_NO_ROW     UINT32_MAX
+#define PTOWSP_MOE_EXPERT_MAX 65536
+
+#if !defined(PTOWSP_ONLY_ATTENTION)
+
+// -- sorting --------------------------------------------------------------------------------------
+
+typedef struct ptowsp_moe_routes {
+    const PTOWSP_GM int32_t *ids;  // [token_count][top_k] experts; below 0: dropped
+    uint32_t token_count;          // 0 is an empty step
+    uint32_t top_k;                // at least 1
+    uint32_t expert_count;         // 1 to PTOWSP_MOE_EXPERT_MAX
+    uint32_t block_rows;           // an expert's rows are padded to a multiple of it; 0: 1
+} ptowsp_moe_routes;
+
+// Pairs (token, k) in the order of their experts. Set the first part; sorting fills the second.
+typedef struct ptowsp_moe_order {
+    PTOWSP_GM uint32_t *counts;        // [expert_count] pairs of each expert
+    PTOWSP_GM uint32_t *offsets;       // [expert_count + 1] first row of each expert
+    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding; from
+                                       // row_count on unspecified
+    PTOWSP_GM uint32_t *rows;          // [token_count * top_k] row of each pair; NO_ROW if dropped;
+                                       // may be NULL
+    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block, then -1; may be
+                                       // NULL
+    uint32_t row_capacity;             // see ptowsp_moe_row_bound
+
+    uint32_t pair_count;   // not dropped
+    uint32_t row_count;    // with padding
+    uint32_t block_count;  // row_count / block_rows
+    double padding_share;  // of the rows
+} ptowsp_moe_order;
+
+// The most rows that any routes of these counts can have: token_count * top_k, and with block_rows
+// up to block_rows - 1 of padding for each expert that has tokens.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes);
+
+// Sorts the pairs by expert; pairs of one expert keep their order.
+//
+// Errors   INVALID_PARAMS (a NULL; top_k 0; an id that is not below expert_count), LIMIT_EXCEEDED,
+//          BUFFER_OVERFLOW (info.value rows of info.limit).
+//          Then rows may be written, beyond 512 experts also the offsets, and nothing else.
+// Cost     Two passes over the ids.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes,
+                                                      ptowsp_moe_order *order,
+                                                      ptowsp_plan_info *out_info);
+
+// Like ptowsp_moe_sort, on all lanes of the context, with the same result. `scratch` has
+// scratch_count elements, expert_count + 1 per lane (fewer: fewer lanes work), or four times that:
+// late lanes then do less. Below PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone.
+// Errors   As ptowsp_moe_sort, with their text in the context. Without a fault in *out_info: BUSY,
+//          which writes nothing, and SYSTEM_FAILED, as ptowsp_parallel_for: sort again then.
+#define PTOWSP_MOE_SORT_PARALLEL_MIN 65536
+PTOWSP_API ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context,
+                                                  const ptowsp_moe_routes *routes,
+                                                  ptowsp_moe_order *order, uint32_t *scratch,
+                                                  uint64_t scratch_count,
+                                                  ptowsp_plan_info *out_info);
+
+// Adds up what the experts made. For tokens [token_begin, token_end):
+//
+//      pair = token * top_k + k
+//      out[token][dim] = sum over k of gates[pair] * made[rows[pair]][dim]
+//
+// in the order of k, from 0; dropped pairs add nothing. gates may be NULL: all are 1. Ranges of
+// tokens may be computed by any lanes, with the same bits. out must not overlap made.
+// Requires rows of ptowsp_moe_sort, of the same top_k.
+PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows, uint32_t top_k,
+                                                 const PTOWSP_GM float *gates,
+                                                 const PTOWSP_GM float *made, uint32_t dim,
+                                                 uint32_t token_begin, uint32_t token_end,
+                                                 PTOWSP_GM float *out);
+
+// -- units ----------------------------------------------------------------------------------------
+//
+// Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
+// contiguous share of them, so few experts are read by several lanes: together they read at most
+// lane_count - 1 experts more than there are.
+//
+//      params      batch, expert, token_start, token_count      reserved, tier   0
+//      flags       FIRST, LAST: of the units of a (batch, expert)
+//      work_id     index of the unit
+//
+// The planner finds the least cost of the busiest lane that contiguous shares can have, where
+//
+//      lane        units * per_unit + tokens * per_token + experts on it * per_expert
+//
+// An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
+// attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
+
+// As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
+typedef struct ptowsp_moe_cost {
+    double per_unit;    // default 4
+    double per_token;   // default 1
+    double per_expert;  // reading its weights, once per lane; default 64
+} ptowsp_moe_cost;
+
+typedef struct ptowsp_moe_config {
+    uint32_t batch_count;   // steps, or ranks, whose tokens are counted apart; 0: 1
+    uint32_t expert_count;  // 1 to PTOWSP_MOE_EXPERT_MAX
+    uint32_t lane_count;    // 1 to PTOWSP_ATTENTION_LANE_MAX
+    uint32_t unit_tokens;   // of a unit, at most; rounded up to block_rows. 0: any number
+    uint32_t block_rows;    // 0: 1
+    ptowsp_moe_cost cost;
+} ptowsp_moe_config;
+
+// Set the first part; planning fills the second.
+typedef struct ptowsp_moe_plan {
+    PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
+    PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM double *lane_costs;    // [lane_count] predicted; may be NULL
+    uint32_t unit_capacity;
+
+    uint32_t unit_count, lane_count;
+    double cost_max, cost_mean;  // of lanes
+} ptowsp_moe_plan;
+
+// The most units of any step of at most `token_count` (token, expert) pairs.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_count is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config,
+                                                            uint64_t token_count,
+                                                            uint64_t *out_count,
+                                                            ptowsp_plan_info *out_info);
+
+// Plans the units of counts[batch_count][expert_count] tokens. token_start is a row, counted from
+// offsets[batch_count][expert_count + 1], as of ptowsp_moe_sort. With NULL it counts from the first
+// token of its (batch, expert).
+//
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
+//          untouched; info.work_count is the number needed).
+// Cost     Some 20 walks over counts and lanes, and the writing of units.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
+                                                          const PTOWSP_GM uint32_t *counts,
+                                                          const PTOWSP_GM uint32_t *offsets,
+                                                          ptowsp_moe_plan *plan,
+                                                          ptowsp_plan_info *out_info);
+
+// Proves a plan: every token of each expert is in one unit, in order; units are split where they
+// may be; lists of lanes and costs are those of the units. That no plan is better it does not
+// prove.
+// Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
+                                                       const PTOWSP_GM uint32_t *counts,
+                                                       const PTOWSP_GM uint32_t *offsets,
+                                                       const ptowsp_moe_plan *plan,
+                                                       ptowsp_plan_info *out_info);
+
+// Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
+
+// The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
+PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
+
+// -- looking --------------------------------------------------------------------------------------
+
+// How loads are spread over experts (or replicas of experts), and over the ranks that hold equal
+// numbers of them, in order.
+typedef struct ptowsp_moe_balance {
+    uint64_t total;
+    uint64_t expert_max, rank_max;
+    uint32_t expert_busiest, rank_busiest;  // the first of them
+    uint32_t expert_idle, rank_idle;        // how many have nothing
+    double expert_ratio, rank_ratio;        // max / mean; 0 without tokens
+    uint64_t rank_perfect;  // of the busiest rank, if tokens could go anywhere: ceil(total / ranks)
+    double padding_share;   // of the rows, if each expert's are padded to block_rows
+} ptowsp_moe_balance;
+
+// Looks at counts[count]. rank_count divides count; block_rows 0 is 1.
+// Errors   INVALID_PARAMS.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_look(const PTOWSP_GM uint32_t *counts,
+                                                      uint32_t count, uint32_t rank_count,
+                                                      uint32_t block_rows,
+                                                      ptowsp_moe_balance *out_balance,
+                                                      ptowsp_plan_info *out_info);
+
+// Adds a step to a history of loads: loads[i] = loads[i] * decay + counts[i], in double and rounded
+// once. decay is from 0 (forgets all) to 1 (sums); a step n steps ago counts decay^n.
+// Errors   INVALID_PARAMS.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
+                                                             const PTOWSP_GM uint32_t *counts,
+                                                             double decay,
+                                                             ptowsp_plan_info *out_info);
+
+// -- placing --------------------------------------------------------------------------------------
+//
+// Busy experts get several replicas, and replicas are packed onto ranks, so that ranks have about
+// the same load: index by index the result of DeepSeek's EPLB (rebalance_experts), ties included.
+// Loads are float32, and so are their sums and quotients; where loads are integers whose sums stay
+// below 2^24, all sums are exact.
+//
+//      HIERARCHICAL   packs groups of experts into nodes, replicates the experts of each node,
+//                     packs the replicas onto the node's ranks
+//      GLOBAL         replicates and packs without regard to groups and nodes
+
+typedef enum ptowsp_moe_policy {
+    PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
+    PTOWSP_MOE_HIERARCHICAL,
+    PTOWSP_MOE_GLOBAL,
+    PWSP_FORCE_INT(PTOWSP_MOE)
+} ptowsp_moe_policy;
+
+typedef struct ptowsp_moe_cluster {
+    uint32_t expert_count;
+    uint32_t replica_count;  // at least expert_count, a multiple of rank_count
+    uint32_t group_count;    // of neighbouring experts; divides expert_count. 0: 1
+    uint32_t node_count;     // divides rank_count. 0: 1
+    uint32_t rank_count;
+    ptowsp_moe_policy policy;
+} ptowsp_moe_cluster;
+
+// Replica i lives on rank i / (replica_count / rank_count); nodes are neighbouring ranks.
+typedef struct ptowsp_moe_placement {
+    int32_t *replica_experts;  // [layer][replica_count] the expert that a replica is
+    int32_t *expert_counts;    // [layer][expert_count] replicas of an expert; may be NULL
+    int32_t *expert_replicas;  // [layer][expert_count][stride] its replicas, in the order in which
+                               // they were made, then -1; may be NULL
+    uint32_t stride;           // replicas that an expert has at most; replica_count - expert_count
+                               // + 1 is always enough
+} ptowsp_moe_placement;
+
+// Bytes of scratch of ptowsp_moe_place and ptowsp_moe_move, which has to be aligned to 8.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster);
+
+// Places the experts of each layer by its loads[layer][expert_count].
+//
+// Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
+//          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
+//          layers before are written then).
+// Cost     O(replicas * log(replicas)) per layer.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
+                                                       const float *loads, uint32_t layer_count,
+                                                       void *scratch, uint64_t scratch_bytes,
+                                                       const ptowsp_moe_placement *placement,
+                                                       ptowsp_plan_info *out_info);
+
+// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
+typedef struct ptowsp_moe_moved {
+    uint32_t move_count;  // replicas that became another expert
+    double load_before, load_after, load_mean;
+} ptowsp_moe_moved;
+
+// Improves the placement of one layer by at most move_max moves. A move makes one replica another
+// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
+// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
+// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
+// stay in the nodes in which they have replicas.
+//
+// frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
+// moves: what a call with it as move_max achieves. out_moved may be NULL, too.
+//
+// Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
+//          replica.
+// Cost     A step tries about 2 * replicas-per-rank * (replicas + experts) changes.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster,
+                                                      const float *loads, uint32_t move_max,
+                                                      void *scratch, uint64_t scratch_bytes,
+                                                      int32_t *replica_experts, double *frontier,
+                                                      ptowsp_moe_moved *out_moved,
+                                                      ptowsp_plan_info *out_info);
+
+// Derives expert_counts and expert_replicas (ascending) of one layer from replica_experts.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); what is derived is undefined then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
+                                                       const ptowsp_moe_placement *placement,
+                                                       ptowsp_plan_info *out_info);
+
+// Shares the tokens of one step over the replicas of one layer: the i-th pair of expert e goes to
+// replica expert_replicas[e][(i + e) % expert_counts[e]]. So the replicas of an expert get the same
+// number of pairs, or one more. out_ids[token_count][top_k], which may be
+// routes->ids, are replicas; dropped pairs stay below 0. Sort them with expert_count =
+// replica_count. next[expert_count] is scratch.
+// Errors   INVALID_PARAMS; out_ids is untouched then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
+                                                       const ptowsp_moe_placement *placement,
+                                                       uint32_t *next, int32_t *out_ids,
+                                                       ptowsp_plan_info *out_info);
+
+// -- generating routes ----------------------------------------------------------------------------
+//
+// Routes as routers make them, for tests, benchmarks and sizing. All depend on the fields of the
+// description alone. A token's experts differ, and are in random order.
+//
+//      BALANCED    every expert gets the same number of pairs, or one more
+//      SPREAD      uniform; the experts of a token are as far apart as possible, so on top_k ranks
+//      HOT_SET     a sixteenth of the experts, at least top_k of them, gets 3 of 4 pairs
+//      HOT_RANK    the experts of one rank get 3 of 4 pairs
+//      ZERO_RANK   uniform, but the experts of one rank get nothing
+//      RAGGED      uniform; a token has 0 to top_k experts, and ids of -1 behind them
+//      ROTATING    as HOT_SET, and the set moves on by its size with each step
+//      BURST       uniform, but a quarter of the tokens, in a row, has the same experts
+//      SKEWED      expert i of a seeded order has weight 1 / (i + a), with a such that the busiest
+//                  expert gets `skew` times the mean (3 to 13 are measured of real routers)
+//
+// In all but BALANCED, pairs are drawn by systematic sampling: an expert is among those of a token
+// with exactly the probability that is wanted.
+
+typedef enum ptowsp_moe_pattern {
+    PTOWSP_MOE_BALANCED = 0,
+    PTOWSP_MOE_SPREAD,
+    PTOWSP_MOE_HOT_SET,
+    PTOWSP_MOE_HOT_RANK,
+    PTOWSP_MOE_ZERO_RANK,
+    PTOWSP_MOE_RAGGED,
+    PTOWSP_MOE_ROTATING,
+    PTOWSP_MOE_BURST,
+    PTOWSP_MOE_SKEWED,
+    PTOWSP_MOE_PATTERN_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MOE_PATTERN)
+} ptowsp_moe_pattern;
+
+typedef struct ptowsp_moe_traffic {
+    ptowsp_moe_pattern pattern;
+    uint32_t token_count, top_k, expert_count;
+    uint32_t rank_count;  // divides expert_count; 0: 1
+    uint32_t step;
+    uint64_t seed;
+    double skew;  // SKEWED: 1 to expert_count / top_k; 0: 4
+} ptowsp_moe_traffic;
+
+// Writes out_ids[token_count][top_k]. scratch has expert_count + 1 elements.
+// Errors   INVALID_PARAMS (also top_k above expert_count; above the experts of the other ranks for
+//          ZERO_RANK), LIMIT_EXCEEDED.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic,
+                                                                 uint64_t *scratch,
+                                                                 int32_t *out_ids,
+                                                                 ptowsp_plan_info *out_info);
+
+#endif  // PTOWSP_ONLY_ATTENTION
+
+// -------------------------------------------------------------------------------------------------
+// 12. Prefix trees
+// -------------------------------------------------------------------------------------------------
+//
+// Requests that begin alike (a system prompt, examples, the turns of a conversation, beams) have
+// the same KV up to where they part. A flat plan reads it once per request, a prefix plan once for
+// all of them, where that pays:
+//
+//      five requests by their block ids     the tree                    segments of the plan
+//
+//      0:  7 3 1                            [7 3] --- [1]  0            A   [7 3]     rows 0 2 4
+//      1:  9 5                                |                         B   [1]       rows 0
+//      2:  7 3 8 2                            +------ [8] --- [2]  2    C   [8 2]     rows 2
+//      3:  4 3                                          |               D   [8 6]     rows 4
+//      4:  7 3 8 6                                      +---- [6]  4    E   [9 5]     rows 1
+//                                           [9 5] 1    [4 3] 3          F   [4 3]     rows 3
+//      order: 3 0 2 4 1
+//
+// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did
+// not pay, so both of its requests read it.
+//
+// Tree. Requests are put in an order in which those of each node are neighbours: by their ids, ties
+// by number. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
+// all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share
+// and others do not, so it has at least two of them. The last tokens of a request, those of its
+// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered the
+// order is that in which requests came, and only neighbours can share.
+//
+// Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
+// cost slots. A node that is not shared is read by the segments below it. All choices are weighed
+// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a
+// choice, so the cost is never above that of the flat plan. The lanes are then cut as in section
+// 10; if this makes the predicted time longer than that of the flat plan, nothing is shared.
+//
+// Segments are what sequences are in section 10: the first parameter of units is the segment. A
+// segment's query tokens are those of all its requests, in order: `tokens` says which token of the
+// batch each one is. They are cut into tiles of config.tile_rows as ever, so that this also limits
+// the rows of a unit. All of a shared segment's rows see all of its KV. The KV is that of
+// segment.request, its first one. The last segment of a request is its own, maybe without KV.
+//
+//      whole segments     the only segments of their requests: units and merges as in section 10
+//      others             every unit has a slot, and every tile an entry in `merges`, even with one
+//                         slot: a list of the slots of its rows, and no merge to be done. The rows
+//                         are merged by *joins*, one for each request and KV head: over the
+//                         segments of the request, in order of depth, and in each by slots, so in
+//                         KV order
+//
+// In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
+// result, are those of the flat plan.
+//
+//      ptowsp_prefix_limits limits = {request_count, block_count};
+//      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
+//      ptowsp_prefix_tree tree;
+//      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
+//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
+//      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};
+//      ptowsp_plan_info info;
+//      ptowsp_prefix_sizes sizes;
+//      ptowsp_prefix_plan plan;
+//      if (ptowsp_prefix_build(&batch, &tree, &info) ||
+//          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||
+//          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||
+//          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {
+//          ptowsp_plan_explain(&info, text);
+//          return 1;
+//      }
+//      ptowsp_prefix_print(&plan, text);
+//      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};
+//      job.merge = merge, job.user = user;
+//      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements
+//      job.prefix = &plan;
+//      job.join = join;          // for rows r of a join: ptowsp_prefix_join_row
+//      ptowsp_attention_run(context, &job);
+//
+// Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.
+// Threads  Pure functions, but for the tree: planning leaves its decision there.
+// Limits   2^32 - 1 requests and query tokens; no window. A segment has at most 65,536 tiles.
+
+#define PTOWSP_NO_NODE UINT32_MAX
+
+typedef struct ptowsp_prefix_batch {
+    ptowsp_attention_batch attention;       // the lengths
+    const PTOWSP_GM uint64_t *block_ids;    // of all requests: equal ids are equal KV
+    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where those of a request begin
+    uint32_t block_tokens;                  // of a block, at least 1
+} ptowsp_prefix_batch;
+
+// A tree that is known already. Nodes have any order.
+typedef struct ptowsp_prefix_given {
+    ptowsp_attention_batch attention;
+    const uint32_t *parents;      // [node_count] or PTOWSP_NO_NODE
+    const uint32_t *node_tokens;  // [node_count] KV tokens of a node
+    uint32_t node_count;
+    const uint32_t
+        *request_nodes;  // [sequence_count] the node where the KV of a request that others
+                         // may share ends, or PTOWSP_NO_NODE
+} ptowsp_prefix_given;
+
+typedef struct ptowsp_prefix_limits {
+    uint32_t request_count_max;
+    uint64_t block_count_max;  // of one request. For ptowsp_prefix_build_given: of nodes
+} ptowsp_prefix_limits;
+
+typedef struct ptowsp_prefix_node {
+    uint32_t parent;            // comes later in the array; or PTOWSP_NO_NODE
+    uint32_t first, count;      // positions
+    uint32_t kv_begin, kv_end;  // KV tokens
+    uint32_t is_shared;         // the last decision: 0 or 1
+} ptowsp_prefix_node;
+
+// A tree. ptowsp_prefix_tree_place sets the arrays.
+typedef struct ptowsp_prefix_tree {
+    uint32_t *order;            // [request_count] request at each position
+    uint32_t *common;           // [request_count] KV tokens shared with the position before
+    uint32_t *owners;           // [request_count] deepest node of each position or PTOWSP_NO_NODE
+    ptowsp_prefix_node *nodes;  // [node_count], children before parents
+    uint32_t request_count, node_count;
+    bool is_ordered;  // yours: keep the order in which requests come
+    uint32_t request_capacity;
+    uint64_t block_capacity;
+    void *scratch;  // of the library
+} ptowsp_prefix_tree;
+
+// A run of KV tokens that is read once for all its rows.
+typedef struct ptowsp_prefix_segment {
+    uint32_t parent;                    // the segment of its requests before it, or PTOWSP_NO_NODE
+    uint32_t request;                   // the first one, whose KV is read
+    uint32_t first, count;              // positions
+    uint32_t token_begin, token_count;  // its query tokens, in `tokens` of the plan
+    uint32_t kv_begin, kv_end;
+    uint32_t merge_begin;  // not whole: entry of (head 0, tile 0), then by head and tile
+    uint16_t depth;        // segments above it, at most 65535
+    bool is_whole;
+} ptowsp_prefix_segment;
+
+// A request of a plan, at its position.
+typedef struct ptowsp_prefix_request {
+    uint32_t request;
+    uint32_t segment;      // the last of its segments
+    uint32_t token_begin;  // its query tokens in `tokens`
+    uint32_t join;         // that of head 0, followed by the others; PTOWSP_NO_NODE: it has none
+} ptowsp_prefix_request;
+
+typedef struct ptowsp_prefix_sizes {
+    ptowsp_attention_sizes attention;
+    uint32_t segment_count, request_count, token_count;
+    uint64_t join_count;
+    uint64_t block_bytes;  // of all arrays
+} ptowsp_prefix_sizes;
+
+// Units refer to no elements of segments, requests and tokens beyond the counts: they are
+// unspecified.
+typedef struct ptowsp_prefix_plan {
+    ptowsp_attention_plan attention;
+    ptowsp_prefix_segment *segments;  // [segment_capacity]
+    ptowsp_prefix_request *requests;  // [request_capacity + 1]; the last one ends the tokens
+    uint32_t *tokens;                 // [token_capacity] query tokens of the batch, in order
+    PTOWSP_GM ptowsp_work *joins;  // [join_capacity] params: request, head, position, parts; from
+                                   // join_count on INVALID
+    uint32_t segment_capacity, request_capacity, token_capacity, join_capacity;
+
+    uint32_t segment_count, request_count, token_count, join_count;
+    uint32_t shared_count;  // segments of more than one request
+    uint64_t kv_token_reads,
+        flat_kv_token_reads;  // over all heads: times bytes of a token's K and V
+    double cost, flat_cost;   // of all units and merges, before splits
+    double time, flat_time;   // that no lane exceeds, in the same unit
+} ptowsp_prefix_plan;
+
+#if !defined(PTOWSP_ONLY_ATTENTION)
+
+// The bytes of a tree within limits, and their placing, aligned to 8. The tree is empty then.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned), BUFFER_OVERFLOW. Bytes beyond 63
+//          bits are UINT64_MAX.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_tree_bytes(const ptowsp_prefix_limits *limits);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_tree_place(const ptowsp_prefix_limits *limits,
+                                                               void *block, uint64_t block_bytes,
+                                                               ptowsp_prefix_tree *out_tree);
+
+// Builds the tree of a batch.
+// Errors   INVALID_PARAMS (lengths below 0, blocks that do not ascend, that are more than the KV
+//          fills, or that repeat in a request), BUFFER_OVERFLOW (a request or a block too many).
+//          The tree is empty then.
+// Cost     O(blocks + requests * log requests) comparisons of ids.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch,
+                                                          ptowsp_prefix_tree *tree,
+                                                          ptowsp_plan_info *out_info);
+
+// Builds it from nodes that are given. Their requests come in order of depth-first search, children
+// by number, or with is_ordered as given.
+// Errors   As ptowsp_prefix_build; also a parent or node out of range, a cycle, nodes with more
+//          tokens than their requests.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build_given(const ptowsp_prefix_given *given,
+                                                                ptowsp_prefix_tree *tree,
+                                                                ptowsp_plan_info *out_info);
+
+// Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow
+// without either.
+// Errors   INVALID_PARAMS (a request that is there already, or not there, and as
+//          ptowsp_prefix_build), BUFFER_OVERFLOW (the tree is full). The tree is as before then.
+// Cost     O(requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch,
+                                                        uint32_t request, ptowsp_prefix_tree *tree,
+                                                        ptowsp_plan_info *out_info);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
+                                                           ptowsp_prefix_tree *tree,
+                                                           ptowsp_plan_info *out_info);
+
+// Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
+// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
+// request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
+// tile.
+// Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
+                                                          const ptowsp_attention_limits *limits,
+                                                          ptowsp_prefix_sizes *out_sizes,
+                                                          ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without
+// writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
+                                                         const ptowsp_attention_config *config,
+                                                         ptowsp_prefix_tree *tree,
+                                                         ptowsp_prefix_sizes *out_sizes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan in one block. Errors as ptowsp_attention_place.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_prefix_plan *out_plan);
+
+// Decides which nodes are shared, and plans the requests of a tree.
+// Errors   As ptowsp_attention_generate, by requests of the batch; a window; a tree with requests
+//          that the batch does not have, or that share more than they have. The plan is untouched,
+//          but for the first part of its arrays after BUFFER_OVERFLOW.
+// Cost     O(requests + nodes) for the decision, in trees with few open decisions above each node;
+//          then as ptowsp_attention_generate for the flat plan and for segments, and O(joins).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
+                                                             const ptowsp_attention_config *config,
+                                                             ptowsp_prefix_tree *tree,
+                                                             ptowsp_prefix_plan *plan,
+                                                             ptowsp_plan_info *out_info);
+
+// Proves a plan: the segments of each request have its KV tokens once, in order of depth; units and
+// merges are right, as by ptowsp_attention_check; each request whose segments are not whole has a
+// join per head that counts its parts.
+// Errors   As ptowsp_attention_check, with segments for sequences; a segment, a request of the plan
+//          or a join at fault.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
+                                                          const ptowsp_attention_config *config,
+                                                          const ptowsp_prefix_tree *tree,
+                                                          const ptowsp_prefix_plan *plan,
+                                                          ptowsp_plan_info *out_info);
+
+// Writes lines about sharing, then as ptowsp_attention_print.
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text);
+
+#endif  // PTOWSP_ONLY_ATTENTION
+
+// The query tokens of the batch that the rows of a unit, or of a merge of a whole segment, are of:
+// an array of *out_count. Row r is token r / group with head r % group.
+PTOWSP_INLINE const uint32_t *ptowsp_prefix_unit_tokens(const ptowsp_prefix_plan *plan,
+                                                        const PTOWSP_GM ptowsp_work *unit,
+                                                        uint32_t *out_count) {
+    const ptowsp_prefix_segment *segment = &plan->segments[unit->params[0]];
+    const uint32_t before = unit->reserved * plan->attention.tile_tokens;
+    const uint32_t left = segment->token_count - before;
+    *out_count = left < plan->attention.tile_tokens ? left : plan->attention.tile_tokens;
+    return plan->tokens + segment->token_begin + before;
+}
+
+// Merges a row of a join into out[dim], and returns its log-sum-exp. Row r is query token r / group
+// of the request with head r % group.
+PTOWSP_API PTOWSP_AICORE float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
+                                                      const ptowsp_attention_scratch *scratch,
+                                                      const PTOWSP_GM ptowsp_work *join,
+                                                      uint32_t row, float *out);
+
+// Elements of progress of a job with this plan.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan);
+
+// -------------------------------------------------------------------------------------------------
+// 30. Utilities
+// -------------------------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
+// of the first instead of PTOWSP_HASH_START.
+#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
+PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+
+// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
+PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+// -------------------------------------------------------------------------------------------------
+// 31. Attention kernels
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
+// section 10 or 12. A job is a step, its cache and memory for partial states. The threads of an
+// engine, inside its operator, each call
+//
+//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//
+// and when all have returned, the outputs are complete. Before that, once for each step:
+//
+//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      uint64_t bytes;
+//      ptowsp_attend_size(&limits, &bytes, &info);
+//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
+//      job.cache = &cache;  // where keys and values are
+//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//
+// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
+// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
+// configuration: nothing is said twice. Merges are part of the run.
+//
+// An engine with kernels of its own calls ptowsp_attend_compute for what it does not have; see also
+// ptowsp_attention_job.
+//
+// Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
+// Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
+//          log-sum-exp is -INFINITY, or its sink.
+// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
+//          their positions. It does not depend on where the unit starts before them or ends after
+//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
+//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
+//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
+//          otherwise.
+// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
+//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
+//          those that only bits of a mask hide may be; they change nothing.
+// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
+// Threads  Pure functions, but for the memory of a job.
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, of blocks multiples of 32. Any group, any number of rows.
+// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
+
+#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
+#define PTOWSP_ATTEND_WORKER_MAX 65536
+
+typedef enum ptowsp_attend_type {
+    PTOWSP_ATTEND_F32 = 0,
+    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
+    PTOWSP_ATTEND_BF16,  // the upper half of an f32
+    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
+    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
+    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
+    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    PTOWSP_ATTEND_Q8_0,  // 34 bytes
+    PTOWSP_ATTEND_Q4_0,  // 18 bytes
+    PTOWSP_ATTEND_TYPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_ATTEND)
+} ptowsp_attend_type;
+
+// Elements from one page, one token of a page, and one KV head to the next.
+typedef struct ptowsp_attend_strides {
+    size_t page, token, head;
+} ptowsp_attend_strides;
+
+// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
+// for a head begins at element
+//
+//      page * strides.page + slot * strides.token + head * strides.head
+//
+// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
+// slots, dimension D:
+//
+//                                             page             token    head         values
+//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
+//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
+//      [token][head][dim], no pages           H * D            H * D    D            another array
+//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
+typedef struct ptowsp_attend_cache {
+    const void *keys, *values;  // values may be keys
+    ptowsp_attend_strides key_strides, value_strides;
+    const float *key_scales, *value_scales;  // I8; otherwise not read
+    ptowsp_attend_strides scale_strides;     // of both
+    ptowsp_attend_type type;
+    uint32_t key_dim, value_dim;
+    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+} ptowsp_attend_cache;
+
+// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+typedef struct ptowsp_attend_step {
+    const ptowsp_attention_batch *batch;
+    const ptowsp_attention_config *config;
+    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
+    const ptowsp_prefix_plan *prefix;   // of which `plan` is a part; NULL: a plan of section 10
+
+    const float *queries;  // not scaled
+    size_t query_token_stride, query_head_stride;
+    float *outputs;
+    size_t output_token_stride, output_head_stride;
+    float *lse;  // log-sum-exp of rows; NULL: not wanted
+    size_t lse_token_stride, lse_head_stride;
+
+    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
+    const uint32_t *pages;         // page tables of all requests
+    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    size_t page_stride;
+
+    float scale;  // of scores; 0: 1 / sqrt(key_dim)
+    float cap;    // > 0: scores are cap * tanh(score / cap)
+    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
+    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
+    const float *sinks;
+    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
+    // the score, after the cap. NULL: none.
+    const float *slopes;
+    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
+    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
+    // lets it. A mask hides none of the tokens before and behind its bits. NULL: none.
+    const uint32_t *mask;
+    size_t mask_stride;
+    const uint32_t *mask_starts;  // [request] NULL: 0
+} ptowsp_attend_step;
+
+// -- jobs -----------------------------------------------------------------------------------------
+
+// What memory has room for.
+typedef struct ptowsp_attend_limits {
+    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
+                                  // ptowsp_prefix_sizes the field `attention`
+    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
+    uint32_t value_dim;           // of the cache
+    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
+} ptowsp_attend_limits;
+
+// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
+typedef struct ptowsp_attend_memory {
+    ptowsp_attention_scratch scratch;
+    uint32_t *progress;  // [progress_capacity]
+    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint64_t slot_capacity, progress_capacity;
+    uint32_t worker_capacity;
+} ptowsp_attend_memory;
+
+// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
+// of a model, each with its cache and step.
+typedef struct ptowsp_attend_job {
+    const ptowsp_attend_cache *cache;
+    const ptowsp_attend_step *step;
+    ptowsp_attend_memory memory;
+    bool is_stealing;    // as in ptowsp_attention_job
+    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
+} ptowsp_attend_job;
+
+// The bytes of a block for the memory of a job within limits.
+// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
+                                                         uint64_t *out_bytes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places memory in a block, aligned to 8, and makes it ready for the first run.
+// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
+// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_attend_memory *out_memory,
+                                                          ptowsp_plan_info *out_info);
+
+// Checks all of a job: what ptowsp_attend_run_worker checks, query lengths, masks, and the plan, as
+// ptowsp_attention_check (ptowsp_prefix_check proves a prefix plan, of which only the lists are
+// checked). Page tables and strides are taken as they are.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
+// Cost     O(units + requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
+                                                          ptowsp_plan_info *out_info);
+
+// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
+// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
+//
+// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
+//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
+//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
+//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
+//          in the run already, or a run of another worker_count has not ended: this call does
+//          nothing). The run ends when all workers have come. After errors of some workers alone,
+//          place the memory again.
+// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
+                                                               uint32_t worker,
+                                                               uint32_t worker_count,
+                                                               ptowsp_plan_info *out_info);
+
+// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
+// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
+PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
+
+// -- kernels of a job -----------------------------------------------------------------------------
+//
+// What a run calls, for engines with loops of their own (as launches with one thread for each lane
+// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
+// not of the job's plan.
+
+// Computes a unit: into its slot, or, if it has none, into outputs and lse.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *work);
+
+// Merges all rows of a tile into outputs and lse, when all of its parts are done.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
+                                                          const ptowsp_work *merge);
+
+// The same for a request and KV head of a prefix plan.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *join);
+
+// -- single units ---------------------------------------------------------------------------------
+
+// Which rows against which tokens.
+typedef struct ptowsp_attend_unit {
+    uint32_t request, kv_head;
+    uint32_t query_start, query_count;  // query tokens of the request
+    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
+    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
+    // All of them see all of the KV, which is that of `request`; query_start is where they lie in
+    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
+    const uint32_t *tokens;
+} ptowsp_attend_unit;
+
+// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
+                                                                 const ptowsp_work *work);
+
+// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
+PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
+                                                         const ptowsp_attend_unit *unit);
+
+// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
+// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
+//          batch): nothing is written.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
+                                                            const ptowsp_attend_step *step,
+                                                            const ptowsp_attend_unit *unit,
+                                                            ptowsp_partial *states, float *accs);
+
+// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
+                                                            ptowsp_attend_type type, size_t count,
+                                                            float *to);
+
+// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
+PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
+
+// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
+PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
+
+// -------------------------------------------------------------------------------------------------
+// Appendix B. Macros
+// -------------------------------------------------------------------------------------------------
+//
+// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
+// scopes of sections 20 and 21. Programs use those, and nothing else of this appendix.
+
+// a * b, or UINT64_MAX where that does not fit.
+PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+// Spaces (section 5). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
+// (head, 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. A size
+// is recognised as dynamic by pasting it to PWSP_SPACE_IS_. (Parenthesised sizes, which cannot be
+// pasted, are handled before.) So a static dimension has no member. In place of a setter it has an
+// object that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
+
+// clang-format off
+#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
+#define PWSP_LIST_OPEN(...)        __VA_ARGS__
+#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
+#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
+#define PWSP_LIST_CAT_(a, b)       a##b
+#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
+#define PWSP_LIST_COUNT(...)                                                                       \
+    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
+#define PWSP_LIST_EACH_(F, ...)                                                                    \
+    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
+#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
+#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
+#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
+
+#define PWSP_SPACE_KIND(size)                                                                      \
+    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
+#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
+#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
+#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
+#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
+#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
+#define PWSP_SPACE_SECOND_(a, b, ...)       b
+#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
+
+#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
+    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
+#define PWSP_SPACE_FLAG_DYNAMIC 1
+#define PWSP_SPACE_FLAG_STATIC  0
+#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
+#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
+    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || PWSP_CAST(int64_t, size) >= 0,               \
+                         #s ": the size of " #name " is negative");
+
+#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
+#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
+#define PWSP_SPACE_MEMBER_STATIC(name)
+#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
+#define PWSP_SPACE_COMMA_DYNAMIC                    ,
+#define PWSP_SPACE_COMMA_STATIC
+#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
+    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
+                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
+#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
+#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
+
+#define PWSP_SPACE_GET(s, i, name, size)                                                           \
+    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
+        (void)space;                                                                               \
+        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
+    }
+#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
+#define PWSP_SPACE_GET_STATIC(name, size)           (size)
+
+#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
+#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
+    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
+        if (size < 0) {                                                                            \
+            return PTOWSP_INVALID_PARAMS;                                                          \
+        }                                                                                          \
+        space->name = size;                                                                        \
+        return PTOWSP_OK;                                                                          \
+    }
+#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
+    extern struct ptowsp_error_dimension_is_static s##_set_##name;
+
+#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
+    total = ptowsp_space_multiply(total, PWSP_CAST(uint64_t, s##_get_##name(space)));
+#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
+    index += PWSP_CAST(uint64_t, coord.name) * stride;                                             \
+    stride *= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
+    coord.name = PWSP_CAST(int64_t, index % PWSP_CAST(uint64_t, s##_get_##name(space)));           \
+    index /= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
+#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
+
+#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
+    enum {                                                                                         \
+        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
+        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
+    };                                                                                             \
+    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
+    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
+    typedef struct s {                                                                             \
+        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
+    } s;                                                                                           \
+    typedef struct s##_coord {                                                                     \
+        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
+    } s##_coord;                                                                                   \
+    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
+    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
+    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
+        uint64_t total = 1;                                                                        \
+        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
+        return total;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
+        uint64_t index = 0, stride = 1;                                                            \
+        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
+        (void)stride;                                                                              \
+        return index;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
+        s##_coord coord;                                                                           \
+        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
+        (void)index;                                                                               \
+        return coord;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
+        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
+        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
+        return space_runtime;                                                                      \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions");
+// clang-format on
+
+PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
+PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
+
+// Tiers (section 8): a kernel, a table entry and a case for each, from the list of tiers.
+// clang-format off
+#define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
+    PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
+#define PWSP_TIERS_NAME(name, body) name
+#define PWSP_TIERS_BODY(name, body) body
+#define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \
+    PWSP_TIERS_KERNEL_OF(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
+#define PWSP_TIERS_KERNEL_OF(name, body, id) PWSP_TIERS_KERNEL_AS(name, body, id)
+#define PWSP_TIERS_KERNEL_AS(name, body, id)                                                        \
+    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        body(work, lane, user, id);                                                                \
+    }
+#define PWSP_TIERS_ENTRY(pair, i, id, length_min, length_max)                                      \
+    PWSP_LIST_CAT(PWSP_LIST_CAT(PWSP_TIERS_NAME pair, _tier_), id),
+#define PWSP_TIERS_RANGE(pair, i, id, length_min, length_max) {id, length_min, length_max},
+#define PWSP_TIERS_PLUS_ONE(pair, i, id, length_min, length_max) + 1
+#define PWSP_TIERS_CASE(pair, i, id, length_min, length_max)                                       \
+    case id: PWSP_TIERS_BODY pair(work, lane, user, id); break;
+
+#define PTOWSP_DEFINE_TIERS(name, TIERS, body)                                                     \
+    PWSP_LIST_EACH(PWSP_TIERS_CHECK, (name, body), TIERS)                                          \
+    PWSP_LIST_EACH(PWSP_TIERS_KERNEL, (name, body), TIERS)                                         \
+    enum { name##_tier_count = 0 PWSP_LIST_EACH(PWSP_TIERS_PLUS_ONE, (name, body), TIERS) };       \
+    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                        \
+        PWSP_LIST_EACH(PWSP_TIERS_RANGE, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                                     \
+        PWSP_LIST_EACH(PWSP_TIERS_ENTRY, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                                  \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        switch (work->tier) {                                                                      \
+            PWSP_LIST_EACH(PWSP_TIERS_CASE, (name, body), TIERS)                                   \
+        default: break;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
+// clang-format on
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // PTOWSP_H
+
+#if defined(PTOWSP_IMPLEMENTATION) && !defined(PTOWSP_C)
+#include "ptowsp.c"
+#endif
