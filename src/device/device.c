@@ -68,8 +68,7 @@ static bool pwsp_device_allocate(ptowsp_device *device, const pwsp_cores_desc *d
 
 PWSP_INTERNAL bool pwsp_device_reserve(ptowsp_device *device, uint64_t entry_count) {
     return entry_count <= device->link_capacity ||
-           pwsp_memory_room(&device->context->memory, (void **)(void *)&device->links,
-                            &device->link_capacity, entry_count, sizeof *device->links);
+           PWSP_ROOM(&device->context->memory, device->links, device->link_capacity, entry_count);
 }
 
 // -- threads --------------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ static void pwsp_device_stop(ptowsp_device *device) {
 static void pwsp_device_free(ptowsp_device *device) {
     pwsp_memory memory = device->context->memory;
     pwsp_cores_free(&device->cores);
-    pwsp_memory_free(&memory, device->links, device->link_capacity * sizeof *device->links);
+    PWSP_FREE(&memory, device->links, device->link_capacity);
     pwsp_memory_free(&memory, device->block, device->block_size);
     pwsp_memory_free(&memory, device, sizeof(ptowsp_device));
 }

@@ -15,17 +15,23 @@ static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
     return first + number % (cores->desc.aicpu_count - first);
 }
 
-// Deals out the lists of an AICPU thread; returns how many numbers these take.
-static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, pwsp_turn *picks,
-                                uint32_t *lists) {
+#define PWSP_CORES_ARRAYS(ARRAY)                                                                   \
+    ARRAY(cores->cores, cores->core_count)                                                         \
+    ARRAY(cores->aicpus, cores->desc.aicpu_count)                                                  \
+    ARRAY(cores->queues, cores->core_count + 2)                                                    \
+    ARRAY(cores->picks, cores->core_count)                                                         \
+    ARRAY(cores->lists, 5 * cores->core_count)
+
+// An AICPU thread has its part of the lists, behind that of so many cores; returns how many it has.
+static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, uint32_t behind) {
     pwsp_aicpu *aicpu = &cores->aicpus[index];
-    uint32_t count = 0;
+    uint32_t count = 0, *lists = cores->lists + 5 * behind;
     for (uint32_t core = 0; core < cores->core_count; core++) {
         count += pwsp_cores_owner(cores, core) == index;
     }
     aicpu->all = cores;
     aicpu->index = index;
-    aicpu->picks = picks;
+    aicpu->picks = cores->picks + behind;
     aicpu->cores = lists;
     aicpu->free_cores[0] = lists + count;
     aicpu->free_cores[1] = lists + 2 * count;
@@ -36,56 +42,44 @@ static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, pwsp_turn *pi
     return count;
 }
 
+static void pwsp_core_init(pwsp_cores *cores, uint32_t index) {
+    pwsp_core *core = &cores->cores[index];
+    core->index = index;
+    core->unit = index < cores->desc.vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
+    core->aicpu = &cores->aicpus[pwsp_cores_owner(cores, index)];
+    core->aicpu->cores[core->aicpu->core_count++] = index;
+    core->aicpu->free_cores[core->unit][core->aicpu->free_count[core->unit]++] = index;
+    pwsp_sleeper_init(&core->own);
+    core->sleeper = &core->own;
+}
+
 PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
                                    const pwsp_cores_desc *desc) {
-    uint32_t core_count = desc->vector_count + desc->cube_count;
     PTOWSP_ASSERT(desc->aicpu_count > 0 && desc->aicpu_count <= 32);
     cores->desc = *desc;
     cores->memory = *memory;
-    cores->core_count = core_count;
+    cores->core_count = desc->vector_count + desc->cube_count;
     cores->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
     pwsp_sleeper_init(&cores->host);
     pwsp_mutex_init(&cores->mutex);
     pwsp_mutex_init(&cores->host_act);
-    size_t core_bytes = core_count * sizeof(pwsp_core);
-    size_t aicpu_bytes = desc->aicpu_count * sizeof(pwsp_aicpu);
-    size_t queue_bytes = (core_count + 2) * sizeof(pwsp_ready_queue);
-    size_t pick_bytes = core_count * sizeof(pwsp_turn);
-    size_t list_bytes = 5 * core_count * sizeof(uint32_t);
-    cores->block_size = core_bytes + aicpu_bytes + queue_bytes + pick_bytes + list_bytes;
-    char *at = (char *)pwsp_memory_alloc(memory, cores->block_size);
-    cores->block = at;
-    if (!at) {
-        return false;
+    bool is_good = true;
+    PWSP_CORES_ARRAYS(PWSP_ARRAY_ALLOC)
+    for (uint32_t i = 0, behind = 0; is_good && i < desc->aicpu_count; i++) {
+        behind += pwsp_aicpu_init(cores, i, behind);
     }
-    cores->cores = (pwsp_core *)(void *)at;
-    cores->aicpus = (pwsp_aicpu *)(void *)(at + core_bytes);
-    cores->queues = (pwsp_ready_queue *)(void *)(at + core_bytes + aicpu_bytes);
-    pwsp_turn *picks = (pwsp_turn *)(void *)(at + core_bytes + aicpu_bytes + queue_bytes);
-    uint32_t *lists = (uint32_t *)(void *)(picks + core_count);
-    for (uint32_t i = 0; i < desc->aicpu_count; i++) {
-        uint32_t count = pwsp_aicpu_init(cores, i, picks, lists);
-        picks += count;
-        lists += 5 * count;
+    for (uint32_t i = 0; is_good && i < cores->core_count; i++) {
+        pwsp_core_init(cores, i);
     }
-    for (uint32_t i = 0; i < core_count; i++) {
-        pwsp_core *core = &cores->cores[i];
-        core->index = i;
-        core->unit = i < desc->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        core->aicpu = &cores->aicpus[pwsp_cores_owner(cores, i)];
-        core->aicpu->cores[core->aicpu->core_count++] = i;
-        core->aicpu->free_cores[core->unit][core->aicpu->free_count[core->unit]++] = i;
-        pwsp_sleeper_init(&core->own);
-        core->sleeper = &core->own;
-    }
-    return true;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
-    for (uint32_t i = 0; cores->block && i < cores->desc.aicpu_count; i++) {
+    const pwsp_memory *memory = &cores->memory;
+    for (uint32_t i = 0; cores->aicpus && i < cores->desc.aicpu_count; i++) {
         pwsp_sleeper_destroy(&cores->aicpus[i].own);
     }
-    for (uint32_t i = 0; cores->block && i < cores->core_count; i++) {
+    for (uint32_t i = 0; cores->cores && i < cores->core_count; i++) {
         pwsp_sleeper_destroy(&cores->cores[i].own);
     }
     if (pwsp_sleeper_is_here(&cores->host)) {  // else they may be locked
@@ -93,8 +87,7 @@ PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
         pwsp_mutex_destroy(&cores->host_act);
     }
     pwsp_sleeper_destroy(&cores->host);
-    pwsp_memory_free(&cores->memory, cores->block, cores->block_size);
-    cores->block = NULL;
+    PWSP_CORES_ARRAYS(PWSP_ARRAY_FREE)
 }
 
 // -- queues, under the lock -----------------------------------------------------------------------

@@ -129,12 +129,12 @@ typedef struct pwsp_cores_desc {
 typedef struct pwsp_cores {
     pwsp_cores_desc desc;
     pwsp_memory memory;
-    void *block;
-    size_t block_size;
     uint32_t core_count;
     uint32_t block_count;  // cube_count, if there are two vector cores for each cube core
     pwsp_core *cores;
     pwsp_aicpu *aicpus;
+    pwsp_turn *picks;  // of AICPU threads, one behind the other, as are their lists
+    uint32_t *lists;
     pwsp_sleeper host;    // the host sleeps here
     pwsp_mutex host_act;  // held by a thread of the host in a round
     pwsp_mutex mutex;     // protects queues and is_open; and what the owner likes

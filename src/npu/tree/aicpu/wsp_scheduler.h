@@ -13,8 +13,7 @@
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
 // full the expander waits until the oldest has retired.
 //
-// Errors   The first in program order decides. After a failure later tasks do not begin. Earlier
-// tasks
+// Errors   The first in program order decides. After a failure later tasks do not begin. Earlier ones
 //          do, because they may fail too; running tasks finish.
 // Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if
 //          there are none, to thread 0, which serves them whenever it submits or waits.
