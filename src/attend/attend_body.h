@@ -12,6 +12,7 @@
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
 //      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
 //                                             and d, each as (x0 + x2) + (x1 + x3)
 //      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
@@ -436,39 +437,39 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
     if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
         PWSP_V_NAME(score_row)(how, bias, products, low, high);
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
     } else if (how->key_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
         }
     } else {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
         }
     }
     PWSP_V top = x[0];
-    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         top = PWSP_V_MAX(top, x[i]);
     }
     float m = PWSP_V_FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
     PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
     }
-    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
         sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
                              PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
     }
     if (how->value_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
         }
     }
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
     }
     for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
@@ -543,6 +544,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
 #undef PWSP_V_HAS_TYPES
+#undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
 #undef PWSP_V_LOAD_F16

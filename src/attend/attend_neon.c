@@ -66,6 +66,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_SCORE_ROWS          6
 #define PWSP_V_VALUE_ROWS          6
 #define PWSP_V_HAS_TYPES           1
+#define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       24
 #define PWSP_V_LOAD(p)             vld1q_f32(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_neon_load_f16(p)

@@ -129,11 +129,12 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 
 #define PWSP_V_NAME(x) pwsp_attend_portable_##x
 #define PWSP_V_TARGET
-#define PWSP_V                     pwsp_attend_floats
-#define PWSP_V_LANES               4
-#define PWSP_V_SCORE_ROWS          2
-#define PWSP_V_VALUE_ROWS          2
-#define PWSP_V_HAS_TYPES           0
+#define PWSP_V            pwsp_attend_floats
+#define PWSP_V_LANES      4
+#define PWSP_V_SCORE_ROWS 2
+#define PWSP_V_VALUE_ROWS 2
+#define PWSP_V_HAS_TYPES  0
+#define PWSP_V_UNROLL
 #define PWSP_V_VALUE_VECTORS       8
 #define PWSP_V_LOAD(p)             pwsp_attend_portable_load(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_portable_load_f16(p)

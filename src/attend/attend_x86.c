@@ -71,6 +71,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_SCORE_ROWS          2
 #define PWSP_V_VALUE_ROWS          6
 #define PWSP_V_HAS_TYPES           1
+#define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       12
 #define PWSP_V_LOAD(p)             _mm256_loadu_ps(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_avx2_load_f16(p)
@@ -233,6 +234,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_SCORE_ROWS                        6
 #define PWSP_V_VALUE_ROWS                        6
 #define PWSP_V_HAS_TYPES                         1
+#define PWSP_V_UNROLL                            PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS                     24
 #define PWSP_V_LOAD(p)                           _mm512_loadu_ps(p)
 #define PWSP_V_LOAD_F16(p)                       pwsp_attend_avx512_load_f16(p)
