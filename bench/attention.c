@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"f32", "f16", "bf16", "i8"};
+static const char *const type_names[] = {"f32", "f16", "bf16", "i8", "q8_0", "q4_0"};
 
 // -- a cache --------------------------------------------------------------------------------------
 
@@ -39,19 +39,31 @@ typedef struct cache_bench {
     double flops;
 } cache_bench;
 
-// Numbers from -1 to 1: a megabyte of them, again and again.
+// A number from -1 to 1; of blocks, one of them: a scale of 1 / 128, then random bytes.
+static void put_random(char *at, ptowsp_attend_type type, uint64_t *random) {
+    const float value = (float)(lengths_random_unit(random) * 2.0 - 1.0);
+    const uint16_t half = type == PTOWSP_ATTEND_F16    ? ptowsp_f16_from_f32(value)
+                          : type == PTOWSP_ATTEND_BF16 ? ptowsp_bf16_from_f32(value)
+                                                       : ptowsp_f16_from_f32(1.0f / 128.0f);
+    const int8_t whole = (int8_t)(value * 127.0f);
+    switch (type) {
+    case PTOWSP_ATTEND_F32: memcpy(at, &value, sizeof value); break;
+    case PTOWSP_ATTEND_I8: memcpy(at, &whole, sizeof whole); break;
+    default: memcpy(at, &half, sizeof half); break;
+    }
+    for (size_t i = 2; i < ptowsp_attend_bytes(type, 32) && type >= PTOWSP_ATTEND_Q8_0; i++) {
+        at[i] = (char)lengths_random(random);
+    }
+}
+
+// About a megabyte of them, again and again.
 static void fill_random(char *memory, size_t size, ptowsp_attend_type type) {
-    const size_t element = ptowsp_attend_bytes(type, 1), period = (size_t)1 << 20;
+    const size_t element =
+        type >= PTOWSP_ATTEND_Q8_0 ? ptowsp_attend_bytes(type, 32) : ptowsp_attend_bytes(type, 1);
+    const size_t period = ((size_t)1 << 20) / element * element;
     uint64_t random = 1;
-    for (size_t at = 0; at < size && at < period; at += element) {
-        float value = (float)(lengths_random_unit(&random) * 2.0 - 1.0);
-        uint16_t half =
-            type == PTOWSP_ATTEND_F16 ? ptowsp_f16_from_f32(value) : ptowsp_bf16_from_f32(value);
-        int8_t whole = (int8_t)(value * 127.0f);
-        const void *from = type == PTOWSP_ATTEND_F32  ? (const void *)&value
-                           : type == PTOWSP_ATTEND_I8 ? (const void *)&whole
-                                                      : (const void *)&half;
-        memcpy(memory + at, from, element);
+    for (size_t at = 0; at + element <= size && at < period; at += element) {
+        put_random(memory + at, type, &random);
     }
     for (size_t at = period; at < size; at += period) {
         memcpy(memory + at, memory, size - at < period ? size - at : period);
@@ -62,7 +74,7 @@ static void cache_create(cache_bench *b, ptowsp_attend_type type, uint32_t reque
                          uint32_t length, uint32_t kv_heads, uint32_t dim) {
     enum { PAGE = 16 };
     uint32_t pages_per_request = length / PAGE, page_count = pages_per_request * request_count;
-    size_t page_bytes = (size_t)kv_heads * 2 * PAGE * dim * ptowsp_attend_bytes(type, 1);
+    size_t page_bytes = ptowsp_attend_bytes(type, (size_t)kv_heads * 2 * PAGE * dim);
     memset(b, 0, sizeof *b);
     b->request_count = request_count;
     b->kv_heads = kv_heads;
@@ -90,7 +102,7 @@ static void cache_create(cache_bench *b, ptowsp_attend_type type, uint32_t reque
                                      (size_t)2 * PAGE * dim};
     ptowsp_attend_strides scale_strides = {(size_t)kv_heads * PAGE, 1, PAGE};
     b->kv.keys = b->pool;
-    b->kv.values = b->pool + (size_t)PAGE * dim * ptowsp_attend_bytes(type, 1);
+    b->kv.values = b->pool + ptowsp_attend_bytes(type, (size_t)PAGE * dim);
     b->kv.key_strides = b->kv.value_strides = strides;
     b->kv.key_scales = b->kv.value_scales = b->scales;
     b->kv.scale_strides = scale_strides;
@@ -184,7 +196,7 @@ static void run_read(void *user) {
 static void bench_decode_type(ptowsp_context *context, ptowsp_attend_type type, uint64_t kv_mib) {
     enum { REQUESTS = 16, KV_HEADS = 8, DIM = 128, GROUP = 4, CHUNK = 1024 };
     cache_bench b;
-    uint64_t token_bytes = (uint64_t)KV_HEADS * 2 * DIM * ptowsp_attend_bytes(type, 1);
+    uint64_t token_bytes = ptowsp_attend_bytes(type, (size_t)KV_HEADS * 2 * DIM);
     cache_create(&b, type, REQUESTS, (uint32_t)((kv_mib << 20) / token_bytes / REQUESTS), KV_HEADS,
                  DIM);
     make_queries(&b, REQUESTS, GROUP);
@@ -222,7 +234,7 @@ static void bench_decode_type(ptowsp_context *context, ptowsp_attend_type type, 
 }
 
 void bench_decode(ptowsp_context *context, uint64_t kv_mib) {
-    for (int type = PTOWSP_ATTEND_F32; type <= PTOWSP_ATTEND_I8; type++) {
+    for (int type = PTOWSP_ATTEND_F32; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
         bench_decode_type(context, (ptowsp_attend_type)type, kv_mib);
     }
 }
@@ -348,7 +360,7 @@ void bench_prefill(void) {
     if (!HAS_PEAK || strcmp(ptowsp_attend_variant(), "portable") == 0) {
         return;
     }
-    for (int type = PTOWSP_ATTEND_F32; type <= PTOWSP_ATTEND_I8; type++) {
+    for (int type = PTOWSP_ATTEND_F32; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
         char name[64];
         snprintf(name, sizeof name, "prefill, last 128 of 4096, 16 x 8 rows, %s", type_names[type]);
         bench_prefill_case(name, (ptowsp_attend_type)type, 128, 8, 16, 128, 4096, 128);
