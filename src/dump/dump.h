@@ -98,14 +98,13 @@ DUMP_INTERNAL bool dump_json_open_file(dump_json *json, FILE *file);
 DUMP_INTERNAL void dump_json_close(dump_json *json);
 DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong);
 DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json);
-// Objects and arrays: begin, and next until it is false, which ends them. A value is read, or skipped.
+// Objects and arrays: begin, and next (with a key: of an object) until it is false, which ends them.
+// Each value is read, or skipped.
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind);
-// With the key of an object; NULL: of an array.
 DUMP_INTERNAL bool dump_json_next(dump_json *json, char *key);
 DUMP_INTERNAL void dump_json_skip(dump_json *json);
-// Into DUMP_JSON_TEXT bytes.
+// Into DUMP_JSON_TEXT bytes. Integers may be in a string.
 DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
-// An integer, or a string that has one.
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
@@ -114,42 +113,24 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 // -- tables ---------------------------------------------------------------------------------------
 
 // What a dump calls by name. Those that are unknown follow the known ones (dump_word).
-#define DUMP_TYPES(TYPE)                                                                           \
-    TYPE(INPUT, true, false)                                                                       \
-    TYPE(OUTPUT, false, true)                                                                      \
-    TYPE(INOUT, true, true)                                                                        \
-    TYPE(OUTPUT_EXISTING, false, true)                                                             \
-    TYPE(NO_DEP, false, false)
+#define DUMP_TYPES(T) T(INPUT) T(OUTPUT) T(INOUT) T(OUTPUT_EXISTING) T(NO_DEP)
 
-#define DUMP_DTYPES(DTYPE)                                                                         \
-    DTYPE(FLOAT32, 4)                                                                              \
-    DTYPE(FLOAT16, 2)                                                                              \
-    DTYPE(INT32, 4)                                                                                \
-    DTYPE(INT16, 2)                                                                                \
-    DTYPE(INT8, 1)                                                                                 \
-    DTYPE(UINT8, 1)                                                                                \
-    DTYPE(BFLOAT16, 2)                                                                             \
-    DTYPE(INT64, 8)                                                                                \
-    DTYPE(UINT64, 8)                                                                               \
-    DTYPE(UINT16, 2)                                                                               \
-    DTYPE(UINT32, 4)                                                                               \
-    DTYPE(BOOL, 1)                                                                                 \
-    DTYPE(FP8E4M3FN, 1)                                                                            \
-    DTYPE(FP8E8M0, 1)
+#define DUMP_DTYPES(T) /* with their bytes */                                                      \
+    T(FLOAT32, 4)                                                                                  \
+    T(FLOAT16, 2)                                                                                  \
+    T(INT32, 4)                                                                                    \
+    T(INT16, 2)                                                                                    \
+    T(INT8, 1)                                                                                     \
+    T(UINT8, 1)                                                                                    \
+    T(BFLOAT16, 2)                                                                                 \
+    T(INT64, 8) T(UINT64, 8) T(UINT16, 2) T(UINT32, 4) T(BOOL, 1) T(FP8E4M3FN, 1) T(FP8E8M0, 1)
 
 typedef enum dump_type {
-#define DUMP_TYPE_ENUM(name, reads, writes) DUMP_TYPE_##name,
+#define DUMP_TYPE_ENUM(name) DUMP_TYPE_##name,
     DUMP_TYPES(DUMP_TYPE_ENUM)
 #undef DUMP_TYPE_ENUM
         DUMP_TYPE_COUNT
 } dump_type;
-
-typedef enum dump_source {
-    DUMP_EXPLICIT,
-    DUMP_CREATOR,
-    DUMP_TENSORMAP,
-    DUMP_SOURCE_COUNT
-} dump_source;
 
 typedef struct dump_word {
     char text[DUMP_JSON_TEXT];
@@ -191,7 +172,7 @@ typedef struct dump_edge {
     uint64_t pred_id, succ_id;
     uint32_t pred, succ;
     int32_t arg;
-    uint16_t source;  // dump_source, or a word
+    uint16_t source;  // explicit, creator, tensormap, or a word
 } dump_edge;
 
 typedef struct dump_name {
@@ -209,7 +190,7 @@ typedef struct dump_scope {
 // One row of aicore_tasks.
 typedef struct dump_row {
     uint64_t task_id, start, end;
-    uint32_t core, task;
+    uint32_t core;
 } dump_row;
 
 // Bytes: `count` times in steps of `stride`, dimension by dimension, a run of bytes. Dimensions have
@@ -235,7 +216,7 @@ typedef struct dump_pair {
 // Labels of tasks for the question whether one comes before another (dump_order.c).
 typedef struct dump_label {
     uint32_t level;
-    uint32_t low[2], high[2];
+    uint32_t height, first, last;
     uint32_t seen;
 } dump_label;
 
@@ -264,7 +245,7 @@ struct ptowsp_dump {
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
         finding_capacity;
     uint32_t stamp, index_size;
-    uint64_t first_start, last_end;  // of the swimlane
+    uint64_t first_start;  // of the swimlane
     bool has_deps, has_swimlane, is_checked;
     ptowsp_dump_report report;
 };

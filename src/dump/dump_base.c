@@ -76,14 +76,12 @@ DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
 }
 
 DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string) {
+    static const char *const marks[] = {"", "\"\\", "<>&\"'"};
+    static const char *const escapes[] = {"?", "\\u%04x", "&#%u;"};
     for (const char *at = string; *at; at++) {
         const unsigned char c = (unsigned char)*at;
-        if (format == PTOWSP_DUMP_JSON && (c < 0x20 || c > 0x7e || c == '"' || c == '\\')) {
-            dump_print(text, "\\u%04x", (unsigned)c);
-        } else if (format == PTOWSP_DUMP_HTML && (c < 0x20 || c > 0x7e || strchr("<>&\"'", c))) {
-            dump_print(text, "&#%u;", (unsigned)c);
-        } else if (format == PTOWSP_DUMP_TEXT && (c < 0x20 || c > 0x7e)) {
-            dump_write(text, "?", 1);
+        if (c < 0x20 || c > 0x7e || strchr(marks[format], c)) {
+            dump_print(text, escapes[format], (unsigned)c);
         } else {
             dump_write(text, at, 1);
         }

@@ -155,12 +155,11 @@ static bool dump_list_check(dump_checker *c, uint32_t *list, uint32_t how, dump_
 // What was read last, by one that reads the same later. The others of the list are as likely in no
 // order with it.
 static void dump_readers_shadow(dump_checker *c, uint32_t *list, dump_access *y) {
-    while (*list != DUMP_NONE && c->accesses[*list].task != y->task &&
-           dump_is_before(c->dump, c->accesses[*list].task, y->task)) {
-        dump_access *x = &c->accesses[*list];
-        const uint32_t at = *list;
-        *list = x->next;
-        x->next = y->shadow;
+    for (uint32_t at = *list; at != DUMP_NONE && c->accesses[at].task != y->task &&
+                              dump_is_before(c->dump, c->accesses[at].task, y->task);
+         at = *list) {
+        *list = c->accesses[at].next;
+        c->accesses[at].next = y->shadow;
         y->shadow = at;
     }
 }
@@ -256,13 +255,12 @@ static bool dump_is_implied(ptowsp_dump *dump, dump_added *added, uint32_t count
                             uint32_t after) {
     for (uint32_t i = 0; i < count; i++) {
         dump_added *edge = &added[i];
-        edge->is_reached = edge->after > before && edge->before >= before &&
-                           dump_is_before(dump, before, edge->before);
+        edge->is_reached = dump_is_before(dump, before, edge->before);
         for (uint32_t k = 0; k < i && !edge->is_reached; k++) {
-            edge->is_reached = added[k].is_reached && added[k].after <= edge->before &&
-                               dump_is_before(dump, added[k].after, edge->before);
+            edge->is_reached =
+                added[k].is_reached && dump_is_before(dump, added[k].after, edge->before);
         }
-        if (edge->is_reached && edge->after <= after && dump_is_before(dump, edge->after, after)) {
+        if (edge->is_reached && dump_is_before(dump, edge->after, after)) {
             return true;
         }
     }

@@ -172,7 +172,6 @@ static bool dump_json_number(dump_json *json, char *text) {
     return length > 0 ? true : dump_json_fail(json, "a number is expected");
 }
 
-// true, false or null.
 static void dump_json_word(dump_json *json) {
     const int first = dump_json_solid(json);
     const char *at = first == 't' ? "true" : first == 'f' ? "false" : "null";
@@ -227,11 +226,10 @@ static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
     bool is_negative = false;
     uint64_t size = 0;
-    if (dump_json_integer(json, &is_negative, &size) && is_negative && size) {
-        dump_json_fail(json, "a number is negative that cannot be");
-        return 0;
-    }
-    return size;
+    const bool is_good =
+        dump_json_integer(json, &is_negative, &size) &&
+        (!is_negative || size == 0 || dump_json_fail(json, "a number is negative that cannot be"));
+    return is_good ? size : 0;
 }
 
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {
@@ -245,8 +243,6 @@ DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {
 }
 
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
-    if (dump_json_solid(json) >= 0) {
-        dump_json_fail(json, "the text goes on after its end");
-    }
-    return !json->wrong;
+    return dump_json_solid(json) < 0 ? !json->wrong
+                                     : dump_json_fail(json, "the text goes on after its end");
 }

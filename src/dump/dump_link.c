@@ -53,55 +53,53 @@ static int dump_compare_ids(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// Puts new tasks in front of all others; ids are sorted and may repeat.
-static bool dump_tasks_insert(ptowsp_dump *dump, uint64_t *ids, uint32_t count) {
-    uint32_t kept = 0;
+// Ids that are not in the table: of tasks that edges wait for and, without deps.json, that have times.
+static uint32_t dump_ids_missing(const ptowsp_dump *dump, uint64_t *ids) {
+    const uint32_t from_rows = dump->has_deps ? 0 : dump->row_count;
+    uint32_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < dump->edge_count + from_rows; i++) {
+        const uint64_t id = i < dump->edge_count ? dump->edges[i].pred_id
+                                                 : dump->rows[i - dump->edge_count].task_id;
+        if (dump_find(dump, id) == DUMP_NONE) {
+            ids[count++] = id;
+        }
+    }
     qsort(ids, count, sizeof *ids, dump_compare_ids);
     for (uint32_t i = 0; i < count; i++) {
         if (kept == 0 || ids[kept - 1] != ids[i]) {
             ids[kept++] = ids[i];
         }
     }
-    if (dump->task_count + kept > PTOWSP_DUMP_TASK_MAX) {
-        return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, PTOWSP_DUMP_TASK_MAX,
-                         "dump: more than %u tasks", (unsigned)PTOWSP_DUMP_TASK_MAX);
+    return kept;
+}
+
+// Puts tasks that are left out in front of all others.
+static bool dump_tasks_add(ptowsp_dump *dump) {
+    uint64_t *ids =
+        (uint64_t *)dump_zeroed((uint64_t)dump->edge_count + dump->row_count, sizeof *ids);
+    const uint32_t added = ids ? dump_ids_missing(dump, ids) : 0, count = dump->task_count + added;
+    dump_task *tasks = ids ? (dump_task *)dump_zeroed(count, sizeof *tasks) : NULL;
+    bool is_good = tasks != NULL || dump_out_of_memory(dump);
+    if (count > PTOWSP_DUMP_TASK_MAX) {
+        is_good = dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, PTOWSP_DUMP_TASK_MAX,
+                            "dump: more than %u tasks", (unsigned)PTOWSP_DUMP_TASK_MAX);
     }
-    dump_task *tasks = (dump_task *)dump_zeroed(dump->task_count + kept, sizeof *tasks);
-    if (!tasks) {
-        return dump_out_of_memory(dump);
-    }
-    for (uint32_t i = 0; i < kept; i++) {
+    for (uint32_t i = 0; i < added && is_good; i++) {
         tasks[i].id = ids[i];
         tasks[i].is_left_out = true;
     }
+    dump_resize(ids, 0);
+    if (!is_good || added == 0) {
+        dump_resize(tasks, 0);
+        return is_good;
+    }
     if (dump->task_count) {
-        memcpy(tasks + kept, dump->tasks, dump->task_count * sizeof *tasks);
+        memcpy(tasks + added, dump->tasks, dump->task_count * sizeof *tasks);
     }
     dump_resize(dump->tasks, 0);
     dump->tasks = tasks;
-    dump->task_capacity = dump->task_count += kept;
+    dump->task_capacity = dump->task_count = count;
     return dump_index_make(dump);
-}
-
-// Those that edges wait for and, without deps.json, those that have times.
-static bool dump_tasks_add(ptowsp_dump *dump) {
-    const uint32_t from_rows = dump->has_deps ? 0 : dump->row_count;
-    uint32_t count = 0;
-    uint64_t *ids = (uint64_t *)dump_zeroed((uint64_t)dump->edge_count + from_rows, sizeof *ids);
-    if (!ids) {
-        return dump_out_of_memory(dump);
-    }
-    for (uint32_t i = 0; i < dump->edge_count; i++) {
-        if (dump_find(dump, dump->edges[i].pred_id) == DUMP_NONE) {
-            ids[count++] = dump->edges[i].pred_id;
-        }
-    }
-    for (uint32_t i = 0; i < from_rows; i++) {
-        ids[count++] = dump->rows[i].task_id;
-    }
-    const bool is_good = count == 0 || dump_tasks_insert(dump, ids, count);
-    dump_resize(ids, 0);
-    return is_good;
 }
 
 // -- edges ----------------------------------------------------------------------------------------
@@ -261,15 +259,15 @@ DUMP_INTERNAL bool dump_writes(const dump_arg *arg) {
 
 static bool dump_rows_link(ptowsp_dump *dump) {
     for (uint32_t i = 0; i < dump->row_count; i++) {
-        dump_row *row = &dump->rows[i];
-        row->task = dump_find(dump, row->task_id);
-        if (row->task == DUMP_NONE) {
+        const dump_row *row = &dump->rows[i];
+        const uint32_t at = dump_find(dump, row->task_id);
+        if (at == DUMP_NONE) {
             return dump_fail(dump, PTOWSP_DIFFERENT, i,
                              "dump: chip_swimlane_records.json is of another run: task %llu is "
                              "not in deps.json",
                              (unsigned long long)row->task_id);
         }
-        dump_task *task = &dump->tasks[row->task];
+        dump_task *task = &dump->tasks[at];
         if (!task->end || row->start < task->start) {
             task->start = row->start;
             task->core = row->core;
@@ -277,7 +275,6 @@ static bool dump_rows_link(ptowsp_dump *dump) {
         task->end = row->end > task->end ? row->end : task->end;
         dump->first_start =
             i == 0 || row->start < dump->first_start ? row->start : dump->first_start;
-        dump->last_end = row->end > dump->last_end ? row->end : dump->last_end;
     }
     return true;
 }

@@ -1,72 +1,16 @@
 // Does one task come before another, by any chain of edges? Asked some million times, of graphs with
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
-//      level    a task is above all that it waits for: no, if levels say so
-//      labels   two orders of a search, where all that follows a task has lower numbers, in an
-//               interval: no, if one does not hold the other (Yildirim, Chaoji and Zaki, GRAIL, 2010)
+//      labels   how many edges are above a task and below it at most; the first task that it comes
+//               after, and the last one that comes after it: no, if these say so
 //      memo     what has been found before, in a table where later answers replace earlier ones
-//      search   backwards from the later task, where none of these decides
+//      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
-// A chain that is found is put into the memo for all its tasks: what is written once and read by all
-// then costs each reader a step.
+// All tasks of a search go into the memo: what all read then costs each of them a step.
 
 #include "dump.h"
 
 #define DUMP_MEMO (1u << 20)
-
-// Numbers of a search that goes down from all tasks, edges forwards or backwards in each list. All
-// edges lead to higher indices, so a task's interval is known when those above it are.
-typedef struct dump_walk {
-    uint32_t task, next;
-} dump_walk;
-
-static bool dump_label_walk(ptowsp_dump *dump, int which) {
-    dump_walk *walk = (dump_walk *)dump_zeroed(dump->task_count, sizeof *walk);
-    if (!walk) {
-        return dump_out_of_memory(dump);
-    }
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < dump->task_count; i++) {
-        const uint32_t root = which ? dump->task_count - 1 - i : i;
-        uint32_t depth = 0;
-        if (dump->labels[root].high[which] || dump->tasks[root].in_count) {
-            continue;
-        }
-        walk[depth].task = root;
-        walk[depth++].next = 0;
-        dump->labels[root].low[which] = UINT32_MAX;
-        dump->labels[root].high[which] = UINT32_MAX;  // begun
-        while (depth > 0) {
-            dump_walk *top = &walk[depth - 1];
-            const dump_task *task = &dump->tasks[top->task];
-            dump_label *label = &dump->labels[top->task];
-            if (top->next == task->out_count) {
-                label->high[which] = ++number;
-                label->low[which] = label->low[which] < number ? label->low[which] : number;
-                const uint32_t low = label->low[which];
-                if (--depth > 0) {
-                    dump_label *above = &dump->labels[walk[depth - 1].task];
-                    above->low[which] = low < above->low[which] ? low : above->low[which];
-                }
-                continue;
-            }
-            const uint32_t ordinal = which ? task->out_count - 1 - top->next : top->next;
-            const uint32_t to = dump->edges[dump->outs[task->first_out + ordinal]].succ;
-            top->next++;
-            dump_label *below = &dump->labels[to];
-            if (below->high[which]) {
-                label->low[which] =
-                    below->low[which] < label->low[which] ? below->low[which] : label->low[which];
-            } else {
-                below->low[which] = below->high[which] = UINT32_MAX;
-                walk[depth].task = to;
-                walk[depth++].next = 0;
-            }
-        }
-    }
-    dump_resize(walk, 0);
-    return true;
-}
 
 DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump) {
     dump_resize(dump->labels, 0);
@@ -84,12 +28,22 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     if (!dump->labels || !dump->stack || !dump->memo) {
         return dump_out_of_memory(dump);
     }
-    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
-        const uint32_t above = dump->labels[dump->edges[i].pred].level + 1;
-        dump_label *label = &dump->labels[dump->edges[i].succ];
-        label->level = label->level > above ? label->level : above;
+    for (uint32_t i = 0; i < dump->task_count; i++) {
+        dump->labels[i].first = dump->labels[i].last = i;
     }
-    return dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
+    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
+        const dump_label *pred = &dump->labels[dump->edges[i].pred];
+        dump_label *succ = &dump->labels[dump->edges[i].succ];
+        succ->level = succ->level > pred->level ? succ->level : pred->level + 1;
+        succ->first = succ->first < pred->first ? succ->first : pred->first;
+    }
+    for (uint32_t i = dump->edge_count; i-- > 0;) {
+        dump_label *pred = &dump->labels[dump->edges[i].pred];
+        const dump_label *succ = &dump->labels[dump->edges[i].succ];
+        pred->height = pred->height > succ->height ? pred->height : succ->height + 1;
+        pred->last = pred->last > succ->last ? pred->last : succ->last;
+    }
+    return true;
 }
 
 // -- questions ------------------------------------------------------------------------------------
@@ -110,8 +64,7 @@ static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     if (task == other) {
         return 1;
     }
-    if (a->level >= b->level || b->high[0] > a->high[0] || b->low[0] < a->low[0] ||
-        b->high[1] > a->high[1] || b->low[1] < a->low[1]) {
+    if (a->level >= b->level || a->height <= b->height || b->first > task || a->last < other) {
         return 0;
     }
     const uint64_t memo = *dump_memo_at(dump, task, other);

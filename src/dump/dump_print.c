@@ -54,27 +54,19 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
 }
 
 static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text text) {
-    const unsigned long long before = finding->before, after = finding->after;
-    switch (finding->kind) {
-    case PTOWSP_DUMP_RACE:
-        if (finding->is_implied) {
-            dump_print(text, "edges added above order these, too");
-        } else {
-            dump_print(text, "add an edge from %llu to %llu", before, after);
-        }
-        break;
-    case PTOWSP_DUMP_OUTSIDE: dump_print(text, "the view is larger than the buffer"); break;
-    case PTOWSP_DUMP_FALSE_SHARING:
-        dump_print(text, "they write into one line of 64 bytes, and may run together");
-        break;
-    case PTOWSP_DUMP_REDUNDANT: dump_print(text, "other edges imply it"); break;
-    case PTOWSP_DUMP_NO_DATA:
-        dump_print(text, "they share no bytes that one of them writes");
-        break;
-    case PTOWSP_DUMP_FAN_IN:
-        dump_print(text, "it waits for %llu tasks", (unsigned long long)finding->count);
-        break;
-    default: dump_print(text, "%llu tasks wait for it", (unsigned long long)finding->count);
+    static const char *const advices[] = {
+        "edges added above order these, too",
+        "the view is larger than the buffer",
+        "they write into one line of 64 bytes, and may run together",
+        "other edges imply it",
+        "they share no bytes that one of them writes",
+        "it waits for %llu tasks",
+        "%llu tasks wait for it"};
+    if (finding->kind == PTOWSP_DUMP_RACE && !finding->is_implied) {
+        dump_print(text, "add an edge from %llu to %llu", (unsigned long long)finding->before,
+                   (unsigned long long)finding->after);
+    } else {
+        dump_print(text, advices[finding->kind], (unsigned long long)finding->count);
     }
 }
 

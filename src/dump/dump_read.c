@@ -12,6 +12,8 @@
 #include <dirent.h>
 #include <errno.h>
 
+#define DUMP_COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
+
 // A file while it is read.
 typedef struct dump_file {
     ptowsp_dump *dump;
@@ -74,16 +76,16 @@ static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *
     return (uint16_t)(count + at);
 }
 
-#define DUMP_NAME(name, ...) #name,
+#define DUMP_NAME(name) #name,
 static const char *const dump_types[] = {DUMP_TYPES(DUMP_NAME)};
+#undef DUMP_NAME
+#define DUMP_NAME(name, bytes) #name,
 static const char *const dump_dtypes[] = {DUMP_DTYPES(DUMP_NAME)};
 #undef DUMP_NAME
 #define DUMP_BYTES(name, bytes) bytes,
 static const uint8_t dump_dtype_bytes[] = {DUMP_DTYPES(DUMP_BYTES)};
 #undef DUMP_BYTES
 static const char *const dump_sources[] = {"explicit", "creator", "tensormap"};
-
-#define DUMP_COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
 static const char *dump_word_text(const ptowsp_dump *dump, const char *const *names, uint32_t count,
                                   uint16_t word) {
@@ -95,7 +97,7 @@ DUMP_INTERNAL const char *dump_type_name(const ptowsp_dump *dump, uint16_t type)
 }
 
 DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t source) {
-    return dump_word_text(dump, dump_sources, DUMP_SOURCE_COUNT, source);
+    return dump_word_text(dump, dump_sources, DUMP_COUNT(dump_sources), source);
 }
 
 // -- fields ---------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ static void dump_to_type(dump_file *f, void *to) {
 }
 
 static void dump_to_source(dump_file *f, void *to) {
-    *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_SOURCE_COUNT);
+    *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
 static void dump_to_bytes(dump_file *f, void *to) {
@@ -297,7 +299,7 @@ static void dump_read_row(dump_file *f, void *to) {
         values[count < 5 ? count : 2] = value;
     }
     const dump_row row = {values[1], values[3], values[4],
-                          (uint32_t)(values[0] < DUMP_NONE ? values[0] : DUMP_NONE), 0};
+                          (uint32_t)(values[0] < DUMP_NONE ? values[0] : DUMP_NONE)};
     if (count < 5) {
         dump_json_fail(&f->json, "a row of aicore_tasks has less than 5 numbers");
     }
@@ -338,7 +340,6 @@ static void dump_read_scope(dump_file *f) {
     }
 }
 
-// A value to a line.
 static void dump_read_scopes(dump_file *f) {
     do {
         dump_read_scope(f);

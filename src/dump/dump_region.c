@@ -9,8 +9,6 @@
 // same outermost stride, only the difference of their indices matters, and one or two values of it
 // are possible as a rule: tiles of one tensor take a few steps. Others may take more, up to
 // DUMP_STEP_MAX.
-//
-// Pairs are found by a sweep over regions by their first byte.
 
 #include "dump.h"
 
@@ -199,7 +197,6 @@ typedef struct dump_start {
     uint32_t region;
 } dump_start;
 
-// Regions with the same first byte may come in any order.
 static int dump_compare_starts(const void *a, const void *b) {
     const uint64_t x = ((const dump_start *)a)->begin, y = ((const dump_start *)b)->begin;
     return x < y ? -1 : x > y;

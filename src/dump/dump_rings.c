@@ -93,8 +93,9 @@ static void dump_heap_spread(dump_machine *m) {
     }
 }
 
-static bool dump_slots_make(dump_machine *m) {
-    ptowsp_dump *dump = m->dump;
+static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
+    memset(m, 0, sizeof *m);
+    m->dump = dump;
     for (uint32_t i = 0; i < dump->task_count; i++) {
         const uint64_t id = dump->tasks[i].id;
         if (id >> 32 >= DUMP_RINGS || (id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
@@ -258,16 +259,9 @@ static void dump_machine_run(dump_machine *m, const ptowsp_dump_rings *sizes,
             dump_scope_line(m, i);
         }
     }
-    for (; task < dump->task_count && is_good; task++) {
-        const uint64_t id = dump->tasks[task].id;
-        is_good = dump_ring_submit_to(m, (uint32_t)(id >> 32), (id & UINT32_MAX) + 1);
+    if (is_good) {
+        dump_rings_submit(m, &task, 0, UINT64_MAX);
     }
-}
-
-static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
-    memset(m, 0, sizeof *m);
-    m->dump = dump;
-    return dump_slots_make(m);
 }
 
 static void dump_machine_close(dump_machine *m) {
