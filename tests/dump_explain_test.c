@@ -95,6 +95,7 @@ static void dump_rings__count_what_is_left_out(void **state) {
     static const char tasks[] =
         "{\"tasks\":[{\"task_id\":8589934592},{\"task_id\":8589934593},{\"task_id\":8589934594}],"
         "\"edges\":[{\"pred\":4294967296,\"succ\":8589934592},{\"pred\":4294967297,\"succ\":"
+        "8589934592},{\"pred\":4294967296,\"succ\":8589934593},{\"pred\":4294967297,\"succ\":"
         "8589934593},"
         "{\"pred\":8589934592,\"succ\":8589934593}]}";
     static const char scopes[] =
