@@ -9,8 +9,9 @@ One file over the shared library, by ctypes. ptowsp.h is the manual: a class or 
 adds to, or leaves out of, the section that it names.
 
 Arrays    Inputs are C-contiguous numpy arrays of exactly the stated dtype, and are not copied; whatever
-          numpy.asarray takes without copying (CPU tensors, buffers) is as good. Lists and tuples of numbers are
-          converted. Results are numpy arrays; those of a plan are read-only views that keep its memory alive.
+          numpy.asarray takes without copying (CPU tensors, buffers) is as good. Arrays of an AttendJob may be
+          strided. Lists and tuples of numbers are converted. Results are numpy arrays; those of a plan are
+          read-only views that keep its memory alive.
 Errors    A wrong type or dtype is a TypeError. A wrong shape, order or range, or a read-only output, is a
           ValueError. What the library refuses is a PtowspError with its status, index and text.
 Threads   Planning holds the GIL; running and simulating release it. A Context, and what is made from it, does one
@@ -107,6 +108,25 @@ _AttentionJob = _struct(
     "attention_job",
     "ptr plan table; u32 table_count; ptr merge user progress; bool is_stealing; ptr prefix join spans",
 )
+_AttendStrides = _struct("attend_strides", "size page token head")
+_AttendCache = _struct(
+    "attend_cache",
+    "ptr keys values; attend_strides key_strides value_strides; ptr key_scales value_scales;"
+    " attend_strides scale_strides; i32 type; u32 key_dim value_dim page_size",
+)
+_AttendStep = _struct(
+    "attend_step",
+    "ptr batch config plan prefix queries; size query_token_stride query_head_stride; ptr outputs;"
+    " size output_token_stride output_head_stride; ptr lse; size lse_token_stride lse_head_stride;"
+    " ptr query_starts pages page_starts; size page_stride; f32 scale cap; ptr sinks slopes mask; size mask_stride;"
+    " ptr mask_starts",
+)
+_AttendLimits = _struct("attend_limits", "attention_sizes plan; u64 join_count; u32 value_dim worker_count")
+_AttendMemory = _struct(
+    "attend_memory",
+    "attention_scratch scratch; ptr progress workers; u64 slot_capacity progress_capacity; u32 worker_capacity",
+)
+_AttendJob = _struct("attend_job", "ptr cache step; attend_memory memory; bool is_stealing; ptr spans")
 _MoeRoutes = _struct("moe_routes", "ptr ids; u32 token_count top_k expert_count block_rows")
 _MoeOrder = _struct(
     "moe_order",
@@ -239,6 +259,9 @@ u64 attention_progress_size p
 i32 attention_job_check p p
 f32 attention_merge_row p p u32 p
 f32 merge_partials p p u32 size u32 p
+i32 attend_size p p p
+i32 attend_place p p u64 p p
+i32 attend_check p p
 u64 moe_row_bound p
 i32 moe_sort p p p
 i32 moe_unit_bound p u64 p p
@@ -278,6 +301,8 @@ error context_error p
 u32 context_lane_count p
 i32 attention_run p p
 v attention_run_worker p u32 u32
+i32 attend_run p p
+i32 attend_run_worker p u32 u32 p
 i32 dispatch_serial p u64 p u32 p p
 i32 dispatch_spmd p p u64 p u32 p
 i32 moe_sort_parallel p p p p u64 p
@@ -503,24 +528,29 @@ def _converted(value, dtype, name):
     return array.astype(dtype)
 
 
-def _array(value, dtype, name, shape, out=False):
-    """A contiguous array of this dtype and shape, without a copy but of lists. A size of -1 is any."""
-    dtype = np.dtype(dtype)
+def _array(value, dtypes, name, shape, out=False, strided=False):
+    """An array of this dtype and shape, contiguous or strided, without a copy but of lists. A size of -1 is any.
+
+    Of several dtypes the first is that of lists.
+    """
+    dtypes = [np.dtype(dtype) for dtype in (dtypes if isinstance(dtypes, tuple) else (dtypes,))]
+    wanted = " or ".join(map(str, dtypes))
     if out and not isinstance(value, np.ndarray):
         raise TypeError(f"{name} must be a numpy array, not {type(value).__name__}")
     if isinstance(value, (list, tuple, range)):
-        value = _converted(value, dtype, name)
+        value = _converted(value, dtypes[0], name)
     elif not isinstance(value, np.ndarray):
         if value is None or isinstance(value, (str, bytes, int, float)):
-            raise TypeError(f"{name} must be an array of {dtype}, not {type(value).__name__}")
+            raise TypeError(f"{name} must be an array of {wanted}, not {type(value).__name__}")
         value = np.asarray(value)
-    if value.dtype != dtype:
-        raise TypeError(f"{name} has dtype {value.dtype}; it must be {dtype}")
+    if value.dtype not in dtypes:
+        raise TypeError(f"{name} has dtype {value.dtype}; it must be {wanted}")
     if value.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, value.shape)):
         wanted = ", ".join("any" if n < 0 else str(n) for n in shape)
         raise ValueError(f"{name} has shape {value.shape}; it must be ({wanted})")
-    if not (value.flags.c_contiguous and value.flags.aligned):
-        raise ValueError(f"{name} is not contiguous and aligned; numpy.ascontiguousarray({name}) is")
+    if not (value.flags.aligned and (strided or value.flags.c_contiguous)):
+        kind = "aligned" if strided else "contiguous and aligned"
+        raise ValueError(f"{name} is not {kind}; numpy.ascontiguousarray({name}) is")
     if out and not value.flags.writeable:
         raise ValueError(f"{name} is read-only")
     return value
@@ -990,7 +1020,7 @@ class AttentionPlan(_Shown):
     _PLACE, _STRUCT = staticmethod(_lib.attention_place), _AttentionPlan
 
     def __init__(self, config, sizes):
-        self._config = config
+        self._config, self._sizes = config, sizes
         self._memory = _block(sizes.block_bytes)
         self._whole = self._STRUCT()
         status = self._PLACE(ctypes.byref(sizes), _at(self._memory), sizes.block_bytes, ctypes.byref(self._whole))
@@ -1004,6 +1034,7 @@ class AttentionPlan(_Shown):
         self.merge_begin = self._array_at(c.merge_begin, np.dtype(np.uint32), lanes + 1)
         self.lane_costs = self._array_at(c.lane_costs, np.dtype(np.float64), lanes)
         self._jobs, self._gate = weakref.WeakSet(), threading.Lock()  # of planning, and of beginning a run
+        self._attend_blocks = {}  # by the dimension of values
 
     def _array_at(self, address, dtype, count):
         return _view(self._memory, address, dtype, count)
@@ -1080,6 +1111,16 @@ class AttentionPlan(_Shown):
     def run(self, kernel, merge=None, *, context=None, stealing=False):
         """Runs all of it: job(kernel, merge, stealing=stealing).run(context)."""
         self.job(kernel, merge, stealing=stealing).run(context)
+
+    def attend_job(self, queries, keys, values, **options):
+        """The plan with arrays, for the library's attention kernels: an AttendJob, which has the options."""
+        return AttendJob(self, queries, keys, values, **options)
+
+    def attend(self, queries, keys, values, *, context=None, **options):
+        """Attention of the step: runs attend_job(queries, keys, values, **options), and returns its outputs."""
+        job = self.attend_job(queries, keys, values, **options)
+        job.run(context)
+        return job.out
 
     def __str__(self):
         return _printed(_lib.attention_print, ctypes.byref(self._c))
@@ -1175,7 +1216,63 @@ def _attention_struct(plan):
     return plan._c
 
 
-class Job:
+class _Runs:
+    """What runs a plan any number of times, by one or several workers, also after the plan was updated."""
+
+    def __init__(self, plan):
+        _attention_struct(plan)
+        self._plan = plan
+        self._count, self._begun, self._returned = 0, set(), 0  # workers of the run, 0: none
+        with plan._gate:
+            plan._jobs.add(self)
+
+    def _begin(self, worker, worker_count):
+        """A worker begins, the first of them the run."""
+        with self._plan._gate:
+            if self._count not in (0, worker_count):
+                raise PtowspError(Status.BUSY, f"job: it runs with {self._count} workers, not {worker_count}")
+            if worker in self._begun:
+                raise PtowspError(Status.BUSY, f"job: worker {worker} has begun this run already", worker)
+            if self._count == 0:
+                self._start(worker_count)
+            self._count = worker_count
+            self._begun.add(worker)
+
+    def _end(self):
+        with self._plan._gate:
+            self._returned += 1
+            if self._returned == self._count:
+                self._count, self._begun, self._returned = 0, set(), 0
+                self._stop()
+
+    def run(self, context=None):
+        """Runs on the calling thread, as lane 0, or on the lanes of a Context."""
+        core = None if context is None else _context_core(context)
+        self._begin(0, 1)
+        try:
+            if core is None:
+                self._work(0, 1)
+            else:
+                self._work_on(core)
+        finally:
+            self._end()
+
+    def run_worker(self, worker, worker_count):
+        """Runs the share of worker `worker` of `worker_count`, on the calling thread, which is one of your own.
+
+        Every worker from 0 to worker_count - 1 calls once per run, at any time, also after an exception in another.
+        The run is over, and outputs are complete, when all have returned; then the next one may begin.
+        """
+        worker_count = _int(worker_count, "worker_count", 1)
+        worker = _int(worker, "worker", 0, worker_count - 1)
+        self._begin(worker, worker_count)
+        try:
+            self._work(worker, worker_count)
+        finally:
+            self._end()
+
+
+class Job(_Runs):
     """A plan with Python functions as its kernels (section 10, running a plan). Made by AttentionPlan.job().
 
     kernel(unit, lane)    for each unit: a function, or {tier: function}
@@ -1187,7 +1284,8 @@ class Job:
     """
 
     def __init__(self, plan, kernel, merge, join, stealing):
-        self._plan, self._calls, c = plan, _Calls(), _attention_struct(plan)
+        super().__init__(plan)
+        self._calls, c = _Calls(), plan._c
         self._table = self._calls.table(kernel, plan.all_units)
         self._merge = self._calls.function(merge, "merge", plan.all_merges)
         self._c = _AttentionJob(
@@ -1202,63 +1300,303 @@ class Job:
                 raise ValueError("join is None, and the plan has joins")
         self._progress = np.zeros(max(1, count), np.uint32)
         self._c.progress = _at(self._progress)
-        self._count, self._begun, self._returned = 0, set(), 0  # workers of the run, 0: none
-        with plan._gate:
-            plan._jobs.add(self)
 
-    def _begin(self, worker, worker_count):
-        """A worker begins, the first of them the run."""
-        with self._plan._gate:
-            if self._count not in (0, worker_count):
-                raise PtowspError(Status.BUSY, f"job: it runs with {self._count} workers, not {worker_count}")
-            if worker in self._begun:
-                raise PtowspError(Status.BUSY, f"job: worker {worker} has begun this run already", worker)
-            if self._count == 0:
-                index = ctypes.c_uint64(2**64 - 1)
-                status = _lib.attention_job_check(ctypes.byref(self._c), ctypes.byref(index))
-                if status != Status.OK:
-                    raise PtowspError(status, "job: a unit has no kernel for its tier, or no merge", index.value)
-                self._calls.take_failure()
-            self._count = worker_count
-            self._begun.add(worker)
+    def _start(self, worker_count):
+        index = ctypes.c_uint64(2**64 - 1)
+        status = _lib.attention_job_check(ctypes.byref(self._c), ctypes.byref(index))
+        if status != Status.OK:
+            raise PtowspError(status, "job: a unit has no kernel for its tier, or no merge", index.value)
 
-    def _end(self):
-        with self._plan._gate:
-            self._returned += 1
-            if self._returned == self._count:
-                self._count, self._begun, self._returned = 0, set(), 0
+    def _stop(self):
+        self._calls.take_failure()
 
-    def run(self, context=None):
-        """Runs on the calling thread, as lane 0, or on the lanes of a Context."""
-        core = None if context is None else _context_core(context)
-        self._begin(0, 1)
-        try:
-            if core is None:
-                _lib.attention_run_worker(ctypes.byref(self._c), 0, 1)
-            else:
-                core.call(_lib.attention_run, core.handle, ctypes.byref(self._c))
-            failure = self._calls.take_failure()
-        finally:
-            self._end()
+    def _work(self, worker, worker_count):
+        _lib.attention_run_worker(ctypes.byref(self._c), worker, worker_count)
+        failure = self._calls.failures.get(threading.get_ident())
         if failure is not None:
             raise failure
 
-    def run_worker(self, worker, worker_count):
-        """Runs the share of worker `worker` of `worker_count`, on the calling thread, which is one of your own.
-
-        Every worker from 0 to worker_count - 1 calls once per run, at any time, also after an exception in another.
-        The run is over, and outputs are complete, when all have returned; then the next one may begin.
-        """
-        worker_count = _int(worker_count, "worker_count", 1)
-        worker = _int(worker, "worker", 0, worker_count - 1)
-        self._begin(worker, worker_count)
-        try:
-            _lib.attention_run_worker(ctypes.byref(self._c), worker, worker_count)
-            failure = self._calls.failures.get(threading.get_ident())
-        finally:
-            self._end()
+    def _work_on(self, core):
+        core.call(_lib.attention_run, core.handle, ctypes.byref(self._c))
+        failure = self._calls.take_failure()
         if failure is not None:
             raise failure
+
+
+_KV_TYPES = {  # their dtype, and the elements and bytes of a block
+    "f32": (np.dtype("f4"), 1, 4),
+    "f16": (np.dtype("f2"), 1, 2),
+    "bf16": (np.dtype("u2"), 1, 2),
+    "i8": (np.dtype("i1"), 1, 1),
+    "q8_0": (np.dtype("u1"), 32, 34),
+    "q4_0": (np.dtype("u1"), 32, 18),
+}
+_INDICES = np.uint32, np.int32  # read as uint32: what is below 0 is larger than any array
+
+
+def _kv_type(dtype, kv_type):
+    """The name of a type: as said, or by the dtype of keys."""
+    if kv_type is not None:
+        return [*_KV_TYPES][_choice(kv_type, " ".join(_KV_TYPES), "kv_type")]
+    names = [name for name, (of_type, _, _) in _KV_TYPES.items() if of_type == dtype]
+    if dtype in (np.uint16, np.uint8):
+        raise TypeError(f"keys has dtype {dtype}: kv_type must say that it is {' or '.join(names)}")
+    return names[0] if names else "f32"
+
+
+def _strides(array, name, axes, size=0, block=1):
+    """Strides of the first axes in elements of the library, of which a block has `size` bytes."""
+    size = size or array.itemsize
+    strides = [stride if length > 1 else 0 for stride, length in zip(array.strides, array.shape)]
+    is_apart = axes < array.ndim and array.shape[-1] > 1 and strides[-1] != array.itemsize
+    if is_apart or any(stride < 0 or stride % size for stride in strides[:axes]):
+        last = ", and adjacent elements in the last axis" if axes < array.ndim else ""
+        raise ValueError(f"{name} has strides {array.strides}; they must be multiples of {size} bytes from 0{last}")
+    return [stride // size * block for stride in strides[:axes]]
+
+
+def _check_output(out, name, inputs):
+    """Refuses an output whose elements overlap each other or an input."""
+    extent = out.itemsize
+    for stride, length in sorted(zip(out.strides, out.shape)):
+        if out.size and length > 1 and stride < extent:
+            raise ValueError(f"elements of {name} overlap: it has strides {out.strides}")
+        extent += stride * (length - 1)
+    for other, array in inputs.items():
+        if np.shares_memory(out, array):
+            raise ValueError(f"{name} and {other} overlap")
+
+
+class _AttendBlock:
+    """Partial states of a plan with values of one dimension. One job at a time uses it."""
+
+    def __init__(self, sizes, dim):
+        self._limits = _AttendLimits(getattr(sizes, "attention", sizes), getattr(sizes, "join_count", 0), dim)
+        self._memory, self._job = _AttendMemory(), None
+
+    def memory(self, worker_count):
+        """Memory for a run of so many workers, placed anew for more of them, or after a run that was given up."""
+        if self._job is not None and self._job() is not None:
+            raise PtowspError(Status.BUSY, "job: another one of the plan's runs in the same memory")
+        if self._job is not None or self._memory.worker_capacity < worker_count:
+            self._limits.worker_count, size = worker_count, ctypes.c_uint64()
+            _plan(_lib.attend_size, self._limits, ctypes.byref(size))
+            self._block = _block(size.value)
+            _plan(_lib.attend_place, self._limits, _at(self._block), size.value, self._memory)
+            self._job = None
+        return self._memory
+
+    def lend(self, job):
+        self._job = None if job is None else weakref.ref(job)
+
+
+class AttendJob(_Runs):
+    """A plan with arrays, for the library's attention kernels (section 31). Made by AttentionPlan.attend_job().
+
+    queries        float32 [query tokens, query heads, key dim], not scaled
+    keys, values   [pages, page size, heads, dim], or [tokens, heads, dim]. Values may be of another dim, and a part
+                   of keys (MLA: one head, values=keys[..., :512])
+    kv_type        "f32", "f16" or "i8": default, by dtype; "bf16": uint16; "q8_0", "q4_0": uint8, blocks of 32
+                   elements, and dim their bytes
+    key_scales, value_scales   of "i8": float32, of the shape of keys without dim, with the same strides
+    pages          int32 or uint32 [sequences, pages]: page tables. [sequences]: the one page of each sequence, or of
+                   [tokens, heads, dim] its first token. Default: its number, or one sequence behind another
+    page_starts    int32 or uint32 [sequences], also with the end behind: where in pages [any] its table begins
+    query_starts   int32 or uint32 [sequences], also with the end behind: its first query token. Default: one
+                   sequence behind another
+    out            float32 [query tokens, query heads, value dim]; default: a new array of zeros
+    lse            float32 [query tokens, query heads], the log-sum-exp of rows; default: not written
+    scale          of scores; 0: 1 / sqrt(key dim)
+    cap            soft cap of scores; 0: none
+    sinks, slopes  float32 [query heads]: attention sinks, slopes of ALiBi
+    mask           uint32 [query tokens, words]: bit t % 32 of word t // 32 says that a query token sees the KV token
+                   mask_starts[sequence] + t. Of bools: numpy.packbits(mask, 1, "little").view(numpy.uint32)
+    mask_starts    int32 or uint32 [sequences]; default: 0
+    stealing       workers that are done take units of others
+
+    All axes but the last of queries, keys, values and outputs, those of scales and lse, and the first of page tables
+    have any strides from 0; other arrays are contiguous. Rows of sequences without KV are not written. Each run
+    checks the plan and all indices first. Arrays are not to be changed while it is under way.
+    """
+
+    def __init__(
+        self,
+        plan,
+        queries,
+        keys,
+        values,
+        *,
+        kv_type=None,
+        key_scales=None,
+        value_scales=None,
+        pages=None,
+        page_starts=None,
+        query_starts=None,
+        out=None,
+        lse=None,
+        scale=0,
+        cap=0,
+        sinks=None,
+        slopes=None,
+        mask=None,
+        mask_starts=None,
+        stealing=False,
+    ):
+        super().__init__(plan)
+        if isinstance(plan, PrefixPlan) and query_starts is not None:
+            raise ValueError("query_starts is given, but requests of a prefix plan are one behind another")
+        self._kept = {}  # arrays that the library reads
+        self._cache, self._step = _AttendCache(), _AttendStep(plan=ctypes.addressof(plan._c))
+        self._step.config = ctypes.addressof(plan._config)
+        self._step.prefix = ctypes.addressof(plan._whole) if isinstance(plan, PrefixPlan) else None
+        self._c = _AttendJob(ctypes.addressof(self._cache), ctypes.addressof(self._step), is_stealing=bool(stealing))
+        key_dim, value_dim = self._set_cache(keys, values, kv_type)
+        self._set_scales(key_scales, value_scales)
+        self._set_pages(pages, page_starts)
+        self._set_rows("queries", "query", queries, key_dim)
+        self._tokens, heads = self._kept["queries"].shape[:2]
+        self._set_terms(scale, cap, sinks, slopes, mask, heads)
+        self._set("query_starts", query_starts, _INDICES, (-1,))
+        self._set("mask_starts", mask_starts, _INDICES, (-1,))
+        inputs = dict(self._kept)
+        self.out = np.zeros((self._tokens, heads, value_dim), np.float32) if out is None else out
+        self._set_rows("outputs", "output", self.out, value_dim, "out")
+        _check_output(self.out, "out", inputs)
+        self.lse = self._set("lse", lse, np.float32, (self._tokens, heads), out=True, strided=True)
+        if lse is not None:
+            self._step.lse_token_stride, self._step.lse_head_stride = _strides(lse, "lse", 2)
+            _check_output(lse, "lse", {**inputs, "out": self.out})
+        self._block = plan._attend_blocks.setdefault(value_dim, _AttendBlock(plan._sizes, value_dim))
+
+    def _set(self, field, value, dtypes, shape, structure=None, name=None, **kind):
+        """Sets a pointer of the step or the cache; None: NULL."""
+        if value is not None:
+            value = self._kept[field] = _array(value, dtypes, name or field, shape, **kind)
+            setattr(structure or self._step, field, _at(value))
+        return value
+
+    def _set_rows(self, field, prefix, value, dim, name=None):
+        """Sets queries or outputs, and their strides."""
+        tokens, heads = getattr(self, "_tokens", -1), self._plan._config.head_count * self._plan._c.group
+        rows = _array(value, np.float32, name or field, (tokens, heads, dim), out=name is not None, strided=True)
+        self._set(field, rows, np.float32, rows.shape, strided=True)
+        token, head = _strides(rows, name or field, 2)
+        setattr(self._step, prefix + "_token_stride", token)
+        setattr(self._step, prefix + "_head_stride", head)
+
+    def _set_cache(self, keys, values, kv_type):
+        """Sets keys and values. Returns their dimensions."""
+        cache, keys = self._cache, np.asarray(keys)
+        self._kv_type = _kv_type(keys.dtype, kv_type)
+        dtype, block, size = _KV_TYPES[self._kv_type]
+        cache.type = [*_KV_TYPES].index(self._kv_type)
+        shape = (-1,) * (2 if keys.ndim == 4 else 1) + (self._plan._config.head_count,)
+        for name, value in ("key", keys), ("value", values):
+            array = self._set(name + "s", value, dtype, (*shape, -1), cache, strided=True)
+            if array is None:
+                raise TypeError(f"{name}s is None")
+            shape, row = array.shape[:-1], array.shape[-1] * dtype.itemsize
+            if row % size:
+                raise ValueError(f"{name}s has rows of {row} bytes, which are no whole blocks of {size}")
+            strides = _strides(array, name + "s", len(shape), size, block)
+            setattr(cache, name + "_strides", _AttendStrides(strides[0], *strides[-2:]))
+            setattr(cache, name + "_dim", _int(row // size * block, name + " dim"))
+        return cache.key_dim, cache.value_dim
+
+    def _set_scales(self, key_scales, value_scales):
+        shape = self._kept["keys"].shape[:-1]
+        if self._kv_type != "i8":
+            if key_scales is not None or value_scales is not None:
+                raise ValueError(f"key_scales and value_scales are of i8, not {self._kv_type}")
+            return
+        strides = []
+        for name, value in ("key_scales", key_scales), ("value_scales", value_scales):
+            if value is None:
+                raise ValueError(f"{name} is None, and keys are i8")
+            scales = self._set(name, value, np.float32, shape, self._cache, strided=True)
+            strides.append(_strides(scales, name, len(shape)))
+        if strides[0] != strides[1]:
+            raise ValueError("key_scales and value_scales have different strides")
+        self._cache.scale_strides = _AttendStrides(strides[0][0], *strides[0][-2:])
+
+    def _set_pages(self, pages, page_starts):
+        """Sets page tables; without them, or with one page for each sequence, page_size stays 0."""
+        keys = self._kept["keys"]
+        is_table = page_starts is None and pages is not None and np.ndim(pages) != 1
+        if is_table or page_starts is not None:
+            if keys.ndim != 4:
+                raise ValueError(f"pages are page tables, and keys of shape {keys.shape} has none")
+            self._cache.page_size = _int(keys.shape[1], "the page size", 1)
+        pages = self._set("pages", pages, _INDICES, (-1, -1) if is_table else (-1,), strided=is_table)
+        if page_starts is not None and pages is None:
+            raise ValueError("page_starts is given, and pages is not")
+        self._set("page_starts", page_starts, _INDICES, (-1,))
+        self._step.page_stride = _strides(pages, "pages", 1)[0] if is_table else 1
+
+    def _set_terms(self, scale, cap, sinks, slopes, mask, heads):
+        for name, value in ("scale", scale), ("cap", cap):
+            number = _number(value, name)
+            if not abs(number) < 2.0**127 or (name == "cap" and number < 0):
+                raise ValueError(f"{name} is {value}")
+            setattr(self._step, name, number)
+        self._set("sinks", sinks, np.float32, (heads,))
+        self._set("slopes", slopes, np.float32, (heads,))
+        if self._set("mask", mask, np.uint32, (self._tokens, -1)) is not None:
+            self._step.mask_stride = self._kept["mask"].shape[1]
+
+    def _start(self, worker_count):
+        """Checks all against the batch that the plan is of now."""
+        plan, step, kept = self._plan, self._step, self._kept
+        self._c.memory = self._block.memory(worker_count)
+        lengths, queries = plan._batch.kept
+        kv = lengths.astype(np.int64)
+        counts = np.ones_like(kv) if queries is None else queries.astype(np.int64)
+        step.batch = ctypes.addressof(plan._batch)
+        first = kv if kept["keys"].ndim == 3 else np.ones_like(kv)
+        self._starts = [(np.cumsum(count) - count).astype(np.uint32) for count in (counts, first)]
+        for name, default in zip(("query_starts", "pages"), self._starts):
+            if name not in kept:
+                setattr(step, name, _at(default))
+        for name in ("query_starts", "mask_starts", "page_starts" if "page_starts" in kept else "pages"):
+            if name in kept and len(kept[name]) < len(kv):
+                raise ValueError(f"{name} is of {len(kept[name])} sequences, and the plan of {len(kv)}")
+        if isinstance(plan, PrefixPlan):
+            plan.check()
+        _plan(_lib.attend_check, self._c)
+        starts = kept.get("query_starts", self._starts[0]).view(np.uint32)[: len(kv)].astype(np.int64)
+        self._refuse((counts > 0) & (starts + counts > self._tokens), f"its query tokens in queries, {self._tokens}")
+        self._check_pages(kv, counts)
+        self._block.lend(self)
+
+    def _check_pages(self, kv, counts):
+        """Refuses a token outside of keys that a query may see."""
+        keys, pages = self._kept["keys"], self._kept.get("pages", self._starts[1]).view(np.uint32)
+        size, window = self._cache.page_size, self._plan._config.window
+        if size == 0:
+            first, room = pages[: len(kv)].astype(np.int64), keys.shape[:-2]
+            is_outside = first + kv > room[0] if keys.ndim == 3 else (first >= room[0]) | (kv > room[1])
+            return self._refuse((kv > 0) & is_outside, f"its KV tokens in keys, {room}")
+        begins = np.maximum(kv - counts + 1 - window, 0) // size if window else np.zeros_like(kv)
+        starts = self._kept["page_starts"].view(np.uint32) if "page_starts" in self._kept else None
+        for sequence, (begin, end) in enumerate(zip(begins, -(-kv // size))):
+            table = pages[sequence] if starts is None else pages[int(starts[sequence]) :]
+            if end > len(table):
+                raise ValueError(f"sequence {sequence} has {end} pages, and its table in pages {len(table)}")
+            if begin < end and table[begin:end].max() >= len(keys):
+                raise ValueError(f"sequence {sequence} has page {table[begin:end].max()}, and keys has {len(keys)}")
+
+    def _refuse(self, is_wrong, what):
+        if is_wrong.any():
+            raise ValueError(f"sequence {is_wrong.argmax()} has not all of {what}")
+
+    def _stop(self):
+        self._block.lend(None)
+
+    def _work(self, worker, worker_count):
+        _plan(_lib.attend_run_worker, self._c, worker, worker_count)
+
+    def _work_on(self, core):
+        core.call(_lib.attend_run, core.handle, ctypes.byref(self._c))
 
 
 class Scratch:

@@ -141,6 +141,7 @@ class Header(Case):
             "PTOWSP_BIND_": ptowsp._BINDINGS,
             "PTOWSP_MODEL_": ptowsp._MODELS,
             "PTOWSP_ATTENTION_": "balanced invariant",
+            "PTOWSP_ATTEND_": " ".join(ptowsp._KV_TYPES),
             "PTOWSP_FOLD_": "none kernels loops",
             "PTOWSP_THEME_": "auto light dark",
             "PTOWSP_CHUNKS_": "balanced fixed",
@@ -639,6 +640,549 @@ class Contexts(Case):
         error = self.refuses(ptowsp.PtowspError, "sequence 1", ptowsp.attention_plan, [5, -1], heads=1, lanes=1)
         again = pickle.loads(pickle.dumps(error))
         self.assertEqual((again.status, again.text, again.index), (ptowsp.Status.INVALID_PARAMS, str(error), 1))
+
+
+# -- attention kernels ------------------------------------------------------------------------------
+
+
+def kv_array(rng, kv_type, shape, dim):
+    """Random KV: as it is stored, the scales of i8, and its values in float64."""
+    x = rng.standard_normal((*shape, dim))
+    if kv_type in ("f32", "f16"):
+        stored = x.astype(kv_type.replace("f", "float"))
+        return stored, None, stored.astype(float)
+    if kv_type == "bf16":
+        stored = (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        return stored, None, (stored.astype(np.uint32) << 16).view(np.float32).astype(float)
+    if kv_type == "i8":
+        stored, scales = rng.integers(-127, 128, x.shape), (rng.random(shape) / 64).astype(np.float32)
+        return stored.astype(np.int8), scales, stored * scales[..., None].astype(float)
+    blocks = (*shape, dim // 32)
+    if kv_type == "q8_0":
+        scales, n = (rng.random(blocks) / 64).astype(np.float16), rng.integers(-127, 128, (*blocks, 32))
+        quants = n.astype(np.int8).view(np.uint8)
+    else:
+        scales, n = (rng.random(blocks) / 4).astype(np.float16), rng.integers(-8, 8, (*blocks, 32))
+        quants = (n[..., :16] + 8 | (n[..., 16:] + 8) << 4).astype(np.uint8)
+    stored = np.concatenate([scales[..., None].view(np.uint8), quants], axis=-1).reshape(*shape, -1)
+    return stored, None, (n * scales[..., None].astype(float)).reshape(*shape, dim)
+
+
+LAYOUTS = "pages heads_first interleaved csr rows numbered_rows tokens numbered_tokens".split()
+
+
+class KernelStep:
+    """A batch with its KV in a layout: arguments of AttentionPlan.attend, and what comes out in float64."""
+
+    PAGE = 8
+
+    def __init__(self, rng, kv_type, layout, kv, queries, heads, group, dims):
+        self.kv, self.queries, self.group = kv, queries or [1] * len(kv), group
+        self.begins = np.cumsum([0, *self.queries])
+        self.q = rng.standard_normal((self.begins[-1], heads * group, dims[0])).astype(np.float32)
+        self.keywords = {} if kv_type in ("f32", "f16", "i8") else {"kv_type": kv_type}
+        places = self.places(rng, layout, heads)
+        self.arrays, self.rows = [], []
+        both = kv_array(rng, kv_type, (2, *self.shape), dims[0]) if layout == "interleaved" else None
+        for i, name in enumerate(("key_scales", "value_scales")):
+            made = both and [None if array is None else array[i] for array in both]
+            made = made or kv_array(rng, kv_type, self.shape, dims[i])
+            stored, scales, exact = [None if array is None else self.view(array) for array in made]
+            self.arrays.append(stored)
+            self.rows.append([exact[place] for place in places])
+            if scales is not None:
+                self.keywords[name] = scales
+
+    def places(self, rng, layout, heads):
+        """Sets the shape of the memory and its view as keys. Returns the index of each sequence's tokens."""
+        longest, count, page = max(self.kv), len(self.kv), self.PAGE
+        self.view = lambda array: array
+        if "tokens" in layout:
+            self.shape, self.view = (sum(self.kv) + 7, heads + 2), lambda array: array[:, 1 : heads + 1]
+            begins = np.cumsum([0, *self.kv[:-1]])
+            if layout == "numbered_tokens":
+                begins = begins + 7
+                self.keywords["pages"] = begins.astype(np.int32)
+            return [np.arange(b, b + n) for b, n in zip(begins, self.kv)]
+        if "rows" in layout:
+            self.shape, rows = (count + 1, longest, heads), np.arange(count)
+            if layout == "numbered_rows":
+                rows = rng.permutation(count + 1)[:count].astype(np.uint32)
+                self.keywords["pages"] = rows
+            return [(row, np.arange(n)) for row, n in zip(rows, self.kv)]
+        width = -(-longest // page)
+        table = rng.permutation(count * width + 3)[: count * width].reshape(count, width).astype(np.int32)
+        self.shape = (count * width + 3, page, heads)
+        if layout == "heads_first":
+            self.shape, self.view = (self.shape[0], heads, page), lambda array: array.swapaxes(1, 2)
+        used = [-(-n // page) for n in self.kv]
+        if layout == "csr":
+            self.keywords["pages"] = np.concatenate([row[:n] for row, n in zip(table, used)])
+            self.keywords["page_starts"] = np.cumsum([0, *used]).astype(np.int32)
+        else:
+            self.keywords["pages"] = np.pad(table, ((0, 0), (0, 5)), constant_values=-1)[:, :-2]
+        return [(table[r, np.arange(n) // page], np.arange(n) % page) for r, n in enumerate(self.kv)]
+
+    def expected(
+        self, causal=False, window=0, scale=None, cap=0, sinks=None, slopes=None, bits=None, bit_starts=None
+    ):
+        """Outputs and log-sum-exp of all rows."""
+        heads = self.q.shape[1]
+        out, lse = np.zeros((*self.q.shape[:2], self.rows[1][0].shape[-1])), np.full(self.q.shape[:2], -np.inf)
+        for r, (n, count, k, v) in enumerate(zip(self.kv, self.queries, *self.rows)):
+            tokens = slice(self.begins[r], self.begins[r + 1])
+            k, v = (np.repeat(a, self.group, axis=1) for a in (k, v))
+            score = np.einsum("jhd,thd->jht", self.q[tokens].astype(float), k)
+            score *= scale or 1 / np.sqrt(k.shape[-1])
+            if cap:
+                score = cap * np.tanh(score / cap)
+            t, p = np.arange(n), n - count + np.arange(count)[:, None]
+            if slopes is not None:
+                score -= slopes.astype(float)[:, None] * abs(p - t)[:, None]
+            seen = (t <= p if causal else t >= 0) & (t > p - window if window else t >= 0)
+            if bits is not None:
+                seen = np.broadcast_to(seen, (count, n)).copy()
+                seen[:, bit_starts[r] :] &= bits[tokens, : n - bit_starts[r]]
+            score = np.where(np.broadcast_to(seen, (count, n))[:, None], score, -np.inf)
+            if sinks is not None:
+                score = np.concatenate([score, np.broadcast_to(sinks[:, None], (count, heads, 1))], axis=2)
+            m = score.max(axis=2, initial=-1e30, keepdims=True)
+            weight = np.exp(score - m)
+            total = weight.sum(axis=2)
+            some = np.maximum(total, 1e-300)
+            out[tokens] = np.einsum("jht,thd->jhd", weight[..., :n], v) / some[..., None]
+            lse[tokens] = np.where(total > 0, np.log(some) + m[..., 0], -np.inf)
+        return out, lse
+
+
+# Of float64 over the same stored KV: for all types the kernels convert exactly, and compute in float32.
+TOLERANCES = dict.fromkeys(ptowsp._KV_TYPES, 5e-6)
+
+
+class Kernels(Case):
+    def near(self, array, expected, kv_type):
+        np.testing.assert_allclose(array, expected, rtol=5e-6, atol=TOLERANCES[kv_type])
+
+    def check_runs(self, plan, step, expected, kv_type, **options):
+        """Values on the calling thread; the same bits on lanes, and of two and three workers, stealing or not."""
+        lse = np.zeros(step.q.shape[:2], np.float32)
+        out = plan.attend(step.q, *step.arrays, lse=lse, **step.keywords, **options)
+        self.near(out, expected[0], kv_type)
+        self.near(lse, expected[1], kv_type)
+        again = np.empty_like(out), np.empty_like(lse)
+        options.update(step.keywords, out=again[0], lse=again[1], stealing=True)
+        job = plan.attend_job(step.q, *step.arrays, **options)
+        self.assertIs(job.out, again[0])
+        for count in (0, 2, 3):
+            again[0].fill(-7), again[1].fill(-7)
+            if count == 0:
+                with ptowsp.Context(3) as context:
+                    job.run(context)
+            threads = [threading.Thread(target=job.run_worker, args=(i, count)) for i in range(count)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+            self.assertEqual([a.tobytes() for a in again], [out.tobytes(), lse.tobytes()])
+
+    def options_of(self, rng, name, step):
+        """Options of the plan, of the run, and of expected()."""
+        heads = step.q.shape[1]
+        plan, run = {"causal": "causal" in name}, {}
+        if "window" in name:
+            plan["window"] = 20
+        if "sinks" in name:
+            run["sinks"] = rng.standard_normal(heads).astype(np.float32)
+            run["sinks"][0] = -np.inf
+        if "slopes" in name:
+            run["slopes"] = (2.0 ** -np.arange(1, heads + 1)).astype(np.float32)
+        if "cap" in name:
+            run["cap"] = 3
+        if "scale" in name:
+            run["scale"] = 0.2
+        expected = {**plan, **run}
+        if "mask" in name:
+            starts = [max(0, n - 40) for n in step.kv]
+            bits = rng.random((len(step.q), 64)) < 0.5
+            expected.update(bits=bits, bit_starts=starts)
+            run["mask"] = np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+            run["mask_starts"] = np.array(starts, np.int32)
+        return plan, run, expected
+
+    def test_every_type_with_every_option_gives_the_values_of_double_precision(self):
+        rng, layouts = np.random.default_rng(SEED), 0
+        kv, queries = [130, 33, 0, 64, 7, 300], [5, 33, 0, 1, 2, 3]
+        for kv_type in ptowsp._KV_TYPES:
+            for name in (
+                "decode",
+                "decode sinks",
+                "decode cap scale",
+                "prefill",
+                "causal prefill",
+                "causal prefill window slopes",
+                "prefill window sinks",
+                "causal prefill mask",
+                "causal prefill window mask sinks slopes cap scale",
+            ):
+                layout = LAYOUTS[layouts % len(LAYOUTS)]
+                heads, group = [(2, 1), (2, 4), (3, 2), (1, 3)][layouts % 4]
+                dims = (64, 64) if layout == "interleaved" else (64, 32)
+                lengths = [n or 1 for n in kv], None if "decode" in name else queries
+                step = KernelStep(rng, kv_type, layout, *lengths, heads, group, dims)
+                of_plan, of_run, of_expected = self.options_of(rng, name, step)
+                mode = {"mode": "invariant", "chunk": 64, "grain": 16} if layouts % 3 == 2 else {}
+                config = dict(heads=heads, group=group, lanes=5, page_size=16, tile_rows=[0, 6][layouts % 2])
+                plan = ptowsp.attention_plan(*lengths, **config, **of_plan, **mode)
+                with self.subTest(kv_type=kv_type, options=name, layout=layout):
+                    self.check_runs(plan, step, step.expected(**of_expected), kv_type, **of_run)
+                layouts += 1
+
+    def test_every_layout_gives_the_values_of_double_precision(self):
+        rng = np.random.default_rng(SEED)
+        for layout in LAYOUTS:
+            for kv_type in ("f16", "i8", "q4_0"):
+                step = KernelStep(rng, kv_type, layout, [77, 5, 200], [3, 1, 20], 2, 2, (32, 32))
+                plan = ptowsp.attention_plan(
+                    step.kv, step.queries, heads=2, group=2, lanes=4, page_size=16, causal=True
+                )
+                with self.subTest(kv_type=kv_type, layout=layout):
+                    self.check_runs(plan, step, step.expected(causal=True), kv_type)
+
+    def test_latent_attention_reads_values_in_keys(self):
+        rng = np.random.default_rng(SEED)
+        for kv_type, value_size in ("f32", 512), ("bf16", 512), ("q8_0", 544), ("i8", 512):
+            step = KernelStep(rng, kv_type, "pages", [100, 260, 9], [1, 4, 2], 1, 16, (576, 576))
+            step.arrays[1] = step.arrays[0][..., :value_size]
+            step.rows[1] = [row[..., :512] for row in step.rows[0]]
+            if kv_type == "i8":
+                step.keywords["value_scales"] = step.keywords["key_scales"]
+            plan = ptowsp.attention_plan(
+                step.kv, step.queries, heads=1, group=16, lanes=5, page_size=8, causal=True, tile_rows=128
+            )
+            self.check_runs(plan, step, step.expected(causal=True), kv_type)
+
+    def test_requests_that_share_kv_give_the_values_of_double_precision(self):
+        rng = np.random.default_rng(SEED)
+        kv, queries = [1300, 1250, 300, 1290, 1270], [1, 3, 1, 2, 1]
+        for name in "causal", "causal sinks slopes cap mask", "sinks":
+            step = KernelStep(rng, "f16", "pages", kv, None if name == "sinks" else queries, 2, 2, (64, 32))
+            pages, page = step.keywords["pages"], step.PAGE
+            for r in (1, 3, 4):
+                pages[r, : 1200 // page] = pages[0, : 1200 // page]
+            step.rows = [[row.copy() for row in rows] for rows in step.rows]
+            for rows in step.rows:
+                for r in (1, 3, 4):
+                    rows[r][:1200] = rows[0][:1200]
+            ids = [pages[r, : -(-n // page)].astype(np.int64) for r, n in enumerate(kv)]
+            of_plan, of_run, of_expected = self.options_of(rng, name, step)
+            config = dict(heads=2, group=2, lanes=6, page_size=page, **of_plan)
+            plan = ptowsp.prefix_plan(kv, ids, page, query_lengths=None if name == "sinks" else queries, **config)
+            self.assertGreater(min(plan.shared_count, len(plan.joins)), 0)
+            self.check_runs(plan, step, step.expected(**of_expected), "f16", **of_run)
+        self.refuses(
+            ValueError, "one behind another", plan.attend, step.q, *step.arrays, **step.keywords, query_starts=[0] * 5
+        )
+        kv_lengths = plan._batch.kept[0]
+        kv_lengths[0] += 1
+        self.refuses(ptowsp.PtowspError, "plan: ", plan.attend, step.q, *step.arrays, **step.keywords)
+
+    def test_queries_and_outputs_have_strides_and_starts_of_their_own(self):
+        rng = np.random.default_rng(SEED)
+        step = KernelStep(rng, "f32", "pages", [50, 0, 90], [3, 0, 2], 2, 2, (32, 32))
+        plan = ptowsp.attention_plan(step.kv, step.queries, heads=2, group=2, lanes=3, page_size=8)
+        expected, _ = step.expected()
+        fused = np.zeros((4, 9, 3, 32), np.float32)  # heads first, with queries in the middle
+        rows = [5, 6, 7, 1, 2]
+        queries = fused[:, :, 1].swapaxes(0, 1)
+        queries[rows] = step.q
+        packed = np.full((9, 4, 33), 7, np.float32)  # outputs and their log-sum-exp together
+        out, lse = packed[:, :, :32], packed[:, :, 32]
+        for starts in np.array([5, 9, 1], np.uint32), np.array([5, 9, 1, 0], np.int32):
+            packed.fill(7)
+            result = plan.attend(queries, *step.arrays, **step.keywords, out=out, lse=lse, query_starts=starts)
+            self.assertIs(result, out)
+            self.near(out[rows], expected, "f32")
+            self.same(packed[[0, 3, 4, 8]], 7)
+        one = np.broadcast_to(step.q[:1], step.q.shape)  # the same query for all
+        again = plan.attend(one.copy(), *step.arrays, **step.keywords)
+        self.same(plan.attend(one, *step.arrays, **step.keywords), again)
+
+    def test_strides_of_axes_with_one_element_do_not_matter(self):
+        q, kv = np.ones((1, 1, 8), np.float32), np.ones((1, 5, 1, 8), np.float32)
+        plan = ptowsp.attention_plan([5], heads=1, lanes=1)
+        self.same(plan.attend(q[::-1, ::-1], kv[::-1], kv[:, :, ::-1], out=q.copy()[::-1]), q)
+
+    def test_rows_of_sequences_without_kv_are_not_written(self):
+        q, kv = np.ones((2, 1, 8), np.float32), np.ones((5, 1, 8), np.float32)
+        plan = ptowsp.attention_plan([5, 0], heads=1, lanes=2)
+        self.same(plan.attend(q, kv, kv)[:, 0, 0], [1, 0])
+        self.same(plan.attend(q, kv, kv, out=np.full_like(q, 9))[:, 0, 0], [1, 9])
+
+    def test_pages_before_the_window_may_be_gone(self):
+        rng = np.random.default_rng(SEED)
+        step = KernelStep(rng, "f32", "pages", [90], [3], 1, 1, (8, 8))
+        config = dict(heads=1, lanes=2, page_size=8, causal=True, window=20)
+        plan = ptowsp.attention_plan([90], [3], **config)
+        step.keywords["pages"] = step.keywords["pages"].copy()
+        # Token 68 is the first that the first query token, at 87, sees: page 8.
+        step.keywords["pages"][0, :8] = -1
+        self.check_runs(plan, step, step.expected(causal=True, window=20), "f32")
+        step.keywords["pages"][0, 8] = -1
+        self.refuses(ValueError, "page 4294967295", plan.attend, step.q, *step.arrays, **step.keywords)
+
+    def test_jobs_are_reused_over_steps_in_the_same_memory(self):
+        rng = np.random.default_rng(SEED)
+        planner = ptowsp.AttentionPlanner(heads=2, group=2, lanes=4, page_size=8, causal=True)
+        plan = planner.reserve(sequences=4, kv_length=400, query_length=8)
+        step = KernelStep(rng, "f32", "pages", [400] * 4, [8] * 4, 2, 2, (32, 32))
+        job = plan.attend_job(step.q, *step.arrays, **step.keywords)
+        job.run()
+        place = job._c.memory.progress
+        self.same(job.out, 0)  # an empty step
+        rows, q = step.rows, step.q
+        for kv, queries in ([300, 20, 7], [1, 8, 7]), ([400] * 4, [8] * 4), ([17], [2]):
+            plan.update(np.array(kv, np.int32), np.array(queries, np.int32))
+            job.out.fill(0)
+            job.run()
+            step.kv, step.queries, step.begins = kv, queries, np.cumsum([0, *queries])
+            step.rows, step.q = [[row[:n] for row, n in zip(r, kv)] for r in rows], q[: sum(queries)]
+            self.near(job.out[: sum(queries)], step.expected(causal=True)[0], "f32")
+        other = plan.attend_job(q, *step.arrays, **step.keywords)
+        other.run()
+        self.assertEqual([job._c.memory.progress, other._c.memory.progress], [place] * 2)
+        other.run_worker(1, 2)  # more workers than it had room for
+        other.run_worker(0, 2)
+        self.same(other.out[:2], job.out[:2])
+        wide = plan.attend_job(q[:, :, :8].copy(), *[a[..., :8] for a in step.arrays], **step.keywords)
+        wide.run()  # values of another dimension have memory of their own
+        job.run()
+
+    def test_one_job_of_a_plan_runs_at_a_time(self):
+        q, kv = np.ones((3, 1, 8), np.float32), np.ones((400, 1, 8), np.float32)
+        plan = ptowsp.attention_plan([250, 100, 50], **AttentionPlans.FIGURE)
+        job, other = plan.attend_job(q, kv, kv), plan.attend_job(q, kv, kv)
+        job.run_worker(1, 2)
+        for text, call in (
+            ("worker 1 has begun", lambda: job.run_worker(1, 2)),
+            ("with 2 workers, not 3", lambda: job.run_worker(0, 3)),
+            ("with 2 workers, not 1", job.run),
+            ("another one of the plan's runs", other.run),
+            ("a job runs it", lambda: plan.update([250, 100, 50])),
+        ):
+            self.assertEqual(self.refuses(ptowsp.PtowspError, text, call).status, ptowsp.Status.BUSY)
+        job.run_worker(0, 2)
+        self.same(job.out, 1)
+        job.run_worker(0, 2)
+        del job  # gives its run up
+        gc.collect()
+        other.run()
+        plan.update([250, 100, 50])
+        with ptowsp.Context(2) as context:
+            with context._core.used():
+                self.refuses(ptowsp.PtowspError, "in use", other.run, context)
+            other.run(context)
+        self.same(other.out, 1)
+
+    def test_runs_release_the_gil(self):
+        flags = [type(getattr(ptowsp._lib, name))._flags_ & 4 for name in ("attend_run", "attend_run_worker")]
+        self.assertEqual(flags, [0, 0])  # functions of PyDLL, which keep it, have this flag
+        self.assertEqual(type(ptowsp._lib.attend_check)._flags_ & 4, 4)
+
+
+class KernelInput(Case):
+    """Each wrong argument of attention is an exception."""
+
+    def setUp(self):
+        self.plan = ptowsp.attention_plan([20, 9], [2, 1], heads=2, group=2, lanes=2, page_size=8)
+        self.good = dict(
+            queries=np.ones((3, 4, 32), np.float32),
+            keys=np.ones((6, 8, 2, 32), np.float32),
+            values=np.ones((6, 8, 2, 32), np.float32),
+            pages=np.array([[5, 1, 2], [3, 4, -1]], np.int32),
+        )
+        self.same(self.plan.attend(**self.good), 1)
+
+    def wrong(self, kind, text, plan=None, **named):
+        arguments = {name: value for name, value in {**self.good, **named}.items() if value is not ...}
+        return self.refuses(kind, text, (plan or self.plan).attend, **arguments)
+
+    def test_queries(self):
+        q, wrong = self.good["queries"], self.wrong
+        wrong(TypeError, "queries has dtype float64", queries=q.astype(float))
+        wrong(TypeError, "queries must be an array of float32, not NoneType", queries=None)
+        wrong(TypeError, "queries has dtype object", queries={})
+        wrong(ValueError, "queries has shape (3, 3, 32); it must be (any, 4, 32)", queries=q[:, :3])
+        wrong(ValueError, "queries has shape (3, 4, 24)", queries=q[:, :, :24])
+        wrong(ValueError, "queries has shape (12, 32)", queries=q.reshape(12, 32))
+        wrong(ValueError, "sequence 1 has not all of its query tokens in queries, 2", queries=q[:2])
+        wrong(ValueError, "queries has strides", queries=q[::-1])
+        wrong(ValueError, "adjacent elements", queries=np.ones((3, 4, 64), np.float32)[..., ::2])
+        wrong(ValueError, "adjacent elements", queries=np.asfortranarray(q))
+        odd = np.zeros(3 * 514, np.uint8)
+        odd = np.ndarray((3, 4, 32), np.float32, odd, strides=(514, 128, 4))
+        wrong(ValueError, "queries is not aligned", queries=odd)
+        for sequence, starts in (1, [0, 3]), (0, [2, 0]), (0, np.array([-1, 0], np.int32)):
+            wrong(ValueError, f"sequence {sequence} has not all of its query tokens", query_starts=starts)
+        wrong(ValueError, "query_starts is of 1 sequences, and the plan of 2", query_starts=[0])
+        wrong(TypeError, "query_starts has dtype int64", query_starts=np.array([0, 2]))
+        wrong(ValueError, "query_starts has -1", query_starts=[-1, 0])
+
+    def test_keys_and_values(self):
+        k, wrong = self.good["keys"], self.wrong
+        wrong(TypeError, "keys has dtype float64; it must be float32", keys=k.astype(float))
+        wrong(TypeError, "keys has dtype object", keys=None)
+        wrong(TypeError, "values is None", values=None)
+        wrong(TypeError, "values has dtype float16; it must be float32", values=k.astype("f2"))
+        wrong(TypeError, "kv_type must say that it is bf16", keys=k.astype("u2"))
+        wrong(TypeError, "kv_type must say that it is q8_0 or q4_0", keys=k.astype("u1"))
+        wrong(TypeError, "keys has dtype float32; it must be uint16", kv_type="bf16")
+        wrong(ValueError, "kv_type is 'f64'; it is one of f32", kv_type="f64")
+        wrong(TypeError, "kv_type must be a string", kv_type=3)
+        wrong(ValueError, "keys has shape (6, 8, 1, 32); it must be (any, any, 2, any)", keys=k[:, :, :1])
+        wrong(ValueError, "keys has shape (12, 32)", keys=k[0, :6].reshape(12, 32))
+        wrong(ValueError, "keys has shape (1, 6, 8, 2, 32)", keys=k[None])
+        wrong(ValueError, "values has shape (5, 8, 2, 32); it must be (6, 8, 2, any)", values=k[:5])
+        wrong(ValueError, "keys has strides", keys=k[:, ::-1])
+        wrong(ValueError, "values has strides", values=np.ones((6, 8, 2, 64), np.float32)[..., ::2])
+        wrong(ptowsp.PtowspError, "attend: key_dim is 12", keys=k[..., :12], queries=self.good["queries"][..., :12])
+        wrong(ptowsp.PtowspError, "value_dim is 584", values=np.ones((6, 8, 2, 584), np.float32))
+        wrong(ptowsp.PtowspError, "value_dim is 0", values=k[..., :0])
+        sizes = dict(keys=np.ones((6, 7, 2, 32), np.float32), values=np.ones((6, 7, 2, 32), np.float32))
+        error = wrong(ptowsp.PtowspError, "pages of 7", **sizes)
+        self.assertEqual(error.status, ptowsp.Status.INVALID_PARAMS)
+        large = np.broadcast_to(np.ones((1, 1, 2, 32), np.float32), (6, 2**33, 2, 32))
+        wrong(ValueError, "the page size is 8589934592", keys=large, values=large)
+        self.refuses(TypeError, "must be an AttentionPlan", ptowsp.AttendJob, ptowsp.moe_plan([1], lanes=1), *[k] * 3)
+
+    def test_types_with_scales_and_blocks(self):
+        wrong, shape = self.wrong, (6, 8, 2)
+        i8 = dict(keys=np.ones((*shape, 32), np.int8), values=np.ones((*shape, 32), np.int8))
+        scales = np.ones(shape, np.float32)
+        wrong(ValueError, "key_scales is None", **i8)
+        wrong(ValueError, "value_scales is None", **i8, key_scales=scales)
+        wrong(ValueError, "are of i8, not f32", key_scales=scales)
+        wrong(TypeError, "key_scales has dtype float64", **i8, key_scales=scales.astype(float), value_scales=scales)
+        wrong(ValueError, "value_scales has shape (6, 8)", **i8, key_scales=scales, value_scales=scales[:, :, 0])
+        swapped = np.ones((6, 2, 8), np.float32).swapaxes(1, 2)
+        wrong(ValueError, "different strides", **i8, key_scales=scales, value_scales=swapped)
+        wrong(ValueError, "key_scales has strides", **i8, key_scales=scales[::-1], value_scales=scales)
+        blocks = np.zeros((*shape, 34), np.uint8)
+        wrong(ValueError, "rows of 33 bytes", keys=blocks[..., :33], values=blocks, kv_type="q8_0")
+        wrong(ValueError, "rows of 34 bytes, which are no", keys=blocks, values=blocks, kv_type="q4_0")
+        padded = np.zeros((*shape, 35), np.uint8)[..., :34]
+        wrong(ValueError, "multiples of 34", keys=padded, values=blocks, kv_type="q8_0")
+
+    def test_page_tables(self):
+        wrong, pages = self.wrong, self.good["pages"]
+        wrong(TypeError, "pages has dtype int64", pages=pages.astype(np.int64))
+        wrong(TypeError, "pages has dtype float64", pages=pages.astype(float))
+        wrong(ValueError, "pages has shape (1, 2, 3)", pages=pages[None])
+        wrong(ValueError, "pages is of 1 sequences, and the plan of 2", pages=pages[:1])
+        wrong(ValueError, "sequence 0 has 3 pages, and its table in pages 2", pages=pages[:, :2])
+        wrong(ValueError, "pages has strides", pages=pages[::-1])
+        wrong(ValueError, "pages has strides", pages=np.asfortranarray(pages))
+        for page in 6, -1, 2**31 - 1:
+            bad = pages.copy()
+            bad[1, 1] = page
+            wrong(ValueError, f"sequence 1 has page {page % 2**32}, and keys has 6", pages=bad)
+        wrong(ValueError, "pages has -1", pages=[[0, 1, 2], [3, 4, -1]])
+        flat = np.array([5, 1, 2, 3, 4], np.int32)
+        self.same(self.plan.attend(**{**self.good, "pages": flat}, page_starts=[0, 3]), 1)
+        wrong(ValueError, "sequence 1 has 2 pages, and its table in pages 1", pages=flat, page_starts=[0, 4])
+        wrong(ValueError, "its table in pages 0", pages=flat, page_starts=[0, 2**32 - 1])
+        wrong(ValueError, "its table in pages 0", pages=flat, page_starts=np.array([0, -3], np.int32))
+        wrong(ValueError, "page_starts is of 1 sequences", pages=flat, page_starts=[0])
+        wrong(ValueError, "page_starts is given, and pages is not", pages=None, page_starts=[0, 3])
+        wrong(ValueError, "pages has shape (2, 3)", page_starts=[0, 3])
+
+    def test_sequences_without_page_tables(self):
+        wrong = self.wrong
+        tokens = np.ones((29, 2, 32), np.float32)
+        self.same(self.plan.attend(self.good["queries"], tokens, tokens), 1)
+        rows = np.ones((2, 20, 2, 32), np.float32)
+        self.same(self.plan.attend(self.good["queries"], rows, rows), 1)
+        wrong(ValueError, "pages are page tables", keys=tokens, values=tokens)
+        wrong(ValueError, "pages are page tables", keys=tokens, values=tokens, pages=[1], page_starts=[0, 0])
+        short = tokens[:28]
+        wrong(ValueError, "its KV tokens in keys, (28,)", keys=short, values=short, pages=None)
+        wrong(ValueError, "sequence 0 has not all of its KV tokens", keys=tokens, values=tokens, pages=[10, 0])
+        wrong(ValueError, "sequence 1 has not", keys=tokens, values=tokens, pages=np.array([0, -1], np.int32))
+        wrong(ValueError, "sequence 0 has not", keys=rows[:, :19], values=rows[:, :19], pages=None)
+        wrong(ValueError, "its KV tokens in keys, (2, 20)", keys=rows, values=rows, pages=[0, 2])
+        wrong(ValueError, "sequence 1 has not", keys=rows[:1], values=rows[:1], pages=None)
+
+    def test_outputs(self):
+        wrong, shape = self.wrong, (3, 4, 32)
+        out, lse = np.zeros(shape, np.float32), np.zeros((3, 4), np.float32)
+        wrong(TypeError, "out must be a numpy array, not list", out=out.tolist())
+        wrong(TypeError, "out has dtype float64", out=out.astype(float))
+        wrong(ValueError, "out has shape (2, 4, 32)", out=out[:2])
+        wrong(ValueError, "out has strides", out=out[::-1])
+        wrong(ValueError, "elements of out overlap", out=np.lib.stride_tricks.as_strided(out, strides=(0, 128, 4)))
+        wrong(ValueError, "elements of out overlap", out=np.lib.stride_tricks.as_strided(out, strides=(512, 64, 4)))
+        wrong(ValueError, "out and queries overlap", out=self.good["queries"])
+        wrong(ValueError, "out and values overlap", out=self.good["values"].reshape(-1)[: out.size].reshape(shape))
+        wrong(TypeError, "lse must be a numpy array, not bool", lse=True)
+        wrong(ValueError, "lse has shape (4, 3)", lse=lse.T)
+        wrong(ValueError, "lse and out overlap", out=out, lse=out[:, :, 0])
+        wrong(ValueError, "lse and keys overlap", lse=self.good["keys"].reshape(-1)[:12].reshape(3, 4))
+        for array, name in (out, "out"), (lse, "lse"):
+            array.flags.writeable = False
+            wrong(ValueError, name + " is read-only", **{name: array})
+
+    def test_terms(self):
+        wrong = self.wrong
+        for name in "scale", "cap":
+            wrong(ValueError, name + " is nan", **{name: float("nan")})
+            wrong(ValueError, name + " is inf", **{name: float("inf")})
+            wrong(ValueError, name + " is 1e+40", **{name: 1e40})
+            wrong(TypeError, name + " must be a number", **{name: "1"})
+        wrong(ValueError, "cap is -1", cap=-1)
+        for name in "sinks", "slopes":
+            wrong(ValueError, name + " has shape (2,)", **{name: np.zeros(2, np.float32)})
+            wrong(TypeError, name + " has dtype float64", **{name: np.zeros(4)})
+            wrong(ValueError, name + " is not contiguous", **{name: np.zeros(8, np.float32)[::2]})
+        mask = np.zeros((3, 1), np.uint32)
+        wrong(TypeError, "mask has dtype bool", mask=mask.astype(bool))
+        wrong(ValueError, "mask has shape (2, 1); it must be (3, any)", mask=mask[:2])
+        wrong(ValueError, "mask has shape (3,)", mask=mask[:, 0])
+        wrong(ValueError, "mask is not contiguous", mask=np.zeros((3, 2), np.uint32)[:, :1])
+        error = wrong(ptowsp.PtowspError, "attend: ", mask=mask, mask_starts=[0, 10])
+        self.assertEqual((error.status, error.index), (ptowsp.Status.INVALID_PARAMS, 1))
+        wrong(ptowsp.PtowspError, "attend: ", mask=mask[:, :0])
+        wrong(ValueError, "mask_starts is of 1 sequences", mask=mask, mask_starts=[0])
+        wrong(TypeError, "mask_starts has dtype int64", mask=mask, mask_starts=np.array([0, 0]))
+        wrong(TypeError, "context must be a Context", context=3)
+        wrong(TypeError, "unexpected keyword argument", softcap=3)
+
+    def test_workers(self):
+        job = self.plan.attend_job(**self.good)
+        self.refuses(ValueError, "worker is 2", job.run_worker, 2, 2)
+        self.refuses(ValueError, "worker_count is 0", job.run_worker, 0, 0)
+        self.refuses(TypeError, "worker must be an integer", job.run_worker, 0.5, 2)
+        self.refuses(ptowsp.PtowspError, "65537 workers are not in 1 to 65536", job.run_worker, 0, 65537)
+        job.run()
+
+    def test_a_step_that_is_another_than_the_plan_s_is_refused_in_the_run(self):
+        lengths = np.array([20, 9], np.int32)
+        plan = ptowsp.attention_plan(lengths, [2, 1], heads=2, group=2, lanes=2, page_size=8)
+        job = plan.attend_job(**self.good)
+        lengths[0] = 21
+        self.refuses(ptowsp.PtowspError, "plan: ", job.run)
+        lengths[0] = -1
+        self.refuses(ptowsp.PtowspError, "plan: ", job.run_worker, 1, 2)
+        lengths[0] = 20
+        job.run()
+        plan = ptowsp.AttentionPlanner(heads=2, group=2, lanes=2, page_size=8).reserve(sequences=9, kv_length=50)
+        job = plan.attend_job(**self.good)
+        for text, kv in (
+            ("pages is of 2 sequences, and the plan of 3", [20, 9, 1]),
+            ("sequence 0 has 4 pages", [25, 9]),
+            ("sequence 1 has page 4294967295", [24, 17]),
+        ):
+            plan.update(kv)
+            self.refuses(ValueError, text, job.run)
+        plan.update([24, 16])
+        job.run()
+        self.same(job.out[:2], 1)
 
 
 # -- chunk plans, experts, prefixes -----------------------------------------------------------------
@@ -1384,6 +1928,9 @@ class Examples(Case):
         there = {name for name in os.listdir(os.path.join(ROOT, "examples", "python")) if name.endswith(".py")}
         tested = set(re.findall(r'says\(\s*"(\w+\.py)"', read("tests", "python_test.py")))
         self.assertEqual(there, tested)
+
+    def test_attention(self):
+        self.says("attention.py", [r"\d+ units, \d+ merges: \d+\.\d ms, and by numpy \d+\.\d ms"])
 
     def test_plan_batch(self):
         unit = r"lane 5: request \d, head \d, tokens \d+ to \d+"
