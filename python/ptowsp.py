@@ -1217,7 +1217,7 @@ def _attention_struct(plan):
 
 
 class _Runs:
-    """What runs a plan any number of times, by one or several workers, also after the plan was updated."""
+    """A plan with what it calls: runs, one at a time, by one or several workers."""
 
     def __init__(self, plan):
         _attention_struct(plan)
@@ -1331,11 +1331,11 @@ _KV_TYPES = {  # their dtype, and the elements and bytes of a block
     "q8_0": (np.dtype("u1"), 32, 34),
     "q4_0": (np.dtype("u1"), 32, 18),
 }
-_INDICES = np.uint32, np.int32  # read as uint32: what is below 0 is larger than any array
+_INDICES = np.uint32, np.int32  # read as uint32, where a negative index is out of range
 
 
 def _kv_type(dtype, kv_type):
-    """The name of a type: as said, or by the dtype of keys."""
+    """The name of a type: kv_type, or by the dtype of keys."""
     if kv_type is not None:
         return [*_KV_TYPES][_choice(kv_type, " ".join(_KV_TYPES), "kv_type")]
     names = [name for name, (of_type, _, _) in _KV_TYPES.items() if of_type == dtype]
@@ -1345,7 +1345,7 @@ def _kv_type(dtype, kv_type):
 
 
 def _strides(array, name, axes, size=0, block=1):
-    """Strides of the first axes in elements of the library, of which a block has `size` bytes."""
+    """Strides of the first axes as the library counts them: in elements, `block` of which have `size` bytes."""
     size = size or array.itemsize
     strides = [stride if length > 1 else 0 for stride, length in zip(array.strides, array.shape)]
     is_apart = axes < array.ndim and array.shape[-1] > 1 and strides[-1] != array.itemsize
@@ -1375,7 +1375,7 @@ class _AttendBlock:
         self._memory, self._job = _AttendMemory(), None
 
     def memory(self, worker_count):
-        """Memory for a run of so many workers, placed anew for more of them, or after a run that was given up."""
+        """Memory for a run. It is placed again for more workers, and after a run that was given up."""
         if self._job is not None and self._job() is not None:
             raise PtowspError(Status.BUSY, "job: another one of the plan's runs in the same memory")
         if self._job is not None or self._memory.worker_capacity < worker_count:
@@ -1383,7 +1383,6 @@ class _AttendBlock:
             _plan(_lib.attend_size, self._limits, ctypes.byref(size))
             self._block = _block(size.value)
             _plan(_lib.attend_place, self._limits, _at(self._block), size.value, self._memory)
-            self._job = None
         return self._memory
 
     def lend(self, job):
@@ -1399,11 +1398,12 @@ class AttendJob(_Runs):
     kv_type        "f32", "f16" or "i8": default, by dtype; "bf16": uint16; "q8_0", "q4_0": uint8, blocks of 32
                    elements, and dim their bytes
     key_scales, value_scales   of "i8": float32, of the shape of keys without dim, with the same strides
-    pages          int32 or uint32 [sequences, pages]: page tables. [sequences]: the one page of each sequence, or of
-                   [tokens, heads, dim] its first token. Default: its number, or one sequence behind another
-    page_starts    int32 or uint32 [sequences], also with the end behind: where in pages [any] its table begins
-    query_starts   int32 or uint32 [sequences], also with the end behind: its first query token. Default: one
-                   sequence behind another
+    pages          int32 or uint32 [sequences, pages]: page tables. Or [sequences]: a sequence is one page of any
+                   size, by default page 0, 1, ...; in [tokens, heads, dim] it begins at that token, by default
+                   after the one before
+    page_starts    int32 or uint32 [sequences] or [sequences + 1] (CSR): where in pages [any] a table begins
+    query_starts   int32 or uint32 [sequences] or [sequences + 1]: the first query token of a sequence; default:
+                   after the one before
     out            float32 [query tokens, query heads, value dim]; default: a new array of zeros
     lse            float32 [query tokens, query heads], the log-sum-exp of rows; default: not written
     scale          of scores; 0: 1 / sqrt(key dim)
@@ -1444,7 +1444,7 @@ class AttendJob(_Runs):
     ):
         super().__init__(plan)
         if isinstance(plan, PrefixPlan) and query_starts is not None:
-            raise ValueError("query_starts is given, but requests of a prefix plan are one behind another")
+            raise ValueError("query_starts is given, but requests of a prefix plan are one after another")
         self._kept = {}  # arrays that the library reads
         self._cache, self._step = _AttendCache(), _AttendStep(plan=ctypes.addressof(plan._c))
         self._step.config = ctypes.addressof(plan._config)
@@ -1453,33 +1453,33 @@ class AttendJob(_Runs):
         key_dim, value_dim = self._set_cache(keys, values, kv_type)
         self._set_scales(key_scales, value_scales)
         self._set_pages(pages, page_starts)
-        self._set_rows("queries", "query", queries, key_dim)
-        self._tokens, heads = self._kept["queries"].shape[:2]
+        heads = self._plan._config.head_count * plan._c.group
+        self._set_rows("queries", "query", queries, (-1, heads, key_dim))
+        self._tokens = len(self._kept["queries"])
         self._set_terms(scale, cap, sinks, slopes, mask, heads)
         self._set("query_starts", query_starts, _INDICES, (-1,))
         self._set("mask_starts", mask_starts, _INDICES, (-1,))
         inputs = dict(self._kept)
-        self.out = np.zeros((self._tokens, heads, value_dim), np.float32) if out is None else out
-        self._set_rows("outputs", "output", self.out, value_dim, "out")
+        shape = self._tokens, heads, value_dim
+        self.out, self.lse = np.zeros(shape, np.float32) if out is None else out, lse
+        self._set_rows("outputs", "output", self.out, shape, name="out", out=True)
         _check_output(self.out, "out", inputs)
-        self.lse = self._set("lse", lse, np.float32, (self._tokens, heads), out=True, strided=True)
-        if lse is not None:
+        if self._set("lse", lse, np.float32, shape[:2], out=True, strided=True) is not None:
             self._step.lse_token_stride, self._step.lse_head_stride = _strides(lse, "lse", 2)
             _check_output(lse, "lse", {**inputs, "out": self.out})
         self._block = plan._attend_blocks.setdefault(value_dim, _AttendBlock(plan._sizes, value_dim))
 
     def _set(self, field, value, dtypes, shape, structure=None, name=None, **kind):
-        """Sets a pointer of the step or the cache; None: NULL."""
-        if value is not None:
-            value = self._kept[field] = _array(value, dtypes, name or field, shape, **kind)
+        """Sets a pointer of the step or the cache, None: NULL. Returns a view, which keeps its shape and memory."""
+        if value is not None or field in ("queries", "keys", "values"):
+            value = _array(value, dtypes, name or field, shape, **kind)
+            value = self._kept[field] = value.view(np.uint32 if dtypes is _INDICES else value.dtype)
             setattr(structure or self._step, field, _at(value))
         return value
 
-    def _set_rows(self, field, prefix, value, dim, name=None):
+    def _set_rows(self, field, prefix, value, shape, name=None, out=False):
         """Sets queries or outputs, and their strides."""
-        tokens, heads = getattr(self, "_tokens", -1), self._plan._config.head_count * self._plan._c.group
-        rows = _array(value, np.float32, name or field, (tokens, heads, dim), out=name is not None, strided=True)
-        self._set(field, rows, np.float32, rows.shape, strided=True)
+        rows = self._set(field, value, np.float32, shape, name=name, out=out, strided=True)
         token, head = _strides(rows, name or field, 2)
         setattr(self._step, prefix + "_token_stride", token)
         setattr(self._step, prefix + "_head_stride", head)
@@ -1493,11 +1493,9 @@ class AttendJob(_Runs):
         shape = (-1,) * (2 if keys.ndim == 4 else 1) + (self._plan._config.head_count,)
         for name, value in ("key", keys), ("value", values):
             array = self._set(name + "s", value, dtype, (*shape, -1), cache, strided=True)
-            if array is None:
-                raise TypeError(f"{name}s is None")
             shape, row = array.shape[:-1], array.shape[-1] * dtype.itemsize
             if row % size:
-                raise ValueError(f"{name}s has rows of {row} bytes, which are no whole blocks of {size}")
+                raise ValueError(f"{name}s has rows of {row} bytes, not whole blocks of {size}")
             strides = _strides(array, name + "s", len(shape), size, block)
             setattr(cache, name + "_strides", _AttendStrides(strides[0], *strides[-2:]))
             setattr(cache, name + "_dim", _int(row // size * block, name + " dim"))
@@ -1545,7 +1543,7 @@ class AttendJob(_Runs):
             self._step.mask_stride = self._kept["mask"].shape[1]
 
     def _start(self, worker_count):
-        """Checks all against the batch that the plan is of now."""
+        """Checks everything against the batch of the plan, which update() may have changed."""
         plan, step, kept = self._plan, self._step, self._kept
         self._c.memory = self._block.memory(worker_count)
         lengths, queries = plan._batch.kept
@@ -1559,25 +1557,25 @@ class AttendJob(_Runs):
                 setattr(step, name, _at(default))
         for name in ("query_starts", "mask_starts", "page_starts" if "page_starts" in kept else "pages"):
             if name in kept and len(kept[name]) < len(kv):
-                raise ValueError(f"{name} is of {len(kept[name])} sequences, and the plan of {len(kv)}")
+                raise ValueError(f"{name} has {len(kept[name])} sequences, and the plan {len(kv)}")
         if isinstance(plan, PrefixPlan):
             plan.check()
         _plan(_lib.attend_check, self._c)
-        starts = kept.get("query_starts", self._starts[0]).view(np.uint32)[: len(kv)].astype(np.int64)
-        self._refuse((counts > 0) & (starts + counts > self._tokens), f"its query tokens in queries, {self._tokens}")
+        starts = kept.get("query_starts", self._starts[0])[: len(kv)].astype(np.int64)
+        self._refuse((counts > 0) & (starts + counts > self._tokens), f"query tokens outside of {self._tokens}")
         self._check_pages(kv, counts)
         self._block.lend(self)
 
     def _check_pages(self, kv, counts):
         """Refuses a token outside of keys that a query may see."""
-        keys, pages = self._kept["keys"], self._kept.get("pages", self._starts[1]).view(np.uint32)
+        keys, pages = self._kept["keys"], self._kept.get("pages", self._starts[1])
         size, window = self._cache.page_size, self._plan._config.window
         if size == 0:
             first, room = pages[: len(kv)].astype(np.int64), keys.shape[:-2]
             is_outside = first + kv > room[0] if keys.ndim == 3 else (first >= room[0]) | (kv > room[1])
-            return self._refuse((kv > 0) & is_outside, f"its KV tokens in keys, {room}")
+            return self._refuse((kv > 0) & is_outside, f"KV tokens outside of keys, {room}")
         begins = np.maximum(kv - counts + 1 - window, 0) // size if window else np.zeros_like(kv)
-        starts = self._kept["page_starts"].view(np.uint32) if "page_starts" in self._kept else None
+        starts = self._kept.get("page_starts")
         for sequence, (begin, end) in enumerate(zip(begins, -(-kv // size))):
             table = pages[sequence] if starts is None else pages[int(starts[sequence]) :]
             if end > len(table):
@@ -1587,7 +1585,7 @@ class AttendJob(_Runs):
 
     def _refuse(self, is_wrong, what):
         if is_wrong.any():
-            raise ValueError(f"sequence {is_wrong.argmax()} has not all of {what}")
+            raise ValueError(f"sequence {is_wrong.argmax()} has {what}")
 
     def _stop(self):
         self._block.lend(None)

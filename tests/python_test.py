@@ -773,6 +773,7 @@ class Kernels(Case):
         options.update(step.keywords, out=again[0], lse=again[1], stealing=True)
         job = plan.attend_job(step.q, *step.arrays, **options)
         self.assertIs(job.out, again[0])
+        self.assertTrue(job._c.is_stealing)
         for count in (0, 2, 3):
             again[0].fill(-7), again[1].fill(-7)
             if count == 0:
@@ -878,7 +879,7 @@ class Kernels(Case):
             self.assertGreater(min(plan.shared_count, len(plan.joins)), 0)
             self.check_runs(plan, step, step.expected(**of_expected), "f16", **of_run)
         self.refuses(
-            ValueError, "one behind another", plan.attend, step.q, *step.arrays, **step.keywords, query_starts=[0] * 5
+            ValueError, "one after another", plan.attend, step.q, *step.arrays, **step.keywords, query_starts=[0] * 5
         )
         kv_lengths = plan._batch.kept[0]
         kv_lengths[0] += 1
@@ -1012,7 +1013,7 @@ class KernelInput(Case):
         wrong(ValueError, "queries has shape (3, 3, 32); it must be (any, 4, 32)", queries=q[:, :3])
         wrong(ValueError, "queries has shape (3, 4, 24)", queries=q[:, :, :24])
         wrong(ValueError, "queries has shape (12, 32)", queries=q.reshape(12, 32))
-        wrong(ValueError, "sequence 1 has not all of its query tokens in queries, 2", queries=q[:2])
+        wrong(ValueError, "sequence 1 has query tokens outside of 2", queries=q[:2])
         wrong(ValueError, "queries has strides", queries=q[::-1])
         wrong(ValueError, "adjacent elements", queries=np.ones((3, 4, 64), np.float32)[..., ::2])
         wrong(ValueError, "adjacent elements", queries=np.asfortranarray(q))
@@ -1020,8 +1021,8 @@ class KernelInput(Case):
         odd = np.ndarray((3, 4, 32), np.float32, odd, strides=(514, 128, 4))
         wrong(ValueError, "queries is not aligned", queries=odd)
         for sequence, starts in (1, [0, 3]), (0, [2, 0]), (0, np.array([-1, 0], np.int32)):
-            wrong(ValueError, f"sequence {sequence} has not all of its query tokens", query_starts=starts)
-        wrong(ValueError, "query_starts is of 1 sequences, and the plan of 2", query_starts=[0])
+            wrong(ValueError, f"sequence {sequence} has query tokens outside", query_starts=starts)
+        wrong(ValueError, "query_starts has 1 sequences, and the plan 2", query_starts=[0])
         wrong(TypeError, "query_starts has dtype int64", query_starts=np.array([0, 2]))
         wrong(ValueError, "query_starts has -1", query_starts=[-1, 0])
 
@@ -1029,7 +1030,7 @@ class KernelInput(Case):
         k, wrong = self.good["keys"], self.wrong
         wrong(TypeError, "keys has dtype float64; it must be float32", keys=k.astype(float))
         wrong(TypeError, "keys has dtype object", keys=None)
-        wrong(TypeError, "values is None", values=None)
+        wrong(TypeError, "values must be an array of float32, not NoneType", values=None)
         wrong(TypeError, "values has dtype float16; it must be float32", values=k.astype("f2"))
         wrong(TypeError, "kv_type must say that it is bf16", keys=k.astype("u2"))
         wrong(TypeError, "kv_type must say that it is q8_0 or q4_0", keys=k.astype("u1"))
@@ -1066,7 +1067,7 @@ class KernelInput(Case):
         wrong(ValueError, "key_scales has strides", **i8, key_scales=scales[::-1], value_scales=scales)
         blocks = np.zeros((*shape, 34), np.uint8)
         wrong(ValueError, "rows of 33 bytes", keys=blocks[..., :33], values=blocks, kv_type="q8_0")
-        wrong(ValueError, "rows of 34 bytes, which are no", keys=blocks, values=blocks, kv_type="q4_0")
+        wrong(ValueError, "rows of 34 bytes, not whole blocks of 18", keys=blocks, values=blocks, kv_type="q4_0")
         padded = np.zeros((*shape, 35), np.uint8)[..., :34]
         wrong(ValueError, "multiples of 34", keys=padded, values=blocks, kv_type="q8_0")
 
@@ -1075,7 +1076,7 @@ class KernelInput(Case):
         wrong(TypeError, "pages has dtype int64", pages=pages.astype(np.int64))
         wrong(TypeError, "pages has dtype float64", pages=pages.astype(float))
         wrong(ValueError, "pages has shape (1, 2, 3)", pages=pages[None])
-        wrong(ValueError, "pages is of 1 sequences, and the plan of 2", pages=pages[:1])
+        wrong(ValueError, "pages has 1 sequences, and the plan 2", pages=pages[:1])
         wrong(ValueError, "sequence 0 has 3 pages, and its table in pages 2", pages=pages[:, :2])
         wrong(ValueError, "pages has strides", pages=pages[::-1])
         wrong(ValueError, "pages has strides", pages=np.asfortranarray(pages))
@@ -1089,7 +1090,7 @@ class KernelInput(Case):
         wrong(ValueError, "sequence 1 has 2 pages, and its table in pages 1", pages=flat, page_starts=[0, 4])
         wrong(ValueError, "its table in pages 0", pages=flat, page_starts=[0, 2**32 - 1])
         wrong(ValueError, "its table in pages 0", pages=flat, page_starts=np.array([0, -3], np.int32))
-        wrong(ValueError, "page_starts is of 1 sequences", pages=flat, page_starts=[0])
+        wrong(ValueError, "page_starts has 1 sequences", pages=flat, page_starts=[0])
         wrong(ValueError, "page_starts is given, and pages is not", pages=None, page_starts=[0, 3])
         wrong(ValueError, "pages has shape (2, 3)", page_starts=[0, 3])
 
@@ -1102,12 +1103,12 @@ class KernelInput(Case):
         wrong(ValueError, "pages are page tables", keys=tokens, values=tokens)
         wrong(ValueError, "pages are page tables", keys=tokens, values=tokens, pages=[1], page_starts=[0, 0])
         short = tokens[:28]
-        wrong(ValueError, "its KV tokens in keys, (28,)", keys=short, values=short, pages=None)
-        wrong(ValueError, "sequence 0 has not all of its KV tokens", keys=tokens, values=tokens, pages=[10, 0])
-        wrong(ValueError, "sequence 1 has not", keys=tokens, values=tokens, pages=np.array([0, -1], np.int32))
-        wrong(ValueError, "sequence 0 has not", keys=rows[:, :19], values=rows[:, :19], pages=None)
-        wrong(ValueError, "its KV tokens in keys, (2, 20)", keys=rows, values=rows, pages=[0, 2])
-        wrong(ValueError, "sequence 1 has not", keys=rows[:1], values=rows[:1], pages=None)
+        wrong(ValueError, "sequence 1 has KV tokens outside of keys, (28,)", keys=short, values=short, pages=None)
+        wrong(ValueError, "sequence 0 has KV tokens outside", keys=tokens, values=tokens, pages=[10, 0])
+        wrong(ValueError, "sequence 1 has KV", keys=tokens, values=tokens, pages=np.array([0, -1], np.int32))
+        wrong(ValueError, "sequence 0 has KV", keys=rows[:, :19], values=rows[:, :19], pages=None)
+        wrong(ValueError, "KV tokens outside of keys, (2, 20)", keys=rows, values=rows, pages=[0, 2])
+        wrong(ValueError, "sequence 1 has KV", keys=rows[:1], values=rows[:1], pages=None)
 
     def test_outputs(self):
         wrong, shape = self.wrong, (3, 4, 32)
@@ -1148,7 +1149,7 @@ class KernelInput(Case):
         error = wrong(ptowsp.PtowspError, "attend: ", mask=mask, mask_starts=[0, 10])
         self.assertEqual((error.status, error.index), (ptowsp.Status.INVALID_PARAMS, 1))
         wrong(ptowsp.PtowspError, "attend: ", mask=mask[:, :0])
-        wrong(ValueError, "mask_starts is of 1 sequences", mask=mask, mask_starts=[0])
+        wrong(ValueError, "mask_starts has 1 sequences", mask=mask, mask_starts=[0])
         wrong(TypeError, "mask_starts has dtype int64", mask=mask, mask_starts=np.array([0, 0]))
         wrong(TypeError, "context must be a Context", context=3)
         wrong(TypeError, "unexpected keyword argument", softcap=3)
@@ -1174,15 +1175,19 @@ class KernelInput(Case):
         plan = ptowsp.AttentionPlanner(heads=2, group=2, lanes=2, page_size=8).reserve(sequences=9, kv_length=50)
         job = plan.attend_job(**self.good)
         for text, kv in (
-            ("pages is of 2 sequences, and the plan of 3", [20, 9, 1]),
+            ("pages has 2 sequences, and the plan 3", [20, 9, 1]),
             ("sequence 0 has 4 pages", [25, 9]),
             ("sequence 1 has page 4294967295", [24, 17]),
         ):
             plan.update(kv)
             self.refuses(ValueError, text, job.run)
         plan.update([24, 16])
+        self.good["pages"].shape = 6  # the job keeps the shapes that it was given
+        self.good["keys"].shape = 12, 4, 2, 32
         job.run()
         self.same(job.out[:2], 1)
+        self.good["pages"][0] = 7
+        self.refuses(ValueError, "sequence 0 has page 7, and keys has 6", job.run)
 
 
 # -- chunk plans, experts, prefixes -----------------------------------------------------------------
