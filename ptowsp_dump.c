@@ -113,14 +113,13 @@ DUMP_INTERNAL bool dump_json_open_file(dump_json *json, FILE *file);
 DUMP_INTERNAL void dump_json_close(dump_json *json);
 DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong);
 DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json);
-// Objects and arrays: begin, and next until it is false, which ends them. A value is read, or skipped.
+// Objects and arrays: begin, and next (with a key: of an object) until it is false, which ends them.
+// Each value is read, or skipped.
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind);
-// With the key of an object; NULL: of an array.
 DUMP_INTERNAL bool dump_json_next(dump_json *json, char *key);
 DUMP_INTERNAL void dump_json_skip(dump_json *json);
-// Into DUMP_JSON_TEXT bytes.
+// Into DUMP_JSON_TEXT bytes. Integers may be in a string.
 DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
-// An integer, or a string that has one.
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
@@ -129,42 +128,24 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 // -- tables ---------------------------------------------------------------------------------------
 
 // What a dump calls by name. Those that are unknown follow the known ones (dump_word).
-#define DUMP_TYPES(TYPE)                                                                           \
-    TYPE(INPUT, true, false)                                                                       \
-    TYPE(OUTPUT, false, true)                                                                      \
-    TYPE(INOUT, true, true)                                                                        \
-    TYPE(OUTPUT_EXISTING, false, true)                                                             \
-    TYPE(NO_DEP, false, false)
+#define DUMP_TYPES(T) T(INPUT) T(OUTPUT) T(INOUT) T(OUTPUT_EXISTING) T(NO_DEP)
 
-#define DUMP_DTYPES(DTYPE)                                                                         \
-    DTYPE(FLOAT32, 4)                                                                              \
-    DTYPE(FLOAT16, 2)                                                                              \
-    DTYPE(INT32, 4)                                                                                \
-    DTYPE(INT16, 2)                                                                                \
-    DTYPE(INT8, 1)                                                                                 \
-    DTYPE(UINT8, 1)                                                                                \
-    DTYPE(BFLOAT16, 2)                                                                             \
-    DTYPE(INT64, 8)                                                                                \
-    DTYPE(UINT64, 8)                                                                               \
-    DTYPE(UINT16, 2)                                                                               \
-    DTYPE(UINT32, 4)                                                                               \
-    DTYPE(BOOL, 1)                                                                                 \
-    DTYPE(FP8E4M3FN, 1)                                                                            \
-    DTYPE(FP8E8M0, 1)
+#define DUMP_DTYPES(T) /* with their bytes */                                                      \
+    T(FLOAT32, 4)                                                                                  \
+    T(FLOAT16, 2)                                                                                  \
+    T(INT32, 4)                                                                                    \
+    T(INT16, 2)                                                                                    \
+    T(INT8, 1)                                                                                     \
+    T(UINT8, 1)                                                                                    \
+    T(BFLOAT16, 2)                                                                                 \
+    T(INT64, 8) T(UINT64, 8) T(UINT16, 2) T(UINT32, 4) T(BOOL, 1) T(FP8E4M3FN, 1) T(FP8E8M0, 1)
 
 typedef enum dump_type {
-#define DUMP_TYPE_ENUM(name, reads, writes) DUMP_TYPE_##name,
+#define DUMP_TYPE_ENUM(name) DUMP_TYPE_##name,
     DUMP_TYPES(DUMP_TYPE_ENUM)
 #undef DUMP_TYPE_ENUM
         DUMP_TYPE_COUNT
 } dump_type;
-
-typedef enum dump_source {
-    DUMP_EXPLICIT,
-    DUMP_CREATOR,
-    DUMP_TENSORMAP,
-    DUMP_SOURCE_COUNT
-} dump_source;
 
 typedef struct dump_word {
     char text[DUMP_JSON_TEXT];
@@ -206,7 +187,7 @@ typedef struct dump_edge {
     uint64_t pred_id, succ_id;
     uint32_t pred, succ;
     int32_t arg;
-    uint16_t source;  // dump_source, or a word
+    uint16_t source;  // explicit, creator, tensormap, or a word
 } dump_edge;
 
 typedef struct dump_name {
@@ -224,7 +205,7 @@ typedef struct dump_scope {
 // One row of aicore_tasks.
 typedef struct dump_row {
     uint64_t task_id, start, end;
-    uint32_t core, task;
+    uint32_t core;
 } dump_row;
 
 // Bytes: `count` times in steps of `stride`, dimension by dimension, a run of bytes. Dimensions have
@@ -250,7 +231,7 @@ typedef struct dump_pair {
 // Labels of tasks for the question whether one comes before another (dump_order.c).
 typedef struct dump_label {
     uint32_t level;
-    uint32_t low[2], high[2];
+    uint32_t height, first, last;
     uint32_t seen;
 } dump_label;
 
@@ -279,7 +260,7 @@ struct ptowsp_dump {
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
         finding_capacity;
     uint32_t stamp, index_size;
-    uint64_t first_start, last_end;  // of the swimlane
+    uint64_t first_start;  // of the swimlane
     bool has_deps, has_swimlane, is_checked;
     ptowsp_dump_report report;
 };
@@ -427,14 +408,12 @@ DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
 }
 
 DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string) {
+    static const char *const marks[] = {"", "\"\\", "<>&\"'"};
+    static const char *const escapes[] = {"?", "\\u%04x", "&#%u;"};
     for (const char *at = string; *at; at++) {
         const unsigned char c = (unsigned char)*at;
-        if (format == PTOWSP_DUMP_JSON && (c < 0x20 || c > 0x7e || c == '"' || c == '\\')) {
-            dump_print(text, "\\u%04x", (unsigned)c);
-        } else if (format == PTOWSP_DUMP_HTML && (c < 0x20 || c > 0x7e || strchr("<>&\"'", c))) {
-            dump_print(text, "&#%u;", (unsigned)c);
-        } else if (format == PTOWSP_DUMP_TEXT && (c < 0x20 || c > 0x7e)) {
-            dump_write(text, "?", 1);
+        if (c < 0x20 || c > 0x7e || strchr(marks[format], c)) {
+            dump_print(text, escapes[format], (unsigned)c);
         } else {
             dump_write(text, at, 1);
         }
@@ -617,7 +596,6 @@ static bool dump_json_number(dump_json *json, char *text) {
     return length > 0 ? true : dump_json_fail(json, "a number is expected");
 }
 
-// true, false or null.
 static void dump_json_word(dump_json *json) {
     const int first = dump_json_solid(json);
     const char *at = first == 't' ? "true" : first == 'f' ? "false" : "null";
@@ -672,11 +650,10 @@ static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
     bool is_negative = false;
     uint64_t size = 0;
-    if (dump_json_integer(json, &is_negative, &size) && is_negative && size) {
-        dump_json_fail(json, "a number is negative that cannot be");
-        return 0;
-    }
-    return size;
+    const bool is_good =
+        dump_json_integer(json, &is_negative, &size) &&
+        (!is_negative || size == 0 || dump_json_fail(json, "a number is negative that cannot be"));
+    return is_good ? size : 0;
 }
 
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {
@@ -690,10 +667,8 @@ DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {
 }
 
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
-    if (dump_json_solid(json) >= 0) {
-        dump_json_fail(json, "the text goes on after its end");
-    }
-    return !json->wrong;
+    return dump_json_solid(json) < 0 ? !json->wrong
+                                     : dump_json_fail(json, "the text goes on after its end");
 }
 
 // =================================================================================================
@@ -711,6 +686,8 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
 
 #include <dirent.h>
 #include <errno.h>
+
+#define DUMP_COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
 // A file while it is read.
 typedef struct dump_file {
@@ -774,16 +751,16 @@ static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *
     return (uint16_t)(count + at);
 }
 
-#define DUMP_NAME(name, ...) #name,
+#define DUMP_NAME(name) #name,
 static const char *const dump_types[] = {DUMP_TYPES(DUMP_NAME)};
+#undef DUMP_NAME
+#define DUMP_NAME(name, bytes) #name,
 static const char *const dump_dtypes[] = {DUMP_DTYPES(DUMP_NAME)};
 #undef DUMP_NAME
 #define DUMP_BYTES(name, bytes) bytes,
 static const uint8_t dump_dtype_bytes[] = {DUMP_DTYPES(DUMP_BYTES)};
 #undef DUMP_BYTES
 static const char *const dump_sources[] = {"explicit", "creator", "tensormap"};
-
-#define DUMP_COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
 static const char *dump_word_text(const ptowsp_dump *dump, const char *const *names, uint32_t count,
                                   uint16_t word) {
@@ -795,7 +772,7 @@ DUMP_INTERNAL const char *dump_type_name(const ptowsp_dump *dump, uint16_t type)
 }
 
 DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t source) {
-    return dump_word_text(dump, dump_sources, DUMP_SOURCE_COUNT, source);
+    return dump_word_text(dump, dump_sources, DUMP_COUNT(dump_sources), source);
 }
 
 // -- fields ---------------------------------------------------------------------------------------
@@ -866,7 +843,7 @@ static void dump_to_type(dump_file *f, void *to) {
 }
 
 static void dump_to_source(dump_file *f, void *to) {
-    *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_SOURCE_COUNT);
+    *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
 static void dump_to_bytes(dump_file *f, void *to) {
@@ -997,7 +974,7 @@ static void dump_read_row(dump_file *f, void *to) {
         values[count < 5 ? count : 2] = value;
     }
     const dump_row row = {values[1], values[3], values[4],
-                          (uint32_t)(values[0] < DUMP_NONE ? values[0] : DUMP_NONE), 0};
+                          (uint32_t)(values[0] < DUMP_NONE ? values[0] : DUMP_NONE)};
     if (count < 5) {
         dump_json_fail(&f->json, "a row of aicore_tasks has less than 5 numbers");
     }
@@ -1038,7 +1015,6 @@ static void dump_read_scope(dump_file *f) {
     }
 }
 
-// A value to a line.
 static void dump_read_scopes(dump_file *f) {
     do {
         dump_read_scope(f);
@@ -1227,55 +1203,53 @@ static int dump_compare_ids(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// Puts new tasks in front of all others; ids are sorted and may repeat.
-static bool dump_tasks_insert(ptowsp_dump *dump, uint64_t *ids, uint32_t count) {
-    uint32_t kept = 0;
+// Ids that are not in the table: of tasks that edges wait for and, without deps.json, that have times.
+static uint32_t dump_ids_missing(const ptowsp_dump *dump, uint64_t *ids) {
+    const uint32_t from_rows = dump->has_deps ? 0 : dump->row_count;
+    uint32_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < dump->edge_count + from_rows; i++) {
+        const uint64_t id = i < dump->edge_count ? dump->edges[i].pred_id
+                                                 : dump->rows[i - dump->edge_count].task_id;
+        if (dump_find(dump, id) == DUMP_NONE) {
+            ids[count++] = id;
+        }
+    }
     qsort(ids, count, sizeof *ids, dump_compare_ids);
     for (uint32_t i = 0; i < count; i++) {
         if (kept == 0 || ids[kept - 1] != ids[i]) {
             ids[kept++] = ids[i];
         }
     }
-    if (dump->task_count + kept > PTOWSP_DUMP_TASK_MAX) {
-        return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, PTOWSP_DUMP_TASK_MAX,
-                         "dump: more than %u tasks", (unsigned)PTOWSP_DUMP_TASK_MAX);
+    return kept;
+}
+
+// Puts tasks that are left out in front of all others.
+static bool dump_tasks_add(ptowsp_dump *dump) {
+    uint64_t *ids =
+        (uint64_t *)dump_zeroed((uint64_t)dump->edge_count + dump->row_count, sizeof *ids);
+    const uint32_t added = ids ? dump_ids_missing(dump, ids) : 0, count = dump->task_count + added;
+    dump_task *tasks = ids ? (dump_task *)dump_zeroed(count, sizeof *tasks) : NULL;
+    bool is_good = tasks != NULL || dump_out_of_memory(dump);
+    if (count > PTOWSP_DUMP_TASK_MAX) {
+        is_good = dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, PTOWSP_DUMP_TASK_MAX,
+                            "dump: more than %u tasks", (unsigned)PTOWSP_DUMP_TASK_MAX);
     }
-    dump_task *tasks = (dump_task *)dump_zeroed(dump->task_count + kept, sizeof *tasks);
-    if (!tasks) {
-        return dump_out_of_memory(dump);
-    }
-    for (uint32_t i = 0; i < kept; i++) {
+    for (uint32_t i = 0; i < added && is_good; i++) {
         tasks[i].id = ids[i];
         tasks[i].is_left_out = true;
     }
+    dump_resize(ids, 0);
+    if (!is_good || added == 0) {
+        dump_resize(tasks, 0);
+        return is_good;
+    }
     if (dump->task_count) {
-        memcpy(tasks + kept, dump->tasks, dump->task_count * sizeof *tasks);
+        memcpy(tasks + added, dump->tasks, dump->task_count * sizeof *tasks);
     }
     dump_resize(dump->tasks, 0);
     dump->tasks = tasks;
-    dump->task_capacity = dump->task_count += kept;
+    dump->task_capacity = dump->task_count = count;
     return dump_index_make(dump);
-}
-
-// Those that edges wait for and, without deps.json, those that have times.
-static bool dump_tasks_add(ptowsp_dump *dump) {
-    const uint32_t from_rows = dump->has_deps ? 0 : dump->row_count;
-    uint32_t count = 0;
-    uint64_t *ids = (uint64_t *)dump_zeroed((uint64_t)dump->edge_count + from_rows, sizeof *ids);
-    if (!ids) {
-        return dump_out_of_memory(dump);
-    }
-    for (uint32_t i = 0; i < dump->edge_count; i++) {
-        if (dump_find(dump, dump->edges[i].pred_id) == DUMP_NONE) {
-            ids[count++] = dump->edges[i].pred_id;
-        }
-    }
-    for (uint32_t i = 0; i < from_rows; i++) {
-        ids[count++] = dump->rows[i].task_id;
-    }
-    const bool is_good = count == 0 || dump_tasks_insert(dump, ids, count);
-    dump_resize(ids, 0);
-    return is_good;
 }
 
 // -- edges ----------------------------------------------------------------------------------------
@@ -1435,15 +1409,15 @@ DUMP_INTERNAL bool dump_writes(const dump_arg *arg) {
 
 static bool dump_rows_link(ptowsp_dump *dump) {
     for (uint32_t i = 0; i < dump->row_count; i++) {
-        dump_row *row = &dump->rows[i];
-        row->task = dump_find(dump, row->task_id);
-        if (row->task == DUMP_NONE) {
+        const dump_row *row = &dump->rows[i];
+        const uint32_t at = dump_find(dump, row->task_id);
+        if (at == DUMP_NONE) {
             return dump_fail(dump, PTOWSP_DIFFERENT, i,
                              "dump: chip_swimlane_records.json is of another run: task %llu is "
                              "not in deps.json",
                              (unsigned long long)row->task_id);
         }
-        dump_task *task = &dump->tasks[row->task];
+        dump_task *task = &dump->tasks[at];
         if (!task->end || row->start < task->start) {
             task->start = row->start;
             task->core = row->core;
@@ -1451,7 +1425,6 @@ static bool dump_rows_link(ptowsp_dump *dump) {
         task->end = row->end > task->end ? row->end : task->end;
         dump->first_start =
             i == 0 || row->start < dump->first_start ? row->start : dump->first_start;
-        dump->last_end = row->end > dump->last_end ? row->end : dump->last_end;
     }
     return true;
 }
@@ -1508,8 +1481,6 @@ DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *
 // same outermost stride, only the difference of their indices matters, and one or two values of it
 // are possible as a rule: tiles of one tensor take a few steps. Others may take more, up to
 // DUMP_STEP_MAX.
-//
-// Pairs are found by a sweep over regions by their first byte.
 
 #include <stdlib.h>
 
@@ -1696,7 +1667,6 @@ typedef struct dump_start {
     uint32_t region;
 } dump_start;
 
-// Regions with the same first byte may come in any order.
 static int dump_compare_starts(const void *a, const void *b) {
     const uint64_t x = ((const dump_start *)a)->begin, y = ((const dump_start *)b)->begin;
     return x < y ? -1 : x > y;
@@ -1810,70 +1780,14 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 // Does one task come before another, by any chain of edges? Asked some million times, of graphs with
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
-//      level    a task is above all that it waits for: no, if levels say so
-//      labels   two orders of a search, where all that follows a task has lower numbers, in an
-//               interval: no, if one does not hold the other (Yildirim, Chaoji and Zaki, GRAIL, 2010)
+//      labels   how many edges are above a task and below it at most; the first task that it comes
+//               after, and the last one that comes after it: no, if these say so
 //      memo     what has been found before, in a table where later answers replace earlier ones
-//      search   backwards from the later task, where none of these decides
+//      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
-// A chain that is found is put into the memo for all its tasks: what is written once and read by all
-// then costs each reader a step.
+// All tasks of a search go into the memo: what all read then costs each of them a step.
 
 #define DUMP_MEMO (1u << 20)
-
-// Numbers of a search that goes down from all tasks, edges forwards or backwards in each list. All
-// edges lead to higher indices, so a task's interval is known when those above it are.
-typedef struct dump_walk {
-    uint32_t task, next;
-} dump_walk;
-
-static bool dump_label_walk(ptowsp_dump *dump, int which) {
-    dump_walk *walk = (dump_walk *)dump_zeroed(dump->task_count, sizeof *walk);
-    if (!walk) {
-        return dump_out_of_memory(dump);
-    }
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < dump->task_count; i++) {
-        const uint32_t root = which ? dump->task_count - 1 - i : i;
-        uint32_t depth = 0;
-        if (dump->labels[root].high[which] || dump->tasks[root].in_count) {
-            continue;
-        }
-        walk[depth].task = root;
-        walk[depth++].next = 0;
-        dump->labels[root].low[which] = UINT32_MAX;
-        dump->labels[root].high[which] = UINT32_MAX;  // begun
-        while (depth > 0) {
-            dump_walk *top = &walk[depth - 1];
-            const dump_task *task = &dump->tasks[top->task];
-            dump_label *label = &dump->labels[top->task];
-            if (top->next == task->out_count) {
-                label->high[which] = ++number;
-                label->low[which] = label->low[which] < number ? label->low[which] : number;
-                const uint32_t low = label->low[which];
-                if (--depth > 0) {
-                    dump_label *above = &dump->labels[walk[depth - 1].task];
-                    above->low[which] = low < above->low[which] ? low : above->low[which];
-                }
-                continue;
-            }
-            const uint32_t ordinal = which ? task->out_count - 1 - top->next : top->next;
-            const uint32_t to = dump->edges[dump->outs[task->first_out + ordinal]].succ;
-            top->next++;
-            dump_label *below = &dump->labels[to];
-            if (below->high[which]) {
-                label->low[which] =
-                    below->low[which] < label->low[which] ? below->low[which] : label->low[which];
-            } else {
-                below->low[which] = below->high[which] = UINT32_MAX;
-                walk[depth].task = to;
-                walk[depth++].next = 0;
-            }
-        }
-    }
-    dump_resize(walk, 0);
-    return true;
-}
 
 DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump) {
     dump_resize(dump->labels, 0);
@@ -1891,12 +1805,22 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     if (!dump->labels || !dump->stack || !dump->memo) {
         return dump_out_of_memory(dump);
     }
-    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
-        const uint32_t above = dump->labels[dump->edges[i].pred].level + 1;
-        dump_label *label = &dump->labels[dump->edges[i].succ];
-        label->level = label->level > above ? label->level : above;
+    for (uint32_t i = 0; i < dump->task_count; i++) {
+        dump->labels[i].first = dump->labels[i].last = i;
     }
-    return dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
+    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
+        const dump_label *pred = &dump->labels[dump->edges[i].pred];
+        dump_label *succ = &dump->labels[dump->edges[i].succ];
+        succ->level = succ->level > pred->level ? succ->level : pred->level + 1;
+        succ->first = succ->first < pred->first ? succ->first : pred->first;
+    }
+    for (uint32_t i = dump->edge_count; i-- > 0;) {
+        dump_label *pred = &dump->labels[dump->edges[i].pred];
+        const dump_label *succ = &dump->labels[dump->edges[i].succ];
+        pred->height = pred->height > succ->height ? pred->height : succ->height + 1;
+        pred->last = pred->last > succ->last ? pred->last : succ->last;
+    }
+    return true;
 }
 
 // -- questions ------------------------------------------------------------------------------------
@@ -1917,8 +1841,7 @@ static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     if (task == other) {
         return 1;
     }
-    if (a->level >= b->level || b->high[0] > a->high[0] || b->low[0] < a->low[0] ||
-        b->high[1] > a->high[1] || b->low[1] < a->low[1]) {
+    if (a->level >= b->level || a->height <= b->height || b->first > task || a->last < other) {
         return 0;
     }
     const uint64_t memo = *dump_memo_at(dump, task, other);
@@ -2128,12 +2051,11 @@ static bool dump_list_check(dump_checker *c, uint32_t *list, uint32_t how, dump_
 // What was read last, by one that reads the same later. The others of the list are as likely in no
 // order with it.
 static void dump_readers_shadow(dump_checker *c, uint32_t *list, dump_access *y) {
-    while (*list != DUMP_NONE && c->accesses[*list].task != y->task &&
-           dump_is_before(c->dump, c->accesses[*list].task, y->task)) {
-        dump_access *x = &c->accesses[*list];
-        const uint32_t at = *list;
-        *list = x->next;
-        x->next = y->shadow;
+    for (uint32_t at = *list; at != DUMP_NONE && c->accesses[at].task != y->task &&
+                              dump_is_before(c->dump, c->accesses[at].task, y->task);
+         at = *list) {
+        *list = c->accesses[at].next;
+        c->accesses[at].next = y->shadow;
         y->shadow = at;
     }
 }
@@ -2229,13 +2151,12 @@ static bool dump_is_implied(ptowsp_dump *dump, dump_added *added, uint32_t count
                             uint32_t after) {
     for (uint32_t i = 0; i < count; i++) {
         dump_added *edge = &added[i];
-        edge->is_reached = edge->after > before && edge->before >= before &&
-                           dump_is_before(dump, before, edge->before);
+        edge->is_reached = dump_is_before(dump, before, edge->before);
         for (uint32_t k = 0; k < i && !edge->is_reached; k++) {
-            edge->is_reached = added[k].is_reached && added[k].after <= edge->before &&
-                               dump_is_before(dump, added[k].after, edge->before);
+            edge->is_reached =
+                added[k].is_reached && dump_is_before(dump, added[k].after, edge->before);
         }
-        if (edge->is_reached && edge->after <= after && dump_is_before(dump, edge->after, after)) {
+        if (edge->is_reached && dump_is_before(dump, edge->after, after)) {
             return true;
         }
     }
@@ -2493,8 +2414,9 @@ static void dump_heap_spread(dump_machine *m) {
     }
 }
 
-static bool dump_slots_make(dump_machine *m) {
-    ptowsp_dump *dump = m->dump;
+static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
+    memset(m, 0, sizeof *m);
+    m->dump = dump;
     for (uint32_t i = 0; i < dump->task_count; i++) {
         const uint64_t id = dump->tasks[i].id;
         if (id >> 32 >= DUMP_RINGS || (id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
@@ -2658,16 +2580,9 @@ static void dump_machine_run(dump_machine *m, const ptowsp_dump_rings *sizes,
             dump_scope_line(m, i);
         }
     }
-    for (; task < dump->task_count && is_good; task++) {
-        const uint64_t id = dump->tasks[task].id;
-        is_good = dump_ring_submit_to(m, (uint32_t)(id >> 32), (id & UINT32_MAX) + 1);
+    if (is_good) {
+        dump_rings_submit(m, &task, 0, UINT64_MAX);
     }
-}
-
-static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
-    memset(m, 0, sizeof *m);
-    m->dump = dump;
-    return dump_slots_make(m);
 }
 
 static void dump_machine_close(dump_machine *m) {
@@ -2907,27 +2822,19 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
 }
 
 static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text text) {
-    const unsigned long long before = finding->before, after = finding->after;
-    switch (finding->kind) {
-    case PTOWSP_DUMP_RACE:
-        if (finding->is_implied) {
-            dump_print(text, "edges added above order these, too");
-        } else {
-            dump_print(text, "add an edge from %llu to %llu", before, after);
-        }
-        break;
-    case PTOWSP_DUMP_OUTSIDE: dump_print(text, "the view is larger than the buffer"); break;
-    case PTOWSP_DUMP_FALSE_SHARING:
-        dump_print(text, "they write into one line of 64 bytes, and may run together");
-        break;
-    case PTOWSP_DUMP_REDUNDANT: dump_print(text, "other edges imply it"); break;
-    case PTOWSP_DUMP_NO_DATA:
-        dump_print(text, "they share no bytes that one of them writes");
-        break;
-    case PTOWSP_DUMP_FAN_IN:
-        dump_print(text, "it waits for %llu tasks", (unsigned long long)finding->count);
-        break;
-    default: dump_print(text, "%llu tasks wait for it", (unsigned long long)finding->count);
+    static const char *const advices[] = {
+        "edges added above order these, too",
+        "the view is larger than the buffer",
+        "they write into one line of 64 bytes, and may run together",
+        "other edges imply it",
+        "they share no bytes that one of them writes",
+        "it waits for %llu tasks",
+        "%llu tasks wait for it"};
+    if (finding->kind == PTOWSP_DUMP_RACE && !finding->is_implied) {
+        dump_print(text, "add an edge from %llu to %llu", (unsigned long long)finding->before,
+                   (unsigned long long)finding->after);
+    } else {
+        dump_print(text, advices[finding->kind], (unsigned long long)finding->count);
     }
 }
 

@@ -464,13 +464,6 @@ static PWSP_UNUSED PWSP_COLD bool pwsp_halt_look(pwsp_halt *halt) {
     return pwsp_halt_status(halt) != PTOWSP_OK;
 }
 
-// The status of a failed kernel, one that returned more than PTOWSP_CYCLES_MAX.
-PWSP_INLINE ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
-    PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_RANK_FAILED;  // the last one
-    return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
-}
-
 // Must nothing more be begun?
 PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
     return PWSP_UNLIKELY(pwsp_load_relaxed(&halt->word) != 0) && pwsp_halt_look(halt);
@@ -12543,11 +12536,12 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 
 #define PWSP_V_NAME(x) pwsp_attend_portable_##x
 #define PWSP_V_TARGET
-#define PWSP_V                     pwsp_attend_floats
-#define PWSP_V_LANES               4
-#define PWSP_V_SCORE_ROWS          2
-#define PWSP_V_VALUE_ROWS          2
-#define PWSP_V_HAS_TYPES           0
+#define PWSP_V            pwsp_attend_floats
+#define PWSP_V_LANES      4
+#define PWSP_V_SCORE_ROWS 2
+#define PWSP_V_VALUE_ROWS 2
+#define PWSP_V_HAS_TYPES  0
+#define PWSP_V_UNROLL
 #define PWSP_V_VALUE_VECTORS       8
 #define PWSP_V_LOAD(p)             pwsp_attend_portable_load(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_portable_load_f16(p)
@@ -12582,6 +12576,7 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
 //      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
 //                                             and d, each as (x0 + x2) + (x1 + x3)
 //      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
@@ -13006,39 +13001,39 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
     if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
         PWSP_V_NAME(score_row)(how, bias, products, low, high);
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
     } else if (how->key_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
         }
     } else {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
         }
     }
     PWSP_V top = x[0];
-    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         top = PWSP_V_MAX(top, x[i]);
     }
     float m = PWSP_V_FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
     PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
     }
-    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
         sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
                              PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
     }
     if (how->value_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
         }
     }
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
     }
     for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
@@ -13113,6 +13108,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
 #undef PWSP_V_HAS_TYPES
+#undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
 #undef PWSP_V_LOAD_F16
@@ -13216,6 +13212,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_SCORE_ROWS          2
 #define PWSP_V_VALUE_ROWS          6
 #define PWSP_V_HAS_TYPES           1
+#define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       12
 #define PWSP_V_LOAD(p)             _mm256_loadu_ps(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_avx2_load_f16(p)
@@ -13250,6 +13247,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
 //      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
 //                                             and d, each as (x0 + x2) + (x1 + x3)
 //      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
@@ -13674,39 +13672,39 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
     if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
         PWSP_V_NAME(score_row)(how, bias, products, low, high);
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
     } else if (how->key_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
         }
     } else {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
         }
     }
     PWSP_V top = x[0];
-    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         top = PWSP_V_MAX(top, x[i]);
     }
     float m = PWSP_V_FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
     PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
     }
-    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
         sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
                              PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
     }
     if (how->value_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
         }
     }
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
     }
     for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
@@ -13781,6 +13779,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
 #undef PWSP_V_HAS_TYPES
+#undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
 #undef PWSP_V_LOAD_F16
@@ -13943,6 +13942,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_SCORE_ROWS                        6
 #define PWSP_V_VALUE_ROWS                        6
 #define PWSP_V_HAS_TYPES                         1
+#define PWSP_V_UNROLL                            PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS                     24
 #define PWSP_V_LOAD(p)                           _mm512_loadu_ps(p)
 #define PWSP_V_LOAD_F16(p)                       pwsp_attend_avx512_load_f16(p)
@@ -13980,6 +13980,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
 //      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
 //                                             and d, each as (x0 + x2) + (x1 + x3)
 //      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
@@ -14404,39 +14405,39 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
     if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
         PWSP_V_NAME(score_row)(how, bias, products, low, high);
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
     } else if (how->key_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
         }
     } else {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
         }
     }
     PWSP_V top = x[0];
-    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         top = PWSP_V_MAX(top, x[i]);
     }
     float m = PWSP_V_FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
     PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
     }
-    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
         sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
                              PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
     }
     if (how->value_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
         }
     }
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
     }
     for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
@@ -14511,6 +14512,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
 #undef PWSP_V_HAS_TYPES
+#undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
 #undef PWSP_V_LOAD_F16
@@ -14609,6 +14611,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_SCORE_ROWS          6
 #define PWSP_V_VALUE_ROWS          6
 #define PWSP_V_HAS_TYPES           1
+#define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       24
 #define PWSP_V_LOAD(p)             vld1q_f32(p)
 #define PWSP_V_LOAD_F16(p)         pwsp_attend_neon_load_f16(p)
@@ -14643,6 +14646,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
 //      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
 //                                             and d, each as (x0 + x2) + (x1 + x3)
 //      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
@@ -15067,39 +15071,39 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
     if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
         PWSP_V_NAME(score_row)(how, bias, products, low, high);
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
     } else if (how->key_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
         }
     } else {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
         }
     }
     PWSP_V top = x[0];
-    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         top = PWSP_V_MAX(top, x[i]);
     }
     float m = PWSP_V_FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
     PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
     }
-    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
         sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
                              PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
     }
     if (how->value_scales) {
-        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
         }
     }
-    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+    PWSP_V_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
         PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
     }
     for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
@@ -15174,6 +15178,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
 #undef PWSP_V_HAS_TYPES
+#undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
 #undef PWSP_V_LOAD_F16
