@@ -420,6 +420,23 @@ static int section_31(void) {
     return 0;
 }
 
+// One task waits for another, and they share no bytes.
+static int section_32(void) {
+    static const char deps[] =
+        "{\"tasks\":[{\"task_id\":0,\"kernel_ids\":[-1,7,-1]},{\"task_id\":1,\"kernel_ids\":[-1,1,-"
+        "1]}],"
+        "\"tensors\":[],\"edges\":[{\"pred\":0,\"succ\":1,\"source\":\"explicit\"}]}";
+    const ptowsp_dump_desc desc = {.deps = {deps, sizeof deps - 1}};
+    const uint64_t task_id = 1;
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_dump_report report = {0};
+    ptowsp_dump_rings rings;
+    ptowsp_dump *dump = NULL;
+#include "32_1.inc"
+    check(report.is_clean, "section 32");
+    return 0;
+}
+
 int main(void) {
     static int (*const pieces[])(void) = {section_7,
                                           section_8,
@@ -443,7 +460,8 @@ int main(void) {
                                           section_25,
                                           section_26,
                                           section_27,
-                                          section_31};
+                                          section_31,
+                                          section_32};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;
