@@ -109,7 +109,7 @@ static void kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission(
     unsigned files = 0;
     char asked[PWSP_ERROR_TEXT_MAX];
     begin(&f, false);
-    const pwsp_tile_code *code = PWSP_PROGRAM_AT(f.program, kernels, pwsp_kernel_info, 1)->code;
+    const pwsp_tile_code *code = f.program->kernels.items[1].code;
     pwsp_list_tile *tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[code->tile_count - 1];
     tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[tile->root];
     tile->address += 1;

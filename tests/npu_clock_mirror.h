@@ -54,7 +54,7 @@ static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
                                const pwsp_tile_at *at, clock_tile *tiles, clock_task *task) {
     const uint32_t *edges = (const uint32_t *)p->edges.items;
     for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_tile_view *view = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, op->first_view + i);
+        const pwsp_tile_view *view = &p->views.items[op->first_view + i];
         tiles[i] = mirror_tile(&at[i]);
         tiles[i].is_read = (view->access & PWSP_TILE_READ) != 0;
         tiles[i].is_written = (view->access & PWSP_TILE_WRITTEN) != 0;

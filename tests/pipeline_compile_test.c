@@ -295,32 +295,32 @@ static void pipeline_compile__the_tables_of_a_program(void **state) {
     assert_int_equal(p->channels.count, 2);
     assert_int_equal(p->processes.count, 2);
     assert_int_equal(p->ports.count, 4);
-    const pwsp_pipeline_op *pipeline = PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, 0);
+    const pwsp_pipeline_op *pipeline = &p->pipelines.items[0];
     assert_string_equal(pipeline->name, "double_buffer");
     assert_int_equal(pipeline->task.kernel, 0);
     assert_int_equal(pipeline->task.in_count + pipeline->task.out_count, 0);
-    const pwsp_channel_op *loaded = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, 0), *go = loaded;
+    const pwsp_channel_op *loaded = &p->channels.items[0], *go = loaded;
     go++;
     assert_true(loaded->has_depth && !loaded->has_latency && !loaded->is_event);
     assert_int_equal(loaded->depth_code.cell, p->first_symbol + 1);
     assert_int_equal(loaded->latency, 50);
     assert_true(go->is_event && !go->has_depth && go->depth == 0 && go->latency == 0);
-    const pwsp_process_op *load = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 0);
-    const pwsp_process_op *compute = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 1);
+    const pwsp_process_op *load = &p->processes.items[0];
+    const pwsp_process_op *compute = &p->processes.items[1];
     assert_int_equal(load->index, 0);
     assert_int_equal(load->axis, 0);
-    assert_int_equal(*PWSP_PROGRAM_AT(p, consts, uint64_t, load->size - p->first_const), 1);
+    assert_int_equal(p->consts.items[load->size - p->first_const], 1);
     assert_int_equal(compute->index, p->first_variable + 4);
     assert_int_equal(compute->axis, f.workers.id);
-    assert_int_equal(*PWSP_PROGRAM_AT(p, consts, uint64_t, compute->size - p->first_const), 2);
+    assert_int_equal(p->consts.items[compute->size - p->first_const], 2);
     assert_int_equal(load->first_port + load->port_count, compute->first_port);
-    const pwsp_send_op *sends = PWSP_PROGRAM_AT(p, sends, pwsp_send_op, 0);
+    const pwsp_send_op *sends = &p->sends.items[0];
     assert_int_equal(p->sends.count, 2);
     assert_int_equal(sends[0].port, 1);  // load produces loaded
     assert_int_equal(sends[1].channel, 1);
     assert_int_equal(sends[1].port, 3);  // compute produces go
     assert_int_equal(sends[1].token.cell, 0);
-    const pwsp_receive_op *receives = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, 0);
+    const pwsp_receive_op *receives = &p->receives.items[0];
     assert_int_equal(p->receives.count, 3);
     assert_true(receives[0].is_wait && !receives[0].is_loop);
     assert_int_equal(receives[0].cell, p->first_temp);
@@ -352,8 +352,8 @@ static void pipeline_compile__explicit_edges_end_at_the_pipeline(void **state) {
     }
     compile(&f, &schedule);
     const ptowsp_program *p = f.program;
-    const pwsp_pipeline_op *pipelines = PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, 0);
-    const pwsp_task_op *tasks = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, 0);
+    const pwsp_pipeline_op *pipelines = &p->pipelines.items[0];
+    const pwsp_task_op *tasks = &p->tasks.items[0];
     assert_int_equal(p->edge_count, 2);  // to and from double_buffer
     // more comes first: p, with its two tasks; then main: step, load, step; then finish.
     assert_int_equal(p->tasks.count, 6);
@@ -364,7 +364,7 @@ static void pipeline_compile__explicit_edges_end_at_the_pipeline(void **state) {
     assert_int_equal(pipelines[0].task.in_count + pipelines[0].task.out_count, 0);
     assert_int_equal(pipelines[1].task.in_count, 1);
     assert_int_equal(pipelines[1].task.out_count, 1);
-    const uint32_t *edges = PWSP_PROGRAM_AT(p, edges, uint32_t, 0);
+    const uint32_t *edges = &p->edges.items[0];
     assert_int_equal(edges[pipelines[1].task.first_in], edges[tasks[2].first_out]);
     assert_int_equal(edges[pipelines[1].task.first_out], edges[tasks[4].first_in]);
     uint32_t resets = 0;
@@ -426,11 +426,10 @@ static void pipeline_compile__what_it_does_to_tensors(void **state) {
                         {{0, false, false}, {0, false, false}, {0, false, false}}};
     static const uint32_t counts[3] = {3, 1, 0};
     for (uint32_t i = 0; i < 3; i++) {
-        const pwsp_task_op *task = &PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, i)->task;
+        const pwsp_task_op *task = &p->pipelines.items[i].task;
         assert_int_equal(task->view_count, counts[i]);
         for (uint32_t j = 0; j < counts[i]; j++) {
-            const pwsp_tile_view *at =
-                PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + j);
+            const pwsp_tile_view *at = &p->views.items[task->first_view + j];
             assert_int_equal(at->tensor, expected[i][j].tensor);
             assert_int_equal((at->access & PWSP_TILE_READ) != 0, expected[i][j].is_read);
             assert_int_equal((at->access & PWSP_TILE_WRITTEN) != 0, expected[i][j].is_written);
@@ -487,7 +486,7 @@ static void pipeline_compile__tasks_of_processes_need_no_lane_and_no_key(void **
             build_cube(&f, which != 1, which == 2);
             if (which == 0) {
                 compile(&f, &schedule);
-                const pwsp_task_op *tasks = PWSP_PROGRAM_AT(f.program, tasks, pwsp_task_op, 0);
+                const pwsp_task_op *tasks = &f.program->tasks.items[0];
                 assert_int_equal(f.program->tasks.count, 2);
                 assert_int_equal(tasks[0].dispatch.cell + tasks[1].dispatch.cell, 0);
                 for (uint32_t i = 0; i < f.program->ops.count; i++) {
@@ -495,8 +494,7 @@ static void pipeline_compile__tasks_of_processes_need_no_lane_and_no_key(void **
                     assert_true(op->kind != PWSP_OP_SCOPE && op->kind != PWSP_OP_SCOPE_END);
                 }
                 for (uint32_t i = 0; i < f.program->loops.count; i++) {
-                    assert_int_equal(PWSP_PROGRAM_AT(f.program, loops, pwsp_loop, i)->scope,
-                                     PWSP_SCOPE_SAME);
+                    assert_int_equal(f.program->loops.items[i].scope, PWSP_SCOPE_SAME);
                 }
             } else {
                 const ptowsp_program_desc desc = {NULL, &schedule};
@@ -525,8 +523,8 @@ static void pipeline_compile__workloads_called_from_both_sides_keep_their_scopes
     compile(&f, NULL);
     const ptowsp_program *p = f.program;
     assert_int_equal(p->loops.count, 2);  // of the process in main, then of leaf
-    assert_int_equal(PWSP_PROGRAM_AT(p, loops, pwsp_loop, 0)->scope, PWSP_SCOPE_SAME);
-    assert_int_equal(PWSP_PROGRAM_AT(p, loops, pwsp_loop, 1)->scope, PWSP_SCOPE_PARALLEL);
+    assert_int_equal(p->loops.items[0].scope, PWSP_SCOPE_SAME);
+    assert_int_equal(p->loops.items[1].scope, PWSP_SCOPE_PARALLEL);
     fixture_free(&f);
 }
 
@@ -640,7 +638,7 @@ static void walk_begin(walk *w, const ptowsp_program *p) {
     memset(w, 0, sizeof *w);
     assert_true(p->cell_count <= 2000 && p->frame_depth <= 8);
     for (uint32_t i = 0; i < p->consts.count; i++) {
-        w->cells[p->first_const + i] = *PWSP_PROGRAM_AT(p, consts, uint64_t, i);
+        w->cells[p->first_const + i] = p->consts.items[i];
     }
     for (uint32_t i = 1; i < 4; i++) {
         w->tensors[i].rows = 4;
@@ -684,12 +682,12 @@ static void pipeline_compile__processes_are_walked(void **state) {
     walk_begin(&w, p);
     task_is(&w, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PIPELINE);
-    assert_ptr_equal(w.x.pipeline, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, 0));
+    assert_ptr_equal(w.x.pipeline, &p->pipelines.items[0]);
     assert_int_equal(w.x.node, 6);
     task_is(&w, 1);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_END);
     walk_begin(&w, p);  // load, on 2 tiles
-    w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 0)->first_op;
+    w.x.next_op = p->processes.items[0].first_op;
     w.cells[p->first_size + f.tiles.id] = 2;
     assert_true(receive_is(&w, 1, 3)->is_wait);
     for (uint64_t i = 0; i < 2; i++) {
@@ -703,8 +701,8 @@ static void pipeline_compile__processes_are_walked(void **state) {
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
     assert_int_equal(w.x.frame_count, 0);
     walk_begin(&w, p);  // compute, replica 1: one token for the consume, one for the receive
-    w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 1)->first_op;
-    w.cells[PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 1)->index] = 1;
+    w.x.next_op = p->processes.items[1].first_op;
+    w.cells[p->processes.items[1].index] = 1;
     send_is(&w, 1, 3, 0);
     w.cells[receive_is(&w, 0, 13)->cell] = 7;
     task_is(&w, 7);
@@ -731,13 +729,13 @@ static void pipeline_compile__the_unknown_is_passed_over(void **state) {
     assert_true(pwsp_program_find_tainted(p, &p->memory, is_written, unknown));
     walk_begin(&w, p);
     w.x.unknown = unknown;
-    w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 0)->first_op;
+    w.x.next_op = p->processes.items[0].first_op;
     w.cells[p->first_size + f.tiles.id] = 1;
     task_is(&w, 0);
     send_is(&w, 0, 1, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_CLOSE);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
-    w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 1)->first_op;
+    w.x.next_op = p->processes.items[1].first_op;
     send_is(&w, 1, 3, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
     assert_false(w.x.has_skipped);
@@ -778,7 +776,7 @@ static void pipeline_compile__a_token_that_reads_outside_an_array_is_an_error(vo
     const int32_t list[1] = {40};
     const pwsp_array arrays[2] = {{NULL, 0, PTOWSP_DTYPE_NONE, false, 0, 0},
                                   {list, 1, PTOWSP_I32, true, 0, 0}};
-    const pwsp_process_op *put = PWSP_PROGRAM_AT(f.program, processes, pwsp_process_op, 0);
+    const pwsp_process_op *put = &f.program->processes.items[0];
     walk_begin(&w, f.program);
     w.x.arrays = arrays;
     w.x.next_op = put->first_op;

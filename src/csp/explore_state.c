@@ -92,10 +92,9 @@ static void pwsp_explore_place(pwsp_explorer *e, pwsp_process *process) {
     process->node = op->node;
     if (op->kind == PWSP_OP_SEND) {
         process->wait = PWSP_PROCESS_WAITS_FULL;
-        process->channel = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at)->channel;
+        process->channel = program->sends.items[op->at].channel;
     } else {
-        const pwsp_receive_op *receive =
-            PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
+        const pwsp_receive_op *receive = &program->receives.items[op->at];
         PTOWSP_ASSERT(op->kind == PWSP_OP_RECEIVE);
         process->wait = PWSP_PROCESS_WAITS_EMPTY;
         process->channel = receive->channel;
@@ -112,8 +111,7 @@ static void pwsp_explore_place(pwsp_explorer *e, pwsp_process *process) {
 static void pwsp_explore_code_process(pwsp_explore_coder *coder, pwsp_process *process) {
     pwsp_explorer *e = coder->e;
     const ptowsp_program *program = e->pipelines->program;
-    const uint32_t *privates =
-        PWSP_PROGRAM_AT(program, privates, uint32_t, process->op->first_private);
+    const uint32_t *privates = &program->privates.items[process->op->first_private];
     uint32_t next = process->wait == PWSP_PROCESS_HAS_ENDED ? 0 : process->next_op;
     pwsp_explore_code_u32(coder, &next);
     process->next_op = next;  // 0: has ended; no send or receive is the first op of a program

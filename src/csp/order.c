@@ -45,7 +45,7 @@ static pwsp_order_op pwsp_order_prepare(const pwsp_pipelines *pipelines, uint32_
     made.index = index;
     made.node = op->node;
     if (op->kind == PWSP_OP_LOOP_END) {
-        const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
+        const pwsp_loop *loop = &program->loops.items[op->at];
         if (loop->axis_kind != PWSP_AXIS_SPARSE && !pwsp_axis_is_work(loop->axis_kind)) {
             made.kind = PWSP_ORDER_LOOP_END;
         }
@@ -53,7 +53,7 @@ static pwsp_order_op pwsp_order_prepare(const pwsp_pipelines *pipelines, uint32_
         made.place = PWSP_ORDER_NO_PLACE;  // in a workload that processes call
         made.next = pwsp_order_from(pipelines, op->target);
     } else if (op->kind == PWSP_OP_SEND) {
-        const pwsp_send_op *send = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at);
+        const pwsp_send_op *send = &program->sends.items[op->at];
         bool is_cell = send->token.begin == send->token.end;
         if (is_cell && !PWSP_PORT_AT(pipelines, send->port)->is_closed_early) {
             made.kind = PWSP_ORDER_SEND;
@@ -61,8 +61,7 @@ static pwsp_order_op pwsp_order_prepare(const pwsp_pipelines *pipelines, uint32_
         made.cell = send->token.cell;
         made.channel = &pipelines->exchange.channels[send->channel];
     } else if (op->kind == PWSP_OP_RECEIVE) {
-        const pwsp_receive_op *receive =
-            PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
+        const pwsp_receive_op *receive = &program->receives.items[op->at];
         made.kind = PWSP_ORDER_RECEIVE;
         made.cell = receive->cell;
         made.is_loop = receive->is_loop;
@@ -81,8 +80,7 @@ static pwsp_order_op pwsp_order_prepare(const pwsp_pipelines *pipelines, uint32_
 // cell, all 0.
 static void pwsp_order_place(const pwsp_pipelines *pipelines, const pwsp_process_op *process,
                              uint32_t *places) {
-    const uint32_t *privates =
-        PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, process->first_private);
+    const uint32_t *privates = &pipelines->program->privates.items[process->first_private];
     for (uint32_t i = 0; i < process->private_count; i++) {
         places[privates[i]] = i + 1;
     }
@@ -115,8 +113,7 @@ static void pwsp_order_find_constants(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(pipelines->program, i);
         if (op->kind == PWSP_OP_TASK) {
-            const pwsp_task_op *task =
-                PWSP_PROGRAM_AT(pipelines->program, tasks, pwsp_task_op, op->at);
+            const pwsp_task_op *task = &pipelines->program->tasks.items[op->at];
             pwsp_order_op *made = &pipelines->order_ops[i];
             made->kind = host->is_constant(host->user, task, &made->cycles) ? PWSP_ORDER_CONSTANT
                                                                             : PWSP_ORDER_TASK;

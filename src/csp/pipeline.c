@@ -44,7 +44,7 @@ static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_pr
     if (count == 0) {
         pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                            "axis %s has size 0, so that there is no replica",
-                           PWSP_PROGRAM_AT(program, axes, pwsp_axis_info, op->axis)->name);
+                           program->axes.items[op->axis].name);
     } else if (count > PTOWSP_PROCESS_MAX ||
                pipelines->process_count + count > PTOWSP_PROCESS_MAX) {
         pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
@@ -184,11 +184,11 @@ static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t chan
     uint64_t latency = op->has_latency ? pwsp_expander_value(x, op->latency_code) : op->latency;
     latency = pipelines->host.has_latency ? pipelines->host.latency : latency;
     if (x->fault.is_set) {
-        pwsp_expander_fail(
-            x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
-            "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64 " elements", op->name,
-            PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array)->name,
-            x->fault.index, x->arrays[x->fault.array].count);
+        pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
+                           "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64
+                           " elements",
+                           op->name, x->program->arrays.items[x->fault.array].name, x->fault.index,
+                           x->arrays[x->fault.array].count);
         return false;
     }
     pwsp_channel *opened = &pipelines->exchange.channels[channel];
@@ -207,7 +207,7 @@ static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t chan
 // Keeps the cells' current values; returns the place for the next ones.
 static uint64_t *pwsp_pipelines_keep(const pwsp_pipelines *pipelines, uint32_t first,
                                      uint32_t count, uint64_t *kept) {
-    const uint32_t *privates = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, first);
+    const uint32_t *privates = &pipelines->program->privates.items[first];
     for (uint32_t i = 0; i < count; i++) {
         kept[i] = pipelines->cells[privates[i]];
     }
@@ -269,7 +269,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
 
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
-    const uint32_t *slots = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_slot);
+    const uint32_t *slots = &pipelines->program->privates.items[op->first_slot];
     pipelines->x->frames = pipelines->outer_frames;
     pipelines->x->frame_count = pipelines->outer_frame_count;
     pipelines->x->next_op = pipelines->outer_next_op;
@@ -374,9 +374,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
 static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool is_simple) {
     const pwsp_task_op *task = &pipelines->op->task;
     for (uint32_t i = 0; is_simple && i < task->view_count; i++) {
-        uint32_t access =
-            PWSP_PROGRAM_AT(pipelines->program, views, pwsp_tile_view, task->first_view + i)
-                ->access;
+        uint32_t access = pipelines->program->views.items[task->first_view + i].access;
         is_simple = !(access & PWSP_TILE_LOADED) || !(access & PWSP_TILE_WRITTEN);
     }
     return is_simple;

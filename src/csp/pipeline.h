@@ -125,10 +125,10 @@ PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
 // enter them then.
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 
-#define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
-#define PWSP_CHANNEL_AT(p, i)    PWSP_PROGRAM_AT((p)->program, channels, pwsp_channel_op, i)
-#define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
-#define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
+#define PWSP_PIPELINE_AT(p, i)   (&(p)->program->pipelines.items[i])
+#define PWSP_CHANNEL_AT(p, i)    (&(p)->program->channels.items[i])
+#define PWSP_PROCESS_OP_AT(p, i) (&(p)->program->processes.items[i])
+#define PWSP_PORT_AT(p, i)       (&(p)->program->ports.items[i])
 
 // Opens the channels of the pipeline whose processes have been placed. *out_is_simple: none has
 // several producers or consumers. False with an error in the expander.
@@ -148,8 +148,7 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 // Swaps the cells that a process keeps with those of the run.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
-    const uint32_t *privates =
-        PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_private);
+    const uint32_t *privates = &pipelines->program->privates.items[op->first_private];
     for (uint32_t i = 0; i < op->private_count; i++) {
         uint64_t *cell = &pipelines->cells[privates[i]], value = *cell;
         *cell = process->kept[i];

@@ -64,9 +64,8 @@ static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part,
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     (void)part;
-    pwsp_text_format(
-        text, "task %" PRIu64 " of kernel %s", entry->index,
-        PWSP_PROGRAM_AT(device->run->program, kernels, pwsp_kernel_info, entry->kernel)->name);
+    pwsp_text_format(text, "task %" PRIu64 " of kernel %s", entry->index,
+                     device->run->program->kernels.items[entry->kernel].name);
     return entry->index;
 }
 
@@ -135,7 +134,7 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
         char what[PTOWSP_NAME_MAX + 16];
         ptowsp_text_buffer buffer = {what, sizeof what, 0};
         pwsp_text_format(ptowsp_text_to_buffer(&buffer), "tensor %s",
-                         PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i)->name);
+                         program->tensors.items[i].name);
         ptowsp_status status = pwsp_device_memory_check(&device->memory, begin, bytes, what);
         if (status != PTOWSP_OK) {
             return status;
@@ -148,9 +147,7 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
 static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                                                const ptowsp_program *program) {
     for (uint32_t i = 0; i < program->tasks.count; i++) {
-        const pwsp_kernel_info *kernel =
-            PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info,
-                            PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
+        const pwsp_kernel_info *kernel = &program->kernels.items[program->tasks.items[i].kernel];
         if (kernel->unit == PTOWSP_UNIT_LINK) {
             return pwsp_fail(device->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                              "device: kernel %s communicates with other ranks, which cores do not",

@@ -268,9 +268,8 @@ struct ptowsp_program {
     bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 
-#define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
-#define PWSP_OP_AT(p, i)                   (&(p)->ops.items[i])
-#define PWSP_PLACE_AT(p, i)                (&(p)->places.items[i])
+#define PWSP_OP_AT(p, i)    (&(p)->ops.items[i])
+#define PWSP_PLACE_AT(p, i) (&(p)->places.items[i])
 
 // The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
