@@ -8,31 +8,39 @@ static uint32_t *pwsp_engine_link(const pwsp_engine *engine, uint32_t task) {
     return (uint32_t *)(void *)(engine->job.links + task * engine->job.link_stride);
 }
 
-// Appends tasks that are linked. Of a group's list the lock is held.
-static void pwsp_engine_append(const pwsp_engine *engine, pwsp_engine_list *list,
-                               const pwsp_engine_list *tasks) {
+// Appends tasks that are linked, without counting them. Of a group's list the lock is held.
+PWSP_INLINE void pwsp_engine_append(const pwsp_engine *engine, pwsp_engine_list *list,
+                                    uint32_t first, uint32_t last) {
     if (pwsp_load_relaxed(&list->count) == 0) {
-        list->first = tasks->first;
+        list->first = first;
     } else {
-        *pwsp_engine_link(engine, list->last) = tasks->first;
+        *pwsp_engine_link(engine, list->last) = first;
     }
-    list->last = tasks->last;
+    list->last = last;
 }
 
 PWSP_INTERNAL void pwsp_engine_overflow(pwsp_engine *engine, pwsp_engine_lane *lane,
                                         uint32_t task) {
-    pwsp_deque *deque = &lane->deque;
     const pwsp_engine_job *job = &engine->job;
+    pwsp_engine_list *excess = &lane->excess;
     const bool is_listed = engine->policy->is_listed;
-    if ((!is_listed || job->list_of(job->user, task) == PWSP_ENGINE_NONE) &&
-        pwsp_deque_has_room(deque)) {
-        pwsp_deque_push(deque, task);
-        deque->limit = is_listed ? deque->bottom : deque->limit;  // so that each one comes here
+    // While some tasks are in excess, others follow them: a deque has room again when thieves take.
+    if (PWSP_LIKELY(excess->count > 0 && !is_listed)) {
+        *pwsp_engine_link(engine, excess->last) = task;
+        excess->last = task;
+        excess->count++;
         return;
     }
-    const pwsp_engine_list one = {task, task, 1};
-    pwsp_engine_append(engine, &lane->excess, &one);
-    lane->excess.count++;
+    if ((!is_listed || job->list_of(job->user, task) == PWSP_ENGINE_NONE) &&
+        pwsp_deque_has_room(&lane->deque)) {
+        pwsp_deque_push(&lane->deque, task);
+        if (is_listed) {
+            lane->deque.limit = lane->deque.bottom;  // so that each one comes here
+        }
+        return;
+    }
+    pwsp_engine_append(engine, excess, task, task);
+    excess->count++;
 }
 
 // Moves the lane's excess to lists; returns how many tasks.
@@ -55,7 +63,7 @@ static uint32_t pwsp_engine_flush(pwsp_engine *engine, pwsp_engine_lane *lane) {
         PTOWSP_ASSERT(at / PWSP_ENGINE_LEVELS < engine->group_count);
         pwsp_mutex_lock(&group->mutex);
         pwsp_engine_list *list = &group->lists[at % PWSP_ENGINE_LEVELS];
-        pwsp_engine_append(engine, list, &part);
+        pwsp_engine_append(engine, list, part.first, part.last);
         pwsp_fetch_add_seq_cst(&list->count, part.count);
         pwsp_mutex_unlock(&group->mutex);
     }
