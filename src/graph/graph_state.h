@@ -32,7 +32,6 @@
 
 #define PWSP_GRAPH_LEVELS PWSP_ENGINE_LEVELS  // of priority
 // Of queues: unit * PWSP_GRAPH_LEVELS + priority. Tasks of MIX stand with those of CUBE.
-#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)
 
 typedef struct pwsp_graph_node {
     ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
