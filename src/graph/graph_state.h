@@ -31,7 +31,6 @@
 #define PWSP_GRAPH_NONE PWSP_ENGINE_NONE
 
 #define PWSP_GRAPH_LEVELS PWSP_ENGINE_LEVELS  // of priority
-// Of queues: unit * PWSP_GRAPH_LEVELS + priority. Tasks of MIX stand with those of CUBE.
 
 typedef struct pwsp_graph_node {
     ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
