@@ -408,8 +408,8 @@ DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
 }
 
 DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string) {
-    static const char *const marks[] = {"", "\"\\", "<>&\"'"};
-    static const char *const escapes[] = {"?", "\\u%04x", "&#%u;"};
+    static const char marks[][8] = {"", "\"\\", "<>&\"'"};
+    static const char escapes[][8] = {"?", "\\u%04x", "&#%u;"};
     for (const char *at = string; *at; at++) {
         const unsigned char c = (unsigned char)*at;
         if (c < 0x20 || c > 0x7e || strchr(marks[format], c)) {
@@ -723,7 +723,7 @@ static bool dump_room(dump_file *f, const char *what, void **array, uint32_t cou
          : (void)0)
 
 // The number of a word: that of `names`, or one after them.
-static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *names,
+static uint16_t dump_word_of(dump_file *f, const char *what, const char (*names)[24],
                              uint32_t count) {
     char text[DUMP_JSON_TEXT];
     dump_json_string(&f->json, text);
@@ -752,17 +752,17 @@ static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *
 }
 
 #define DUMP_NAME(name) #name,
-static const char *const dump_types[] = {DUMP_TYPES(DUMP_NAME)};
+static const char dump_types[][24] = {DUMP_TYPES(DUMP_NAME)};
 #undef DUMP_NAME
 #define DUMP_NAME(name, bytes) #name,
-static const char *const dump_dtypes[] = {DUMP_DTYPES(DUMP_NAME)};
+static const char dump_dtypes[][24] = {DUMP_DTYPES(DUMP_NAME)};
 #undef DUMP_NAME
 #define DUMP_BYTES(name, bytes) bytes,
 static const uint8_t dump_dtype_bytes[] = {DUMP_DTYPES(DUMP_BYTES)};
 #undef DUMP_BYTES
-static const char *const dump_sources[] = {"explicit", "creator", "tensormap"};
+static const char dump_sources[][24] = {"explicit", "creator", "tensormap"};
 
-static const char *dump_word_text(const ptowsp_dump *dump, const char *const *names, uint32_t count,
+static const char *dump_word_text(const ptowsp_dump *dump, const char (*names)[24], uint32_t count,
                                   uint16_t word) {
     return word < count ? names[word] : dump->words[word - count].text;
 }
@@ -777,11 +777,48 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
 
 // -- fields ---------------------------------------------------------------------------------------
 
+// What reads a value.
+#define DUMP_READERS(R)                                                                            \
+    R(DUMP_TO_TYPE, dump_to_type)                                                                  \
+    R(DUMP_TO_U64, dump_to_u64)                                                                    \
+    R(DUMP_TO_BYTES, dump_to_bytes)                                                                \
+    R(DUMP_TO_LIST, dump_to_list)                                                                  \
+    R(DUMP_TO_AUTO, dump_to_auto)                                                                  \
+    R(DUMP_READ_ARG, dump_read_arg)                                                                \
+    R(DUMP_TO_I32, dump_to_i32)                                                                    \
+    R(DUMP_TO_SOURCE, dump_to_source)                                                              \
+    R(DUMP_READ_TASK, dump_read_task)                                                              \
+    R(DUMP_READ_TENSOR, dump_read_tensor)                                                          \
+    R(DUMP_READ_EDGE, dump_read_edge)                                                              \
+    R(DUMP_READ_ROW, dump_read_row)                                                                \
+    R(DUMP_TO_BEGIN, dump_to_begin)                                                                \
+    R(DUMP_TO_TEXT, dump_to_text)                                                                  \
+    R(DUMP_TO_NAMES, dump_to_names)
+
+typedef enum dump_reader {
+#define DUMP_READER(name, fn) name,
+    DUMP_READERS(DUMP_READER)
+#undef DUMP_READER
+} dump_reader;
+
+#define DUMP_READER(name, fn) static void fn(dump_file *f, void *to);
+DUMP_READERS(DUMP_READER)
+#undef DUMP_READER
+
+static void dump_read_value(dump_file *f, uint32_t reader, void *to) {
+    switch ((dump_reader)reader) {
+#define DUMP_READER(name, fn)                                                                      \
+    case name: fn(f, to); break;
+        DUMP_READERS(DUMP_READER)
+#undef DUMP_READER
+    }
+}
+
 // A key of an object that is wanted: what reads its value, and where to; with DUMP_EACH it is a list,
-// and each of its values is read.
+// and each of its values is read. Without pointers: a library has no tables that are relocated.
 typedef struct dump_field {
-    const char *key;
-    void (*read)(dump_file *f, void *to);
+    char key[24];
+    uint32_t reader;  // dump_reader
     size_t offset;
 } dump_field;
 
@@ -803,12 +840,12 @@ static uint32_t dump_read_object(dump_file *f, const dump_field *fields, uint32_
         }
         seen |= 1u << i;
         if (fields[i].offset != DUMP_EACH) {
-            fields[i].read(f, (char *)at + fields[i].offset);
+            dump_read_value(f, fields[i].reader, (char *)at + fields[i].offset);
             continue;
         }
         dump_json_begin(&f->json, DUMP_JSON_ARRAY);
         while (dump_json_next(&f->json, NULL)) {
-            fields[i].read(f, at);
+            dump_read_value(f, fields[i].reader, at);
         }
     }
     return seen;
@@ -882,12 +919,12 @@ static const char *dump_shape_fault(const dump_list *shape, const dump_list *str
 
 static void dump_read_arg(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"type", dump_to_type, offsetof(dump_arg, type)},
-        {"tensor_id", dump_to_u64, offsetof(dump_arg, tensor_id)},
-        {"dtype", dump_to_bytes, offsetof(dump_arg, element_bytes)},
-        {"start_offset", dump_to_u64, offsetof(dump_arg, offset)},
-        {"shape", dump_to_list, offsetof(dump_arg, shape)},
-        {"strides", dump_to_list, offsetof(dump_arg, strides)},
+        {"type", DUMP_TO_TYPE, offsetof(dump_arg, type)},
+        {"tensor_id", DUMP_TO_U64, offsetof(dump_arg, tensor_id)},
+        {"dtype", DUMP_TO_BYTES, offsetof(dump_arg, element_bytes)},
+        {"start_offset", DUMP_TO_U64, offsetof(dump_arg, offset)},
+        {"shape", DUMP_TO_LIST, offsetof(dump_arg, shape)},
+        {"strides", DUMP_TO_LIST, offsetof(dump_arg, strides)},
     };
     dump_arg arg;
     (void)to;
@@ -904,10 +941,10 @@ static void dump_read_arg(dump_file *f, void *to) {
 
 static void dump_read_task(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"task_id", dump_to_u64, offsetof(dump_task, id)},
-        {"scope", dump_to_auto, offsetof(dump_task, is_auto)},
-        {"kernel_ids", dump_to_list, offsetof(dump_task, kernels)},
-        {"args", dump_read_arg, DUMP_EACH},
+        {"task_id", DUMP_TO_U64, offsetof(dump_task, id)},
+        {"scope", DUMP_TO_AUTO, offsetof(dump_task, is_auto)},
+        {"kernel_ids", DUMP_TO_LIST, offsetof(dump_task, kernels)},
+        {"args", DUMP_READ_ARG, DUMP_EACH},
     };
     dump_task task;
     (void)to;
@@ -922,10 +959,10 @@ static void dump_read_task(dump_file *f, void *to) {
 
 static void dump_read_tensor(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"tensor_id", dump_to_u64, offsetof(dump_tensor, id)},
-        {"buffer_addr", dump_to_u64, offsetof(dump_tensor, address)},
-        {"buffer_numel", dump_to_u64, offsetof(dump_tensor, element_count)},
-        {"dtype", dump_to_bytes, offsetof(dump_tensor, element_bytes)},
+        {"tensor_id", DUMP_TO_U64, offsetof(dump_tensor, id)},
+        {"buffer_addr", DUMP_TO_U64, offsetof(dump_tensor, address)},
+        {"buffer_numel", DUMP_TO_U64, offsetof(dump_tensor, element_count)},
+        {"dtype", DUMP_TO_BYTES, offsetof(dump_tensor, element_bytes)},
     };
     dump_tensor tensor;
     (void)to;
@@ -936,10 +973,10 @@ static void dump_read_tensor(dump_file *f, void *to) {
 
 static void dump_read_edge(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"pred", dump_to_u64, offsetof(dump_edge, pred_id)},
-        {"succ", dump_to_u64, offsetof(dump_edge, succ_id)},
-        {"arg", dump_to_i32, offsetof(dump_edge, arg)},
-        {"source", dump_to_source, offsetof(dump_edge, source)},
+        {"pred", DUMP_TO_U64, offsetof(dump_edge, pred_id)},
+        {"succ", DUMP_TO_U64, offsetof(dump_edge, succ_id)},
+        {"arg", DUMP_TO_I32, offsetof(dump_edge, arg)},
+        {"source", DUMP_TO_SOURCE, offsetof(dump_edge, source)},
     };
     dump_edge edge;
     (void)to;
@@ -952,9 +989,9 @@ static void dump_read_edge(dump_file *f, void *to) {
 }
 
 static void dump_read_deps(dump_file *f) {
-    static const dump_field fields[] = {{"tasks", dump_read_task, DUMP_EACH},
-                                        {"tensors", dump_read_tensor, DUMP_EACH},
-                                        {"edges", dump_read_edge, DUMP_EACH}};
+    static const dump_field fields[] = {{"tasks", DUMP_READ_TASK, DUMP_EACH},
+                                        {"tensors", DUMP_READ_TENSOR, DUMP_EACH},
+                                        {"edges", DUMP_READ_EDGE, DUMP_EACH}};
     if (!(DUMP_FIELDS(f, fields, f->dump) & 1)) {
         dump_json_fail(&f->json, "there are no tasks: this is no dump of PTO Runtime");
     }
@@ -985,7 +1022,7 @@ static void dump_read_row(dump_file *f, void *to) {
 }
 
 static void dump_read_swimlane(dump_file *f) {
-    static const dump_field fields[] = {{"aicore_tasks", dump_read_row, DUMP_EACH}};
+    static const dump_field fields[] = {{"aicore_tasks", DUMP_READ_ROW, DUMP_EACH}};
     if (!DUMP_FIELDS(f, fields, f->dump)) {
         dump_json_fail(&f->json, "there are no aicore_tasks: this is no dump of PTO Runtime");
     }
@@ -997,12 +1034,12 @@ static void dump_read_swimlane(dump_file *f) {
 // The first line has sizes, and no scope.
 static void dump_read_scope(dump_file *f) {
     static const dump_field fields[] = {
-        {"phase", dump_to_begin, offsetof(dump_scope, is_begin)},
-        {"site", dump_to_text, offsetof(dump_scope, site)},
-        {"depth", dump_to_u64, offsetof(dump_scope, depth)},
-        {"ring", dump_to_u64, offsetof(dump_scope, ring)},
-        {"task_window_end", dump_to_u64, offsetof(dump_scope, task_end)},
-        {"heap_end", dump_to_u64, offsetof(dump_scope, heap_end)},
+        {"phase", DUMP_TO_BEGIN, offsetof(dump_scope, is_begin)},
+        {"site", DUMP_TO_TEXT, offsetof(dump_scope, site)},
+        {"depth", DUMP_TO_U64, offsetof(dump_scope, depth)},
+        {"ring", DUMP_TO_U64, offsetof(dump_scope, ring)},
+        {"task_window_end", DUMP_TO_U64, offsetof(dump_scope, task_end)},
+        {"heap_end", DUMP_TO_U64, offsetof(dump_scope, heap_end)},
     };
     dump_scope scope;
     memset(&scope, 0, sizeof scope);
@@ -1039,7 +1076,7 @@ static void dump_to_names(dump_file *f, void *to) {
 }
 
 static void dump_read_names(dump_file *f) {
-    static const dump_field fields[] = {{"callable_id_to_name", dump_to_names, 0}};
+    static const dump_field fields[] = {{"callable_id_to_name", DUMP_TO_NAMES, 0}};
     DUMP_FIELDS(f, fields, f->dump);
 }
 
@@ -2773,21 +2810,21 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text
 
 #define DUMP_SHOWN 10  // of each kind of note, in text and HTML; JSON has all that are kept
 
-static const char *const dump_kind_texts[] = {
+static const char dump_kind_texts[][24] = {
 #define DUMP_KIND_TEXT(name, text) text,
     PTOWSP_DUMP_KINDS(DUMP_KIND_TEXT)
 #undef DUMP_KIND_TEXT
 };
 
 static const char *dump_hazard_text(uint32_t hazards) {
-    static const char *const texts[] = {"",
-                                        "read-after-write",
-                                        "write-after-write",
-                                        "read-after-write, write-after-write",
-                                        "write-after-read",
-                                        "read-after-write, write-after-read",
-                                        "write-after-write, write-after-read",
-                                        "read-after-write, write-after-write, write-after-read"};
+    static const char texts[][64] = {"",
+                                     "read-after-write",
+                                     "write-after-write",
+                                     "read-after-write, write-after-write",
+                                     "write-after-read",
+                                     "read-after-write, write-after-read",
+                                     "write-after-write, write-after-read",
+                                     "read-after-write, write-after-write, write-after-read"};
     return texts[hazards & 7];
 }
 
@@ -2822,14 +2859,13 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
 }
 
 static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text text) {
-    static const char *const advices[] = {
-        "edges added above order these, too",
-        "the view is larger than the buffer",
-        "they write into one line of 64 bytes, and may run together",
-        "other edges imply it",
-        "they share no bytes that one of them writes",
-        "it waits for %llu tasks",
-        "%llu tasks wait for it"};
+    static const char advices[][64] = {"edges added above order these, too",
+                                       "the view is larger than the buffer",
+                                       "they write into one line of 64 bytes, and may run together",
+                                       "other edges imply it",
+                                       "they share no bytes that one of them writes",
+                                       "it waits for %llu tasks",
+                                       "%llu tasks wait for it"};
     if (finding->kind == PTOWSP_DUMP_RACE && !finding->is_implied) {
         dump_print(text, "add an edge from %llu to %llu", (unsigned long long)finding->before,
                    (unsigned long long)finding->after);
@@ -2840,11 +2876,11 @@ static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text te
 
 static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format format,
                                const ptowsp_dump_finding *finding, ptowsp_text text) {
-    static const char *const begins[] = {"  ", "{\"kind\":\"", "<tr><td>"};
-    static const char *const tasks[] = {"\n    ", "\",\"tasks\":[", "</td><td>"};
-    static const char *const betweens[] = {"\n    ", ",", "<br>"};
-    static const char *const advices[] = {"\n    ", "],\"advice\":\"", "</td><td>"};
-    static const char *const ends[] = {"\n", "\"}", "</td></tr>\n"};
+    static const char begins[][32] = {"  ", "{\"kind\":\"", "<tr><td>"};
+    static const char tasks[][32] = {"\n    ", "\",\"tasks\":[", "</td><td>"};
+    static const char betweens[][32] = {"\n    ", ",", "<br>"};
+    static const char advices[][32] = {"\n    ", "],\"advice\":\"", "</td><td>"};
+    static const char ends[][32] = {"\n", "\"}", "</td></tr>\n"};
     dump_print(text, "%s%s%s%s", begins[format], dump_kind_texts[finding->kind],
                finding->hazards ? ": " : "", dump_hazard_text(finding->hazards));
     dump_print(text, "%s", tasks[format]);
@@ -2860,10 +2896,9 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
 
 // Words that this version does not know: what they are, and how often.
 static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
-    static const char *const begins[] = {"unknown ", "{\"what\":\"", "<p>unknown "};
-    static const char *const texts[] = {": ", "\",\"text\":\"", ": "};
-    static const char *const counts[] = {", %llu times\n", "\",\"count\":%llu}",
-                                         ", %llu times</p>\n"};
+    static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};
+    static const char texts[][32] = {": ", "\",\"text\":\"", ": "};
+    static const char counts[][32] = {", %llu times\n", "\",\"count\":%llu}", ", %llu times</p>\n"};
     for (uint32_t i = 0; i < dump->word_count; i++) {
         const dump_word *word = &dump->words[i];
         dump_print(text, "%s%s%s%s", format == PTOWSP_DUMP_JSON && i ? "," : "", begins[format],
@@ -2876,15 +2911,15 @@ static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
 static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format,
                               ptowsp_text text) {
     const ptowsp_dump_report *report = &dump->report;
-    static const char *const heads[] = {
+    static const char heads[][512] = {
         "%llu tasks, %llu edges: %s\n",
         "{\"tasks\":%llu,\"edges\":%llu,\"result\":\"%s\",\"counts\":{",
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Dump</title>\n<style>\n"
         "body { font: 14px sans-serif; margin: 2em; }\n"
         "td { border-top: 1px solid #ccc; padding: .4em .8em .4em 0; vertical-align: top; }\n"
         "</style>\n<h1>%llu tasks, %llu edges: %s</h1>\n<table>\n"};
-    static const char *const rows[] = {"  %-20s %llu\n", "%s\"%s\":%llu",
-                                       "<tr><td>%s</td><td>%llu</td></tr>\n"};
+    static const char rows[][64] = {"  %-20s %llu\n", "%s\"%s\":%llu",
+                                    "<tr><td>%s</td><td>%llu</td></tr>\n"};
     dump_print(text, heads[format], (unsigned long long)report->task_count,
                (unsigned long long)report->edge_count, report->is_clean ? "clean" : "not clean");
     for (uint32_t i = 0; i < PTOWSP_DUMP_KIND_COUNT; i++) {
@@ -2895,7 +2930,7 @@ static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format
             dump_print(text, rows[format], dump_kind_texts[i], count);
         }
     }
-    static const char *const tails[] = {
+    static const char tails[][128] = {
         "  %-20s %llu\n  %-20s %llu\n", "},\"%s\":%llu,\"%s\":%llu,\"unknown\":[",
         "<tr><td>%s</td><td>%llu</td></tr>\n<tr><td>%s</td><td>%llu</td></tr>\n</table>\n"};
     dump_print(text, tails[format], "not checked", (unsigned long long)report->unchecked_count,
@@ -2904,8 +2939,8 @@ static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format
 
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
                                     ptowsp_text text) {
-    static const char *const heads[] = {"", "],\"findings\":[\n", "<table>\n"};
-    static const char *const ends[] = {"", "]}\n", "</table>\n"};
+    static const char heads[][32] = {"", "],\"findings\":[\n", "<table>\n"};
+    static const char ends[][32] = {"", "]}\n", "</table>\n"};
     dump_print_counts(dump, format, text);
     dump_print_words(dump, format, text);
     dump_print(text, "%s", heads[format]);

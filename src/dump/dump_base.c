@@ -76,8 +76,8 @@ DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
 }
 
 DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string) {
-    static const char *const marks[] = {"", "\"\\", "<>&\"'"};
-    static const char *const escapes[] = {"?", "\\u%04x", "&#%u;"};
+    static const char marks[][8] = {"", "\"\\", "<>&\"'"};
+    static const char escapes[][8] = {"?", "\\u%04x", "&#%u;"};
     for (const char *at = string; *at; at++) {
         const unsigned char c = (unsigned char)*at;
         if (c < 0x20 || c > 0x7e || strchr(marks[format], c)) {

@@ -5,21 +5,21 @@
 
 #define DUMP_SHOWN 10  // of each kind of note, in text and HTML; JSON has all that are kept
 
-static const char *const dump_kind_texts[] = {
+static const char dump_kind_texts[][24] = {
 #define DUMP_KIND_TEXT(name, text) text,
     PTOWSP_DUMP_KINDS(DUMP_KIND_TEXT)
 #undef DUMP_KIND_TEXT
 };
 
 static const char *dump_hazard_text(uint32_t hazards) {
-    static const char *const texts[] = {"",
-                                        "read-after-write",
-                                        "write-after-write",
-                                        "read-after-write, write-after-write",
-                                        "write-after-read",
-                                        "read-after-write, write-after-read",
-                                        "write-after-write, write-after-read",
-                                        "read-after-write, write-after-write, write-after-read"};
+    static const char texts[][64] = {"",
+                                     "read-after-write",
+                                     "write-after-write",
+                                     "read-after-write, write-after-write",
+                                     "write-after-read",
+                                     "read-after-write, write-after-read",
+                                     "write-after-write, write-after-read",
+                                     "read-after-write, write-after-write, write-after-read"};
     return texts[hazards & 7];
 }
 
@@ -54,14 +54,13 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
 }
 
 static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text text) {
-    static const char *const advices[] = {
-        "edges added above order these, too",
-        "the view is larger than the buffer",
-        "they write into one line of 64 bytes, and may run together",
-        "other edges imply it",
-        "they share no bytes that one of them writes",
-        "it waits for %llu tasks",
-        "%llu tasks wait for it"};
+    static const char advices[][64] = {"edges added above order these, too",
+                                       "the view is larger than the buffer",
+                                       "they write into one line of 64 bytes, and may run together",
+                                       "other edges imply it",
+                                       "they share no bytes that one of them writes",
+                                       "it waits for %llu tasks",
+                                       "%llu tasks wait for it"};
     if (finding->kind == PTOWSP_DUMP_RACE && !finding->is_implied) {
         dump_print(text, "add an edge from %llu to %llu", (unsigned long long)finding->before,
                    (unsigned long long)finding->after);
@@ -72,11 +71,11 @@ static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text te
 
 static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format format,
                                const ptowsp_dump_finding *finding, ptowsp_text text) {
-    static const char *const begins[] = {"  ", "{\"kind\":\"", "<tr><td>"};
-    static const char *const tasks[] = {"\n    ", "\",\"tasks\":[", "</td><td>"};
-    static const char *const betweens[] = {"\n    ", ",", "<br>"};
-    static const char *const advices[] = {"\n    ", "],\"advice\":\"", "</td><td>"};
-    static const char *const ends[] = {"\n", "\"}", "</td></tr>\n"};
+    static const char begins[][32] = {"  ", "{\"kind\":\"", "<tr><td>"};
+    static const char tasks[][32] = {"\n    ", "\",\"tasks\":[", "</td><td>"};
+    static const char betweens[][32] = {"\n    ", ",", "<br>"};
+    static const char advices[][32] = {"\n    ", "],\"advice\":\"", "</td><td>"};
+    static const char ends[][32] = {"\n", "\"}", "</td></tr>\n"};
     dump_print(text, "%s%s%s%s", begins[format], dump_kind_texts[finding->kind],
                finding->hazards ? ": " : "", dump_hazard_text(finding->hazards));
     dump_print(text, "%s", tasks[format]);
@@ -92,10 +91,9 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
 
 // Words that this version does not know: what they are, and how often.
 static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
-    static const char *const begins[] = {"unknown ", "{\"what\":\"", "<p>unknown "};
-    static const char *const texts[] = {": ", "\",\"text\":\"", ": "};
-    static const char *const counts[] = {", %llu times\n", "\",\"count\":%llu}",
-                                         ", %llu times</p>\n"};
+    static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};
+    static const char texts[][32] = {": ", "\",\"text\":\"", ": "};
+    static const char counts[][32] = {", %llu times\n", "\",\"count\":%llu}", ", %llu times</p>\n"};
     for (uint32_t i = 0; i < dump->word_count; i++) {
         const dump_word *word = &dump->words[i];
         dump_print(text, "%s%s%s%s", format == PTOWSP_DUMP_JSON && i ? "," : "", begins[format],
@@ -108,15 +106,15 @@ static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
 static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format,
                               ptowsp_text text) {
     const ptowsp_dump_report *report = &dump->report;
-    static const char *const heads[] = {
+    static const char heads[][512] = {
         "%llu tasks, %llu edges: %s\n",
         "{\"tasks\":%llu,\"edges\":%llu,\"result\":\"%s\",\"counts\":{",
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Dump</title>\n<style>\n"
         "body { font: 14px sans-serif; margin: 2em; }\n"
         "td { border-top: 1px solid #ccc; padding: .4em .8em .4em 0; vertical-align: top; }\n"
         "</style>\n<h1>%llu tasks, %llu edges: %s</h1>\n<table>\n"};
-    static const char *const rows[] = {"  %-20s %llu\n", "%s\"%s\":%llu",
-                                       "<tr><td>%s</td><td>%llu</td></tr>\n"};
+    static const char rows[][64] = {"  %-20s %llu\n", "%s\"%s\":%llu",
+                                    "<tr><td>%s</td><td>%llu</td></tr>\n"};
     dump_print(text, heads[format], (unsigned long long)report->task_count,
                (unsigned long long)report->edge_count, report->is_clean ? "clean" : "not clean");
     for (uint32_t i = 0; i < PTOWSP_DUMP_KIND_COUNT; i++) {
@@ -127,7 +125,7 @@ static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format
             dump_print(text, rows[format], dump_kind_texts[i], count);
         }
     }
-    static const char *const tails[] = {
+    static const char tails[][128] = {
         "  %-20s %llu\n  %-20s %llu\n", "},\"%s\":%llu,\"%s\":%llu,\"unknown\":[",
         "<tr><td>%s</td><td>%llu</td></tr>\n<tr><td>%s</td><td>%llu</td></tr>\n</table>\n"};
     dump_print(text, tails[format], "not checked", (unsigned long long)report->unchecked_count,
@@ -136,8 +134,8 @@ static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format
 
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
                                     ptowsp_text text) {
-    static const char *const heads[] = {"", "],\"findings\":[\n", "<table>\n"};
-    static const char *const ends[] = {"", "]}\n", "</table>\n"};
+    static const char heads[][32] = {"", "],\"findings\":[\n", "<table>\n"};
+    static const char ends[][32] = {"", "]}\n", "</table>\n"};
     dump_print_counts(dump, format, text);
     dump_print_words(dump, format, text);
     dump_print(text, "%s", heads[format]);
