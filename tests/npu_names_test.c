@@ -173,10 +173,25 @@ static void names__no_name_of_the_runtime_begins_as_those_of_users_do(void **sta
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Words as names of a module, each once; those of kernels also when letters' case is ignored.
-static const char *word_at(uint32_t i) {
-    const char *word = words.at[i % words.count];
-    return strlen(word) <= PTOWSP_PLAN_NAME_MAX ? word : "task";
+// Words as names of a module, each once, but those that are too long; those of kernels also when
+// letters' case is ignored.
+static struct {
+    const char *at[WORD_MAX];
+    uint32_t count;
+} names;
+
+static void names_collect(void) {
+    words_collect();
+    names.count = 0;
+    for (uint32_t i = 0; i < words.count; i++) {
+        if (strlen(words.at[i]) <= PTOWSP_PLAN_NAME_MAX) {
+            names.at[names.count++] = words.at[i];
+        }
+    }
+}
+
+static const char *name_at(uint32_t i) {
+    return names.at[i % names.count];
 }
 
 static void compiles(const char *tree, const char *files) {
@@ -192,7 +207,7 @@ static void compiles(const char *tree, const char *files) {
 }
 
 static void names_begin(npu_fixture *f, char path[128]) {
-    words_collect();
+    names_collect();
     npu_fixture_begin(f);
     npu_module_make(f, "tile */ names");
     snprintf(path, 128, "%s/tree", f->directory);
@@ -223,12 +238,12 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
                        "{ (void)task; (void)user; return 1; }";
     desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_F32, 1, 8};
     const ptowsp_kernel step = ptowsp_kernel_make(m, &desc);
-    const uint32_t count = words.count < LOCAL_MAX ? words.count : LOCAL_MAX;
+    const uint32_t count = names.count < LOCAL_MAX ? names.count : LOCAL_MAX;
     // Every n-th word, so that all files have their share; the first ones are keywords.
-    const uint32_t every = words.count / count;
+    const uint32_t every = names.count / count;
     PTOWSP_WORKLOAD(m, "all of them") {
         for (uint32_t i = 0; i < count; i++) {
-            const char *word = word_at(i < 130 ? i : i * every);
+            const char *word = name_at(i < 130 ? i : i * every);
             char name[64];
             snprintf(name, sizeof name, "%s!", word);
             ptowsp_tensor_desc tensor = {
@@ -245,7 +260,7 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
             ptowsp_scope_end(m);
         }
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            const char *word = word_at(i < 130 ? i : i * every);
+            const char *word = name_at(i < 130 ? i : i * every);
             PTOWSP_PIPELINE(m, word) {
                 ptowsp_channel channel =
                     ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = word, .depth = 2});
@@ -261,11 +276,11 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
             }
         }
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_call(m, word_at(i), NULL, 0);
+            ptowsp_call(m, name_at(i), NULL, 0);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        PTOWSP_WORKLOAD(m, word_at(i)) {
+        PTOWSP_WORKLOAD(m, name_at(i)) {
             ptowsp_slot_set(m, 0, ptowsp_i64(m, i));
         }
     }
@@ -296,19 +311,17 @@ static void names__of_kernels_may_be_any(void **state) {
     memset(&task, 0, sizeof task);
     task.axes[0] = ptowsp_i64(m, 0);
     PTOWSP_WORKLOAD(m, "main") {
-        for (uint32_t i = 0; i < words.count; i++) {
+        for (uint32_t i = 0; i < names.count; i++) {
             const int which = (int)(i % FUNCTIONS);
             snprintf(sources[which], sizeof sources[which],
                      "static ptowsp_cycles %s(const ptowsp_task *task, void *user) "
                      "{ (void)task; (void)user; return 1; }",
                      functions[which]);
-            ptowsp_kernel_desc desc = {.name = word_at(i), .axis_count = 1, .fn = nothing};
+            ptowsp_kernel_desc desc = {.name = name_at(i), .axis_count = 1, .fn = nothing};
             desc.source.text = sources[which];
             desc.source.fn = functions[which];
-            if (i == 0 || strcmp(word_at(i), "task") != 0) {  // too long ones are, too
-                task.kernel = ptowsp_kernel_make(m, &desc);
-                ptowsp_task_make(m, &task);
-            }
+            task.kernel = ptowsp_kernel_make(m, &desc);
+            ptowsp_task_make(m, &task);
         }
     }
     good(&f);
@@ -335,17 +348,16 @@ static void names__of_tile_kernels_and_operands_may_be_any(void **state) {
     ptowsp_module *m = f.m;
     uint32_t made = 0, at = 0;
     PTOWSP_WORKLOAD(m, "main") {
-        for (uint32_t i = 0; i < words.count && made < TILE_KERNEL_MAX; i++) {
-            const bool is_of_runtime = strncmp(words.at[i], "wsp_", 4) == 0 && words.at[i][4];
-            if (!is_of_runtime || strlen(words.at[i]) > PTOWSP_PLAN_NAME_MAX) {
+        for (uint32_t i = 0; i < names.count && made < TILE_KERNEL_MAX; i++) {
+            if (strncmp(names.at[i], "wsp_", 4) != 0 || !names.at[i][4]) {
                 continue;
             }
             ptowsp_task_desc task;
             memset(&task, 0, sizeof task);
-            ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = words.at[i] + 4});
+            ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = names.at[i] + 4});
             ptowsp_value sum = {NULL, 0};
             for (uint32_t n = 0; n < 5; n++) {
-                const char *word = word_at(at++);
+                const char *word = name_at(at++);
                 ptowsp_tensor_desc tensor = {NULL, PTOWSP_F32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
                 char name[64];
                 snprintf(name, sizeof name, "%u.%u", made, n);
