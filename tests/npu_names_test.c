@@ -268,7 +268,7 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
                     ptowsp_produces(m, channel);
                     ptowsp_send(m, channel, ptowsp_i64(m, 1));
                 }
-                PTOWSP_PROCESS(m, "run") {
+                PTOWSP_PROCESS(m, "run.") {
                     ptowsp_consumes(m, channel);
                     ptowsp_consume_begin(m, word, channel);
                     ptowsp_scope_end(m);
