@@ -43,8 +43,11 @@ PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
     }
     const uint64_t *times = earliest->times + earliest->leaf_count;
     uint32_t first = 0;
+    uint64_t least = times[0];  // a load of times[first] would wait for first
     for (uint32_t i = 1; i < earliest->count; i++) {
-        first = times[i] < times[first] ? i : first;
+        const bool is_less = times[i] < least;
+        first = is_less ? i : first;
+        least = is_less ? times[i] : least;
     }
     return first;
 }
