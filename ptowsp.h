@@ -7425,7 +7425,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //          those that only bits of a mask hide may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, of blocks multiples of 32. Any group, any number of rows.
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, those of q8_0 and q4_0
+//          multiples of 32. Any group, any number of rows.
 // Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
 
 #define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
