@@ -171,10 +171,9 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 
 // An object with several arrays has a table of them, #define PWSP_THING_ARRAYS(ARRAY) with a row
 // ARRAY(thing->items, thing->item_capacity) for each. These rows make, free and count them all, with
-// `memory`, `is_good` and `bytes` of the function that they stand in.
+// `memory` and `is_good` of the function that they stand in.
 #define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);
 #define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);
-#define PWSP_ARRAY_BYTES(array, count) bytes += (array) ? (size_t)(count) * sizeof *(array) : 0;
 
 // The array at an address: copied, as pointers of different types are no aliases of each other.
 PWSP_INLINE void *pwsp_array_items(const void *array) {

@@ -69,10 +69,6 @@ PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue) {
     memset(issue, 0, sizeof *issue);
 }
 
-PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
-    return issue->blocks.bytes;
-}
-
 PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
                                     const pwsp_executor *executor, const pwsp_issue_host *host) {
     pwsp_reorder_begin(&issue->reorder, executor);

@@ -67,7 +67,6 @@ typedef struct pwsp_issue {
 PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
                                    const pwsp_timed *timed, const pwsp_issue_desc *desc);
 PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue);
-PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
 
 // Back to nothing in flight, with tensors as they are bound now.
 PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
