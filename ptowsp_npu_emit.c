@@ -20658,7 +20658,7 @@ static const char npu_fixed_17[] =
     "    pwsp_memory_room(memory, &(array), &(capacity), needed, sizeof *(array))\n"
     "\n"
     "// An object with several arrays has a table of them, #define PWSP_THING_ARRAYS(ARRAY) with a row\n"
-    "// ARRAY(thing->items, thing->item_capacity) for each. These rows make, free and count them all, with\n"
+    "// ARRAY(thing->items, thing->item_capacity) for each. These rows make and free them all, with\n"
     "// `memory` and `is_good` of the function that they stand in.\n"
     "#define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);\n"
     "#define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);\n"

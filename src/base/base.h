@@ -170,7 +170,7 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     pwsp_memory_room(memory, &(array), &(capacity), needed, sizeof *(array))
 
 // An object with several arrays has a table of them, #define PWSP_THING_ARRAYS(ARRAY) with a row
-// ARRAY(thing->items, thing->item_capacity) for each. These rows make, free and count them all, with
+// ARRAY(thing->items, thing->item_capacity) for each. These rows make and free them all, with
 // `memory` and `is_good` of the function that they stand in.
 #define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);
 #define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);
