@@ -330,10 +330,9 @@ static void pwsp_moe_offsets_write(const pwsp_moe_sorter *s, uint64_t dropped) {
     order->row_count = row;
     order->pair_count = (uint32_t)(s->pair_count - dropped);
     order->block_count = row / block_rows;
-    for (uint32_t at = order->block_count; at < order->row_capacity / block_rows; at++) {
-        if (order->block_experts) {
-            order->block_experts[at] = -1;
-        }
+    const uint32_t capacity = order->block_experts ? order->row_capacity / block_rows : 0;
+    for (uint32_t at = order->block_count; at < capacity; at++) {
+        order->block_experts[at] = -1;
     }
     order->padding_share = row > 0 ? (double)(row - order->pair_count) / (double)row : 0.0;
 }
