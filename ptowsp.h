@@ -6309,12 +6309,18 @@ typedef enum ptowsp_report_format {
     PWSP_FORCE_INT(PTOWSP_REPORT)
 } ptowsp_report_format;
 
-// Writes the makespan beside its lower bounds, idle time by reason, the kernels with their share of
-// the critical path, high-water marks, and the answers to what_if_count questions. (Ask them first,
-// then execute again.) Options are those of ptowsp_run_export: title, and of the timeline. It also
-// names the parallel loops whose iterations all write the same tile (a view without the loop's
-// variable), as far as the program alone tells: dependencies by data run them one after another.
-// "in_flight_max" of JSON is null without a window.
+// Writes a verdict, then the makespan beside its lower bounds, idle time by reason, the kernels with
+// their share of the critical path, high-water marks, and the answers to what_if_count questions.
+// (Ask them first, then execute again.) Options are those of ptowsp_run_export: title, and of the
+// timeline.
+//
+// The verdict is a few sentences, each with its numbers. They name the limit (a lower bound of at
+// least 90 % of the makespan, or what idle lanes wait for), what a better schedule or more lanes
+// gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,
+// barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all
+// write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process", "channel",
+// "waiting", or "" if nothing took time; "verdict" has the sentences. "in_flight_max" is null
+// without a window.
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                            const ptowsp_export_options *options,

@@ -186,8 +186,8 @@ static void report__of_the_longest_time(void **state) {
     print(f);
     has("run of module m: 9223372036854775807 cycles, 1 tasks, 3 lanes, 50.0 % busy\n");
     report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
-    has("m: 9223372036854775807 cycles, 1 tasks, 3 lanes\n");
-    has("  nothing left                     18446744073709551614  100.0 %\n");
+    has("m: 9,223,372,036,854,775,807 cycles, 1 tasks, 3 lanes\n");
+    has("  nothing left                     18,446,744,073,709,551,614  100.0 %\n");
 }
 
 // A lane of two that is issued to while two tasks are in flight found the window full, but was not held up.
@@ -238,7 +238,7 @@ static void report__has_collectives_and_pools(void **state) {
     assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
     assert_int_equal(bounds.link_cycles, 2768);
     report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
-    has("  collectives                                2768   58.1 %\n");  // of 4768
+    has("  collectives                               2,768   58.1 %\n");  // of 4768
     report_as(f, PTOWSP_REPORT_JSON, NULL, 0);
     has(",\"links\":2768}");
     has("\"cycles\":1000},{\"pool\":\"");

@@ -1,57 +1,43 @@
 // Why a run takes what it takes: as text, as JSON, and as a page.
 //
-// All three are written from one table of numbers, so that they say the same.
+// All three are written from one table of numbers (facts.h), so that they say the same. The verdict
+// comes first (verdict.c).
 
-#include "picture.h"
+#include "facts.h"
 #include "report.h"
 
 #include <inttypes.h>
 
-// A lower bound and what it is called.
-typedef struct pwsp_bound_row {
-    char name[PTOWSP_NAME_MAX + 24];
-    uint64_t cycles;
-} pwsp_bound_row;
-
-// The longest chain, the pools, the links, a process and a channel.
-#define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
-
-typedef struct pwsp_facts {
-    pwsp_picture *picture;
-    pwsp_out *out;
-    const ptowsp_what_if *what_ifs;
-    uint32_t what_if_count;
-    ptowsp_run_bounds bounds;
-    pwsp_bound_row rows[PWSP_BOUND_ROW_MAX];
-    uint32_t row_count;
-    ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
-    uint64_t lane_time;          // of all lanes, or UINT64_MAX
-} pwsp_facts;
-
-static void pwsp_facts_add(pwsp_facts *facts, const char *pool, const char *name, uint64_t cycles) {
+static void pwsp_facts_add(pwsp_facts *facts, pwsp_limit_kind kind, uint32_t pool, const char *name,
+                           uint64_t cycles) {
+    const char *of = kind == PWSP_LIMIT_WORK ? facts->bounds.pool_names[pool] : "";
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
     PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
     ptowsp_text_buffer buffer = {row->name, sizeof row->name, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s%s", pool, *pool ? " " : "", name);
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s%s", of, *of ? " " : "", name);
+    row->kind = kind;
+    row->pool = pool;
     row->cycles = cycles;
 }
 
 static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     const ptowsp_run_bounds *bounds = &facts->bounds;
     if (bounds->has_path) {
-        pwsp_facts_add(facts, "", "longest chain of dependencies", bounds->path_cycles);
+        pwsp_facts_add(facts, PWSP_LIMIT_PATH, 0, "longest chain of dependencies",
+                       bounds->path_cycles);
     }
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_facts_add(facts, bounds->pool_names[i], "work / lanes", bounds->work_cycles[i]);
+        pwsp_facts_add(facts, PWSP_LIMIT_WORK, i, "work / lanes", bounds->work_cycles[i]);
     }
     if (bounds->link_cycles) {
-        pwsp_facts_add(facts, "", "collectives", bounds->link_cycles);
+        pwsp_facts_add(facts, PWSP_LIMIT_LINKS, 0, "collectives", bounds->link_cycles);
     }
     if (bounds->process_cycles) {
-        pwsp_facts_add(facts, "", "work of a process", bounds->process_cycles);
+        pwsp_facts_add(facts, PWSP_LIMIT_PROCESS, 0, "work of a process", bounds->process_cycles);
     }
     if (bounds->channel_cycles) {
-        pwsp_facts_add(facts, "", "latencies of a channel", bounds->channel_cycles);
+        pwsp_facts_add(facts, PWSP_LIMIT_CHANNEL, 0, "latencies of a channel",
+                       bounds->channel_cycles);
     }
 }
 
@@ -115,7 +101,7 @@ static void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format
 // -- text -----------------------------------------------------------------------------------------
 
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
-    pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5s %%\n", name, value,
+    pwsp_out_format(facts->out, "  %-32s %14s  %5s %%\n", name, pwsp_grouped(value).text,
                     pwsp_fixed(pwsp_report_percent(value, whole), 1).text);
 }
 
@@ -127,13 +113,29 @@ static void pwsp_report_kernels(pwsp_facts *facts) {
         const ptowsp_task_sums *sums = &picture->result->recorder.kernels[k];
         const ptowsp_task_sums *critical = &facts->critical[k];
         if (sums->task_count) {
-            pwsp_out_format(facts->out,
-                            "  %-24s %10" PRIu64 " %14" PRIu64 " %12" PRIu64 " %10" PRIu64
-                            " %14" PRIu64 "\n",
-                            pwsp_picture_kernel(picture, k), sums->task_count, sums->busy_cycles,
-                            sums->longest_cycles, critical->task_count, critical->busy_cycles);
+            pwsp_out_format(
+                facts->out, "  %-24s %10s %14s %12s %10s %14s\n", pwsp_picture_kernel(picture, k),
+                pwsp_grouped(sums->task_count).text, pwsp_grouped(sums->busy_cycles).text,
+                pwsp_grouped(sums->longest_cycles).text, pwsp_grouped(critical->task_count).text,
+                pwsp_grouped(critical->busy_cycles).text);
         }
     }
+}
+
+// High-water marks; a number that was not measured is left out.
+static void pwsp_report_held(pwsp_facts *facts) {
+    const ptowsp_run_stats *stats = facts->picture->result->stats;
+    pwsp_out_text(facts->out, "at most  ");
+    if (stats->in_flight_max) {
+        pwsp_out_format(facts->out, "%s tasks in flight, ",
+                        pwsp_grouped(stats->in_flight_max).text);
+    }
+    if (stats->region_max) {
+        pwsp_out_format(facts->out, "%s tile regions tracked, ",
+                        pwsp_grouped(stats->region_max).text);
+    }
+    pwsp_out_format(facts->out, "%s bytes held by the run\n",
+                    pwsp_grouped(stats->memory_bytes).text);
 }
 
 static void pwsp_report_text(pwsp_facts *facts) {
@@ -142,8 +144,13 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const char *title = pwsp_picture_title(picture);
     pwsp_out_utf8(out, title, strlen(title));
-    pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
-                    stats->makespan_cycles, stats->task_count, stats->lane_count);
+    pwsp_out_format(out, ": %s cycles, %s tasks, %u lanes\n",
+                    pwsp_grouped(stats->makespan_cycles).text, pwsp_grouped(stats->task_count).text,
+                    stats->lane_count);
+    for (uint32_t i = 0; i < facts->verdict.count; i++) {
+        pwsp_out_format(out, "%s\n", facts->verdict.lines[i]);
+    }
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_TEXT);
     pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
     for (uint32_t i = 0; i < facts->row_count; i++) {
         pwsp_report_line(facts, facts->rows[i].name, facts->rows[i].cycles, stats->makespan_cycles);
@@ -156,13 +163,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
         }
     }
     pwsp_report_kernels(facts);
-    pwsp_report_conflicts(facts, PTOWSP_REPORT_TEXT);
-    pwsp_out_text(out, "at most  ");
-    if (stats->in_flight_max) {
-        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
-    }
-    pwsp_out_format(out, "%" PRIu64 " regions, %zu bytes\n", stats->region_max,
-                    stats->memory_bytes);
+    pwsp_report_held(facts);
     pwsp_report_rings(picture->result, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
@@ -220,8 +221,14 @@ static void pwsp_report_json(pwsp_facts *facts) {
     const ptowsp_run_bounds *bounds = &facts->bounds;
     pwsp_out *out = facts->out;
     pwsp_json_print(out,
-                    "{'title':'%s',\n'makespan':%" PRIu64 ",\n'tasks':%" PRIu64 ",\n'bounds':{",
-                    pwsp_picture_title(picture), stats->makespan_cycles, stats->task_count);
+                    "{'title':'%s',\n'makespan':%" PRIu64 ",\n'tasks':%" PRIu64
+                    ",\n'limit':'%s',\n'verdict':[",
+                    pwsp_picture_title(picture), stats->makespan_cycles, stats->task_count,
+                    facts->verdict.limit);
+    for (uint32_t i = 0; i < facts->verdict.count; i++) {
+        pwsp_json_print(out, "%s\n'%s'", i ? "," : "", facts->verdict.lines[i]);
+    }
+    pwsp_json_print(out, "],\n'bounds':{");
     if (bounds->has_path) {
         pwsp_json_print(out, "'path':%" PRIu64 ",", bounds->path_cycles);
     }
@@ -273,9 +280,9 @@ static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, u
     pwsp_out_text(out, "<tr><th>");
     pwsp_out_xml(out, name);
     pwsp_out_format(out,
-                    "</th><td>%" PRIu64 "</td><td>%s %%</td><td><div style=\"width:%s%%\">"
+                    "</th><td>%s</td><td>%s %%</td><td><div style=\"width:%s%%\">"
                     "</div></td></tr>\n",
-                    value, pwsp_fixed(percent, 1).text,
+                    pwsp_grouped(value).text, pwsp_fixed(percent, 1).text,
                     pwsp_fixed(percent > 100.0 ? 100.0 : percent, 1).text);
 }
 
@@ -300,12 +307,17 @@ static void pwsp_html_begin(pwsp_facts *facts) {
                        "<h1>");
     pwsp_out_xml(out, pwsp_picture_title(facts->picture));
     pwsp_out_text(out, "</h1>\n");
+    for (uint32_t i = 0; i < facts->verdict.count; i++) {
+        pwsp_out_text(out, i ? "<p>" : "<p><b>");
+        pwsp_out_xml(out, facts->verdict.lines[i]);
+        pwsp_out_text(out, i ? "</p>\n" : "</b></p>\n");
+    }
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
 }
 
 static void pwsp_html_tables(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const pwsp_picture *picture = facts->picture;
-    const ptowsp_run_stats *stats = picture->result->stats;
     uint64_t makespan = facts->bounds.makespan_cycles;
     pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
     pwsp_html_row(facts, "makespan", makespan, makespan);
@@ -330,18 +342,12 @@ static void pwsp_html_tables(pwsp_facts *facts) {
                       makespan);
     }
     pwsp_out_text(out, "</table>\n");
-    pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
-    pwsp_out_text(out, "<p>At most ");
-    if (stats->in_flight_max) {
-        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
-    }
-    pwsp_out_format(out, "%" PRIu64 " regions tracked, %zu bytes held by the run.</p>\n",
-                    stats->region_max, stats->memory_bytes);
+    pwsp_out_text(out, "<pre>");
+    pwsp_report_held(facts);
     if (picture->result->has_rings) {
-        pwsp_out_text(out, "<pre>");
         pwsp_report_rings(picture->result, pwsp_out_sink(out));
-        pwsp_out_text(out, "</pre>\n");
     }
+    pwsp_out_text(out, "</pre>\n");
 }
 
 static bool pwsp_report_html(pwsp_facts *facts) {
@@ -380,6 +386,9 @@ PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format
     bool is_good =
         PWSP_ALLOC(&picture->memory, facts.critical, picture->program->kernels.count + 1) &&
         pwsp_facts_find(&facts);
+    if (is_good) {
+        pwsp_verdict_find(&facts, &facts.verdict);
+    }
     if (is_good && format == PTOWSP_REPORT_TEXT) {
         pwsp_report_text(&facts);
     } else if (is_good && format == PTOWSP_REPORT_JSON) {

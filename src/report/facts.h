@@ -1,0 +1,60 @@
+// The numbers of a report, found once and then written as text, as JSON or as a page; and the verdict:
+// sentences that conclude from them.
+
+#ifndef PWSP_FACTS_H
+#define PWSP_FACTS_H
+
+#include "picture.h"
+
+typedef enum pwsp_limit_kind {
+    PWSP_LIMIT_PATH,
+    PWSP_LIMIT_WORK,
+    PWSP_LIMIT_LINKS,
+    PWSP_LIMIT_PROCESS,
+    PWSP_LIMIT_CHANNEL
+} pwsp_limit_kind;
+
+// A lower bound and its name.
+typedef struct pwsp_bound_row {
+    pwsp_limit_kind kind;
+    uint32_t pool;  // WORK
+    char name[PTOWSP_NAME_MAX + 24];
+    uint64_t cycles;
+} pwsp_bound_row;
+
+// The longest chain, the pools, the links, a process and a channel.
+#define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
+
+// A number with a comma between thousands.
+typedef struct pwsp_grouped_text {
+    char text[28];
+} pwsp_grouped_text;
+
+PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number);
+
+#define PWSP_VERDICT_MAX      6
+#define PWSP_VERDICT_LINE_MAX 400
+
+typedef struct pwsp_conclusion {
+    const char *limit;  // one word: "lanes", "chain", "links", "process", "channel", or "waiting"
+    char lines[PWSP_VERDICT_MAX][PWSP_VERDICT_LINE_MAX];
+    uint32_t count;
+} pwsp_conclusion;
+
+typedef struct pwsp_facts {
+    pwsp_picture *picture;
+    pwsp_out *out;
+    const ptowsp_what_if *what_ifs;
+    uint32_t what_if_count;
+    ptowsp_run_bounds bounds;
+    pwsp_bound_row rows[PWSP_BOUND_ROW_MAX];
+    uint32_t row_count;
+    ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
+    uint64_t lane_time;          // of all lanes, or UINT64_MAX
+    pwsp_conclusion verdict;
+} pwsp_facts;
+
+// Concludes; no lines if nothing took time.
+PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *verdict);
+
+#endif

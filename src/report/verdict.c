@@ -1,0 +1,278 @@
+// The verdict of a report: what limits a run, what cannot help, what would, and what looks like a
+// mistake. Each sentence has the numbers that it rests on, and appears only where they were recorded.
+//
+//      limit    the largest lower bound, if it is at least LIMIT_PERCENT of the makespan; otherwise
+//               the reason for which lanes were idle longest
+//      cannot   other schedules: the gap to the largest bound. More lanes: the gap to the chain
+//      would    the best what-if that was asked; otherwise the kernel with most of the critical path
+//      mistake  lanes without a task, a long tail, barriers on the critical path where no data flows
+
+#include "facts.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+#define PWSP_LIMIT_PERCENT 90  // a bound from here on is the limit
+#define PWSP_TAIL_PERCENT  10  // idle lanes without anything left, of all time of lanes
+
+PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number) {
+    pwsp_grouped_text out;
+    char digits[24];
+    uint32_t count = 0, at = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    while (count > 0) {
+        out.text[at++] = digits[--count];
+        if (count > 0 && count % 3 == 0) {
+            out.text[at++] = ',';
+        }
+    }
+    out.text[at] = '\0';
+    return out;
+}
+
+// Adds a sentence.
+static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) PWSP_PRINTF(2, 3);
+static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) {
+    PTOWSP_ASSERT(verdict->count < PWSP_VERDICT_MAX);
+    char *line = verdict->lines[verdict->count++];
+    ptowsp_text_buffer buffer = {line, PWSP_VERDICT_LINE_MAX, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+}
+
+static pwsp_number_text pwsp_percent_of(uint64_t part, uint64_t whole) {
+    return pwsp_fixed(whole ? 100.0 * (double)part / (double)whole : 0.0, 1);
+}
+
+static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
+    const pwsp_bound_row *largest = NULL;
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        if (!largest || facts->rows[i].cycles > largest->cycles) {
+            largest = &facts->rows[i];
+        }
+    }
+    return largest;
+}
+
+// -- the limit ------------------------------------------------------------------------------------
+
+// By kind of bound: one word; the subject, with the name of its pool, process or channel between
+// `what` and `after`; what helps.
+static const struct {
+    char word[8], what[40], joint[12], after[24], help[40];
+} pwsp_limit_texts[] = {
+    {"chain", "The longest chain of dependencies", "", "", "More lanes cannot help."},
+    {"lanes", "The work of the lanes", " of pool ", "", "More lanes or faster kernels help."},
+    {"links", "Moving data between ranks", "", "", "Faster links or fewer bytes help."},
+    {"process", "Process", " ", ", one task at a time,", "More replicas or shorter tasks help."},
+    {"channel", "The latency of channel", " ", "", "A deeper channel helps."}};
+
+static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row *row) {
+    const pwsp_pipelines *pipelines = facts->picture->result->pipelines;
+    switch (row->kind) {
+    case PWSP_LIMIT_WORK: return facts->bounds.pool_names[row->pool];
+    case PWSP_LIMIT_PROCESS: return pipelines->process_stats[facts->bounds.process].name;
+    case PWSP_LIMIT_CHANNEL: return pipelines->channel_stats[facts->bounds.channel].name;
+    case PWSP_LIMIT_PATH:
+    case PWSP_LIMIT_LINKS: break;
+    }
+    return "";
+}
+
+static void pwsp_verdict_bound(const pwsp_facts *facts, const pwsp_bound_row *row,
+                               pwsp_conclusion *verdict) {
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    const char *name = pwsp_bound_name(facts, row);
+    verdict->limit = pwsp_limit_texts[row->kind].word;
+    pwsp_verdict_add(verdict, "%s%s%s%s takes %s of %s cycles (%s %%) and limits this run. %s",
+                     pwsp_limit_texts[row->kind].what,
+                     *name ? pwsp_limit_texts[row->kind].joint : "", name,
+                     pwsp_limit_texts[row->kind].after, pwsp_grouped(row->cycles).text,
+                     pwsp_grouped(makespan).text, pwsp_percent_of(row->cycles, makespan).text,
+                     pwsp_limit_texts[row->kind].help);
+}
+
+// By reason: how idle lanes spend the time, and what helps.
+static const struct {
+    char what[48], help[64];
+} pwsp_idle_texts[PTOWSP_STALL_COUNT] = {
+    {"with no task left", "Split the last tasks, or start the longest first."},
+    {"waiting for dependencies", "Look at the critical path."},
+    {"waiting for a task bound to another lane", "Let lanes steal tasks."},
+    {"waiting for room in the window", "A larger window helps."},
+    {"waiting for in-order issue", "Dataflow issue helps."},
+    {"waiting for slot loads", "Load the slots earlier."},
+    {"waiting for paced issue", "A faster timing of the schedule helps."},
+    {"waiting for the start", "An earlier start of the schedule helps."},
+    {"waiting for channels", "Deeper channels help."},
+    {"waiting for room in the task ring", "A larger ring of tasks helps."},
+    {"waiting for room in the byte ring", "A larger ring of bytes helps."},
+    {"waiting for room in the dependency ring", "A larger ring of dependencies helps."},
+    {"waiting for room in the map ring", "A larger map ring helps."},
+    {"waiting for the depth of a stream or pool", "A greater depth helps."},
+    {"waiting for other ranks", "Balance the ranks."}};
+
+// No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
+static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row,
+                                 pwsp_conclusion *verdict) {
+    const uint64_t *idle = facts->picture->result->recorder.idle;
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    uint64_t all = 0;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        all = pwsp_sum_u64(all, idle[i]);
+        most = idle[i] > idle[most] ? i : most;
+    }
+    verdict->limit = "waiting";
+    if (all > 0) {
+        pwsp_verdict_add(verdict,
+                         "Waiting limits this run: lanes are idle for %s %% of their time, %s %% "
+                         "%s. %s",
+                         pwsp_percent_of(all, facts->lane_time).text,
+                         pwsp_percent_of(idle[most], facts->lane_time).text,
+                         pwsp_idle_texts[most].what, pwsp_idle_texts[most].help);
+    } else {
+        pwsp_verdict_add(verdict,
+                         "Waiting limits this run: the largest lower bound, %s, is %s of %s "
+                         "cycles.",
+                         row->name, pwsp_grouped(row->cycles).text, pwsp_grouped(makespan).text);
+    }
+}
+
+// -- what can help --------------------------------------------------------------------------------
+
+static void pwsp_verdict_cannot(const pwsp_facts *facts, const pwsp_bound_row *largest,
+                                pwsp_conclusion *verdict) {
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    pwsp_verdict_add(verdict,
+                     "A better schedule of the same tasks gains %s %% at most (%s cycles).",
+                     pwsp_percent_of(makespan - largest->cycles, makespan).text,
+                     pwsp_grouped(makespan - largest->cycles).text);
+    if (facts->bounds.has_path && largest->kind != PWSP_LIMIT_PATH) {
+        pwsp_verdict_add(verdict,
+                         "More lanes gain %s %% at most: the longest chain of dependencies "
+                         "takes %s cycles.",
+                         pwsp_percent_of(makespan - facts->bounds.path_cycles, makespan).text,
+                         pwsp_grouped(facts->bounds.path_cycles).text);
+    }
+}
+
+static void pwsp_verdict_would(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const pwsp_picture *picture = facts->picture;
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    const ptowsp_what_if *best = NULL;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        best = what->makespan_cycles < (best ? best->makespan_cycles : makespan) ? what : best;
+    }
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        most = facts->critical[k].busy_cycles > (most ? facts->critical[most].busy_cycles : 0)
+                   ? k
+                   : most;
+    }
+    if (best) {
+        pwsp_verdict_add(verdict,
+                         "With kernel %s at %u %% of its cycles the run takes %s cycles, %s %% "
+                         "less.",
+                         pwsp_picture_kernel(picture, best->kernel), best->percent,
+                         pwsp_grouped(best->makespan_cycles).text,
+                         pwsp_percent_of(makespan - best->makespan_cycles, makespan).text);
+    } else if (most) {
+        const uint64_t part = facts->critical[most].busy_cycles;
+        pwsp_verdict_add(
+            verdict,
+            "Kernel %s has %s %% of the critical path: 10 %% fewer cycles shorten it by "
+            "%s cycles.",
+            pwsp_picture_kernel(picture, most), pwsp_percent_of(part, makespan).text,
+            pwsp_grouped(part / 10).text);
+    }
+}
+
+// -- mistakes -------------------------------------------------------------------------------------
+
+// How often the critical path waits for structure alone.
+typedef struct pwsp_barriers {
+    uint64_t from;
+    bool is_structure, has_other;
+    uint64_t count;
+} pwsp_barriers;
+
+static bool pwsp_barriers_look(void *user, const ptowsp_edge *edge) {
+    pwsp_barriers *barriers = (pwsp_barriers *)user;
+    if (edge->from == barriers->from) {
+        barriers->is_structure |= edge->reason == PTOWSP_EDGE_STRUCTURE;
+        barriers->has_other |= edge->reason != PTOWSP_EDGE_STRUCTURE;
+    }
+    return true;
+}
+
+static void pwsp_verdict_barriers(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const pwsp_result *result = facts->picture->result;
+    pwsp_barriers barriers = {0, false, false, 0};
+    bool has_tiles = false;
+    for (uint32_t k = 1; k < result->program->kernels.count; k++) {
+        has_tiles = has_tiles || result->program->kernels.items[k].tile_count > 0;
+    }
+    for (uint64_t i = 1; has_tiles && i < result->critical_count; i++) {
+        barriers.from = result->critical[i - 1];
+        barriers.is_structure = barriers.has_other = false;
+        pwsp_result_edges(result, result->critical[i], pwsp_barriers_look, &barriers);
+        barriers.count += barriers.is_structure && !barriers.has_other;
+    }
+    if (barriers.count > 0) {
+        pwsp_verdict_add(
+            verdict,
+            "%s of %s steps of the critical path wait for structure alone, and "
+            "read nothing of what they wait for: a FOR_EACH or SEQUENCE that no data needs.",
+            pwsp_grouped(barriers.count).text, pwsp_grouped(result->critical_count - 1).text);
+    }
+}
+
+static void pwsp_verdict_lanes(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const pwsp_result *result = facts->picture->result;
+    const ptowsp_run_stats *stats = result->stats;
+    const uint64_t tail = result->recorder.idle[PTOWSP_STALL_NONE];
+    uint32_t unused = 0;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        unused += result->lanes[i].task_count == 0;
+    }
+    if (unused > 0 && stats->task_count >= stats->lane_count && unused < stats->lane_count) {
+        pwsp_verdict_add(verdict,
+                         "%u of %u lanes ran no task, although there are %s: look at the "
+                         "dispatch of the schedule.",
+                         unused, stats->lane_count, pwsp_grouped(stats->task_count).text);
+    } else if (100.0 * (double)tail >= PWSP_TAIL_PERCENT * (double)facts->lane_time) {
+        pwsp_verdict_add(verdict,
+                         "Lanes have nothing left for %s %% of their time: the last tasks are "
+                         "too few or too long.",
+                         pwsp_percent_of(tail, facts->lane_time).text);
+    }
+}
+
+PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    const pwsp_bound_row *largest = pwsp_largest_bound(facts);
+    verdict->limit = "";
+    verdict->count = 0;
+    if (makespan == 0 || !largest) {
+        return;
+    }
+    if ((double)largest->cycles >= PWSP_LIMIT_PERCENT / 100.0 * (double)makespan) {
+        pwsp_verdict_bound(facts, largest, verdict);
+    } else {
+        pwsp_verdict_waiting(facts, largest, verdict);
+    }
+    pwsp_verdict_cannot(facts, largest, verdict);
+    pwsp_verdict_would(facts, verdict);
+    pwsp_verdict_lanes(facts, verdict);
+    if (pwsp_result_has_edges(facts->picture->result)) {
+        pwsp_verdict_barriers(facts, verdict);
+    }
+}

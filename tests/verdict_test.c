@@ -1,0 +1,287 @@
+// Verdicts of reports, on programs whose times are worked out on paper: what limits a run, what would
+// help, what cannot, and what looks like a mistake.
+
+#include "report_text.h"
+#include "test.h"
+
+typedef struct verdict {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    char text[200000];
+} verdict;
+
+static verdict v;
+
+// Makes a program of a text, binds `n`, and executes it with records of a level.
+static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
+                 ptowsp_record_level level) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_record_options records = {level, 0, 0, 0, false};
+    ptowsp_run_options options;
+    memset(&v, 0, sizeof v);
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
+    ptowsp_status status = ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_program_create(v.context, v.m, &desc, &v.program);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_create(v.context, v.program, &v.run);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_bind_size(v.run, "n", n);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_record(v.run, &records);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_execute(v.run, &options);
+    }
+    if (status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(v.context).text);
+    }
+}
+
+static const char *report(ptowsp_report_format format, const ptowsp_what_if *what, uint32_t count) {
+    ptowsp_text_buffer out = {v.text, sizeof v.text, 0};
+    const ptowsp_output sink = {text_take, &out};
+    v.text[0] = '\0';
+    assert_int_equal(ptowsp_run_report(v.run, format, NULL, what, count, sink), PTOWSP_OK);
+    return v.text;
+}
+
+// Are these the lines between the title and the table of bounds?
+static void verdict_is(const char *lines) {
+    const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
+    const char *begin = strchr(text, '\n') + 1;
+    const char *end = strstr(text, "lower bounds, of the makespan\n");
+    assert_non_null(end);
+    char found[8192];
+    assert_true((size_t)(end - begin) < sizeof found);
+    memcpy(found, begin, (size_t)(end - begin));
+    found[end - begin] = '\0';
+    assert_string_equal(found, lines);
+}
+
+static void done(void) {
+    ptowsp_run_destroy(v.run);
+    ptowsp_program_destroy(v.program);
+    ptowsp_module_destroy(v.m);
+    ptowsp_context_destroy(v.context);
+}
+
+#define INDEPENDENT                                                                                \
+    "module m\naxis n dynamic\nkernel a(axes 1) vector, 1000 cycles, time only\n"                  \
+    "workload w\n  parallel i in n\n    task a(i)\n"
+
+static ptowsp_schedule lanes(uint32_t count) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = count;
+    return schedule;
+}
+
+// Nine tasks of 1,000 on two lanes: 5 and 4 of them. Half of 9,000 is 4,500, 90 % of 5,000.
+static void verdict__full_lanes_limit(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = lanes(2);
+    make(INDEPENDENT, &schedule, 9, PTOWSP_RECORD_TASKS);
+    verdict_is(
+        "The work of the lanes takes 4,500 of 5,000 cycles (90.0 %) and limits this run. More "
+        "lanes or faster kernels help.\n"
+        "A better schedule of the same tasks gains 10.0 % at most (500 cycles).\n"
+        "Kernel a has 100.0 % of the critical path: 10 % fewer cycles shorten it by 500 cycles.\n"
+        "Lanes have nothing left for 10.0 % of their time: the last tasks are too few or too "
+        "long.\n");
+    const ptowsp_what_if what[2] = {{1, 80, 4000}, {1, 50, 2500}};
+    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, what, 2),
+                           "With kernel a at 50 % of its cycles the run takes 2,500 cycles, 50.0 % "
+                           "less.\n"));
+    done();
+}
+
+// Pools are named: the larger bound is that of pool slow, whose one lane has all of its tasks.
+static void verdict__a_full_pool_is_named(void **state) {
+    (void)state;
+    const ptowsp_pool pools[2] = {{"slow", 1, 0, {"a"}}, {"fast", 3, 0, {NULL}}};
+    ptowsp_schedule schedule = lanes(0);
+    schedule.pools = PTOWSP_POOLS_NAMED;
+    schedule.named_pools = pools;
+    schedule.pool_count = 2;
+    make(INDEPENDENT, &schedule, 4, PTOWSP_RECORD_TASKS);
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+               "The work of the lanes of pool slow takes 4,000 of 4,000 cycles (100.0 %) "
+               "and limits this run. "));
+    done();
+}
+
+// Five tasks of 1,000, one after another, on four lanes.
+static void verdict__a_chain_limits(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = lanes(4);
+    make("module m\naxis n dynamic\nkernel a(axes 1) vector, 1000 cycles, time only\n"
+         "workload w\n  for_each i in n\n    task a(i)\n",
+         &schedule, 5, PTOWSP_RECORD_EDGES);
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+               "\nThe longest chain of dependencies takes 5,000 of 5,000 cycles (100.0 %) "
+               "and limits this run. More lanes cannot help.\n"
+               "A better schedule of the same tasks gains 0.0 % at most (0 cycles).\n"));
+    assert_null(strstr(v.text, "More lanes gain"));
+    done();
+    schedule = lanes(1);  // the same lanes-limited: then the chain says what more lanes gain
+    make(INDEPENDENT, &schedule, 5, PTOWSP_RECORD_EDGES);
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+               "More lanes gain 80.0 % at most: the longest chain of dependencies takes "
+               "1,000 cycles.\n"));
+    done();
+}
+
+// All eight tasks go to lane 0 of four.
+static void verdict__lanes_without_a_task_are_counted(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = lanes(4);
+    make("module m\naxis n dynamic\nkernel a(axes 1) vector, 1000 cycles, time only\n"
+         "workload w\n  parallel i in n\n    task a(i)\n",
+         &schedule, 8, PTOWSP_RECORD_TASKS);
+    assert_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "ran no task"));
+    done();
+    memset(&v, 0, sizeof v);
+    const char *text = INDEPENDENT;
+    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL),
+                     PTOWSP_OK);
+    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    schedule.dispatch_key = ptowsp_i64(v.m, 0);
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    const ptowsp_record_options records = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_program_create(v.context, v.m, &desc, &v.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(v.run, "n", 8), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
+    report(PTOWSP_REPORT_TEXT, NULL, 0);
+    assert_non_null(strstr(v.text, "\nWaiting limits this run: lanes are idle for 75.0 % of their "
+                                   "time, 75.0 % with no task left. Split "));
+    assert_non_null(strstr(v.text, "\n3 of 4 lanes ran no task, although there are 8: look at the "
+                                   "dispatch of the schedule.\n"));
+    done();
+}
+
+// A window of one task: the lanes wait for it.
+static void verdict__a_small_window_is_what_lanes_wait_for(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = lanes(4);
+    schedule.window = 1;
+    make(INDEPENDENT, &schedule, 8, PTOWSP_RECORD_TASKS);
+    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+                           "waiting for room in the window. A larger window helps.\n"));
+    assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"limit\":\"waiting\",\n"));
+    done();
+}
+
+// Each task writes a row of its own, but FOR_EACH runs them one after another.
+static void verdict__barriers_without_data_are_counted(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = lanes(4);
+    const char *const orders[2] = {"0, 0", "i, 0"};
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "module m\naxis n dynamic\ntensor t f32 [?, 8] global\n"
+                 "kernel a(axes 1, inout x f32 1 x 8) vector, 1000 cycles, time only\n"
+                 "workload w\n  for_each i in n\n    task a(i) x = t at (%s)\n",
+                 orders[i]);
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        const ptowsp_record_options records = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+        ptowsp_run_options options;
+        memset(&v, 0, sizeof v);
+        memset(&options, 0, sizeof options);
+        options.mode = PTOWSP_RUN_TIME_ONLY;
+        assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
+        if (ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(v.context).text);
+        }
+        assert_int_equal(ptowsp_program_create(v.context, v.m, &desc, &v.program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(v.run, "n", 6), PTOWSP_OK);
+        static float data[6][8];
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = data, buffer.size = sizeof data, buffer.rank = 2, buffer.dtype = PTOWSP_F32;
+        buffer.shape[0] = 6, buffer.shape[1] = 8;
+        assert_int_equal(ptowsp_run_bind_tensor(v.run, "t", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
+        const char *found = strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+                                   "\n5 of 5 steps of the critical path wait for structure alone");
+        assert_int_equal(found != NULL, i == 1);
+        done();
+    }
+}
+
+// Three tokens through a channel of latency 1,000 and depth 1: the sender's task takes 10 cycles.
+static void verdict__processes_and_channels_are_named(void **state) {
+    (void)state;
+    make("module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
+         "kernel use(axes 0) vector, 10 cycles, time only\n"
+         "workload w\n  pipeline p\n    channel \"to <b>\" depth 1 latency 1000\n"
+         "    process first produces \"to <b>\"\n      for_each i in n\n        task load()\n"
+         "        send \"to <b>\"(i)\n"
+         "    process second consumes \"to <b>\"\n      consume t from \"to <b>\"\n"
+         "        task use()\n",
+         NULL, 50, PTOWSP_RECORD_TASKS);
+    const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
+    assert_non_null(strstr(text, "The latency of channel to <b> takes 50,000 of "));
+    assert_non_null(strstr(text, " and limits this run. A deeper channel helps.\n"));
+    assert_non_null(strstr(report(PTOWSP_REPORT_HTML, NULL, 0),
+                           "<p><b>The latency of channel to &lt;b&gt; takes 50,000 of "));
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_JSON, NULL, 0),
+               "\"limit\":\"channel\",\n\"verdict\":[\n\"The latency of channel to <b> takes "));
+    done();
+    make("module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
+         "kernel use(axes 0) vector, 100 cycles, time only\n"
+         "workload w\n  pipeline p\n    channel c depth 4 latency 1\n"
+         "    process first produces c\n      for_each i in n\n        task load()\n        send "
+         "c(i)\n"
+         "    process second consumes c\n      consume t from c\n        task use()\n",
+         NULL, 50, PTOWSP_RECORD_TASKS);
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+               "Process second, one task at a time, takes 5,000 of 5,011 cycles (99.8 %) and "
+               "limits this run. More replicas or shorter tasks help.\n"));
+    done();
+}
+
+// Nothing takes time: nothing is concluded.
+static void verdict__of_no_time_is_empty(void **state) {
+    (void)state;
+    make(INDEPENDENT, NULL, 0, PTOWSP_RECORD_TASKS);
+    assert_non_null(
+        strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"limit\":\"\",\n\"verdict\":[],\n"));
+    verdict_is("");
+    done();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdict__full_lanes_limit),
+        cmocka_unit_test(verdict__a_full_pool_is_named),
+        cmocka_unit_test(verdict__a_chain_limits),
+        cmocka_unit_test(verdict__lanes_without_a_task_are_counted),
+        cmocka_unit_test(verdict__a_small_window_is_what_lanes_wait_for),
+        cmocka_unit_test(verdict__barriers_without_data_are_counted),
+        cmocka_unit_test(verdict__processes_and_channels_are_named),
+        cmocka_unit_test(verdict__of_no_time_is_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
