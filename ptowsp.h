@@ -32,15 +32,15 @@
 //
 // WHAT IT DOES NOT DO
 //
-// It does not own your threads unless you ask, keep global state, allocate behind your back,
-// compile kernels at run time, write files (but those of tuning records that you name), or print.
-// It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang. Floats have the same bits on every machine. So it is an error to compile it with
-// -ffast-math, as far as the compiler says that or parts of it are on. Do not link programs with it
-// either: what they start with then makes subnormal numbers 0. On 32-bit x86 without SSE the same
-// bits need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has.
-// (Writing and compiling source trees is the task of an optional file, ptowsp_npu_emit.c; reading
-// dumps of PTO Runtime that of another, ptowsp_dump.c.)
+// It does not own your threads unless you ask, keep global state, allocate while it plans, compile
+// kernels at run time, print, or write files other than the tuning records you name. It needs a
+// POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with gcc and
+// clang. Floats have the same bits on every machine. So compiling it with -ffast-math, or with a
+// part of it that the compiler reports, is an error. Do not link programs with -ffast-math either:
+// their start-up code then flushes subnormal numbers to 0. On 32-bit x86 without SSE the same bits
+// need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has. (Two
+// optional files do more: ptowsp_npu_emit.c writes and compiles source trees, ptowsp_dump.c reads
+// dumps of PTO Runtime.)
 //
 // HOW TO ADD IT
 //
@@ -453,8 +453,8 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
 // It belongs to the context and lives until the next failure. After BUSY the text is one constant
-// line, and other threads may ask for it. BUSY does not replace the error with which the execution
-// under way has failed.
+// line, and other threads may ask for it. BUSY does not replace the error of an execution that is
+// under way.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
@@ -496,10 +496,9 @@ typedef struct ptowsp_error {
 // not touch the contexts that other threads were using at the fork.
 
 // Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
-// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
-// block is untouched then. Memory is aligned as malloc aligns it. The hook is called on the thread
-// that called ptowsp, or, while a program runs on lanes of your executor, on the thread of one
-// lane.
+// returns NULL, otherwise the block moves or stays. Returns NULL if memory is out, and leaves the
+// old block untouched. Memory is aligned as malloc aligns it. The hook is called on the thread that
+// called ptowsp, or, while a program runs on lanes of your executor, on the thread of one lane.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
 // One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
@@ -666,8 +665,8 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
-// The two spaces of serving: attention over KV chunks, and mixture of experts. They are declared as
-// ptowsp_attention_space and ptowsp_moe_space (in appendix B, behind the macros).
+// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix B declares
+// them as ptowsp_attention_space and ptowsp_moe_space.
 #define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
     DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
 #define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
@@ -1077,8 +1076,8 @@ ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config
                      PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
 // Writes the descriptors of sequences [first, first + count) of a batch, from work[0] on, with ids
-// from first_work_id. They equal those of ptowsp_plan_generate if first_work_id is the number of
-// units of the sequences before. Schedulers that divide a batch among themselves use this. Only
+// from first_work_id. They equal the output of ptowsp_plan_generate if first_work_id is the number
+// of units of all earlier sequences. Schedulers that divide a batch among themselves use this. Only
 // lengths in the range are read; indices count in the batch.
 // Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
@@ -1227,9 +1226,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, 
 // log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
 // states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
 // the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs. If
-// all parts but one are empty, the bits are those of ptowsp_merge_finish of that one.
-// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
-//          each row is read once and never rescaled; the two results may differ in the last bits.
+// only one part is not empty, the result has the bits of ptowsp_merge_finish of that part.
+// Cost     About two reads of the parts. Faster than adding parts one by one, since each row is
+//          read once and never rescaled; the two results may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
@@ -2030,27 +2029,27 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //                                           [9 5] 1    [4 3] 3          F   [4 3]     rows 3
 //      order: 3 0 2 4 1
 //
-// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did
-// not pay, so both of its requests read it.
+// Here block 3 of request 3 is not shared, because the blocks before it differ; and sharing 8 did
+// not pay, so both requests read it.
 //
-// Tree. Requests are put in an order in which those of each node are neighbours: by their ids, ties
-// by number. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
+// Tree. Requests are sorted by their ids, ties by number, so that the requests of a node are
+// neighbours. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
 // all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share
-// and others do not, so it has at least two of them. The last tokens of a request, those of its
-// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered the
-// order is that in which requests came, and only neighbours can share.
+// and others do not, so a node has at least two requests. The last tokens of a request, its
+// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered
+// requests stay in the order given, and only neighbours can share.
 //
 // Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
 // cost slots. A node that is not shared is read by the segments below it. All choices are weighed
-// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a
-// choice, so the cost is never above that of the flat plan. The lanes are then cut as in section
-// 10; if this makes the predicted time longer than that of the flat plan, nothing is shared.
+// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is
+// one of them, so the cost never exceeds the cost of the flat plan. The lanes are then cut as in
+// section 10; if that makes the predicted time longer than the flat plan's, nothing is shared.
 //
-// Segments are what sequences are in section 10: the first parameter of units is the segment. A
-// segment's query tokens are those of all its requests, in order: `tokens` says which token of the
-// batch each one is. They are cut into tiles of config.tile_rows as ever, so that this also limits
-// the rows of a unit. All of a shared segment's rows see all of its KV. The KV is that of
-// segment.request, its first one. The last segment of a request is its own, maybe without KV.
+// Segments take the place of section 10's sequences: the first parameter of units is the segment. A
+// segment has the query tokens of all its requests, in order: `tokens` maps each to its token in
+// the batch. They are cut into tiles of config.tile_rows, which limits the rows of a unit. All rows
+// of a shared segment see all of its KV, which is read from segment.request, its first request. The
+// last segment of a request is its own, maybe without KV.
 //
 //      whole segments     the only segments of their requests: units and merges as in section 10
 //      others             every unit has a slot, and every tile an entry in `merges`, even with one
@@ -2060,7 +2059,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //                         KV order
 //
 // In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
-// result, are those of the flat plan.
+// result, equal the flat plan's.
 //
 //      ptowsp_prefix_limits limits = {request_count, block_count};
 //      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
@@ -2452,7 +2451,7 @@ PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t ran
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
                                                   const ptowsp_mesh_layout *layout);
 
-// What a rank holds: of each dimension [offsets, offsets + sizes). A piece may be empty.
+// The piece of a rank: [offsets, offsets + sizes) of each dimension. A piece may be empty.
 typedef struct ptowsp_mesh_layout_part {
     int64_t offsets[PTOWSP_TENSOR_RANK_MAX];
     int64_t sizes[PTOWSP_TENSOR_RANK_MAX];
@@ -2469,7 +2468,7 @@ PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
 PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
                                          ptowsp_text text);
 
-// Operations at which two layouts meet. Each rank computes on what it holds, and nothing is sent.
+// Operations on two layouts. Each rank computes on its own pieces; nothing is sent.
 typedef enum ptowsp_join {
     PTOWSP_JOIN_ADD = 0,   // a + b, of equal shapes
     PTOWSP_JOIN_MULTIPLY,  // a * b, by element, of equal shapes
@@ -2556,8 +2555,8 @@ typedef struct ptowsp_linear {
 //      inverse    of one that is square and of full rank
 //
 // Errors   INVALID_PARAMS (NULL; a matrix that breaks its form; sizes that do not fit each other),
-//          UNSUPPORTED_SIZE (more than 64 bits). inverse: STUCK (there is none). Nothing is written
-//          then; results may be operands.
+//          UNSUPPORTED_SIZE (more than 64 bits). inverse: STUCK (the matrix is singular). Nothing
+//          is written then; results may alias operands.
 PTOWSP_API ptowsp_status ptowsp_linear_identity(uint32_t bits, ptowsp_linear *out_linear);
 PTOWSP_API ptowsp_status ptowsp_linear_strided(uint32_t bits, uint32_t shift,
                                                ptowsp_linear *out_linear);
@@ -2582,7 +2581,7 @@ PTOWSP_API uint32_t ptowsp_linear_rank(const ptowsp_linear *linear);
 // How many times the fullest bank is accessed when all 2^in_bits lanes access the words that the
 // layout gives them, at once. The bank is bank_bits bits of the address from first_bit on; lanes at
 // one word count once. 1 is free of conflicts.
-// Errors   INVALID_PARAMS (NULL, a matrix that breaks its form, bank bits that end behind bit 64),
+// Errors   INVALID_PARAMS (NULL, a matrix that breaks its form, bank bits beyond bit 64),
 //          LIMIT_EXCEEDED (2^64 accesses).
 PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
                                                  uint32_t bank_bits, uint64_t *out_accesses);
@@ -2761,10 +2760,10 @@ PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uin
 
 // -- time -----------------------------------------------------------------------------------------
 //
-// A message of b bytes that starts at t takes its link until t + b / bandwidth, and has arrived
-// latency later. It starts when its round has started at the sender and what it takes is free. A
-// link serves messages first come, first served, by those times; ties in the order of ranks, then
-// of steps (as in LogGOPSim, Hoefler and others, 2010):
+// A message of b bytes that starts at t takes its link until t + b / bandwidth, and arrives latency
+// later. It starts when its round has started at the sender and all its links are free. A link
+// serves messages first come, first served, by those times; ties in the order of ranks, then of
+// steps (as in LogGOPSim, Hoefler and others, 2010):
 //
 //      PORT   one link out of and one into each rank: all its messages share them
 //      PAIR   a link from each rank to each other
@@ -2775,9 +2774,9 @@ PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uin
 // under way at once share links alike: k messages of b bytes that meet at one, from whichever
 // groups, have passed it k b / bandwidth after the first began, as by fair shares.
 //
-// In place of nodes, links may be those of a mesh, along its axes. A message takes the link of the
-// first axis along which its two ranks differ. There a NODE has the ranks that differ along later
-// axes alone; of the last axis, those that differ along it alone. So nodes of 8 are a mesh (.., 8).
+// Instead of nodes, links may run along the axes of a mesh. A message takes the link of the first
+// axis along which its two ranks differ. A NODE then has the ranks that differ along later axes
+// only (for the last axis: along it only). So nodes of 8 are a mesh (.., 8).
 
 typedef enum ptowsp_link_sharing {
     PTOWSP_LINK_PORT = 0,
@@ -2864,9 +2863,9 @@ typedef struct ptowsp_transport {
     ptowsp_status (*send)(void *user, uint32_t peer, uint64_t tag, const void *data, uint64_t size);
     // Starts receiving the next message of a peer.
     ptowsp_status (*receive)(void *user, uint32_t peer, void *data, uint64_t capacity);
-    // Moves on what is under way, and says whether the send to, or receive from, a peer is done.
-    // Then *out_tag and *out_size are those of the message; it may be shorter than capacity.
-    // An error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
+    // Makes progress, and reports whether the send to, or receive from, a peer has completed. If
+    // so, *out_tag and *out_size describe the message, which may be shorter than capacity. An
+    // error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
     ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,
                           uint64_t *out_tag, uint64_t *out_size);
     // Gives up the send to or receive from a peer, if there is one: its memory is not touched
@@ -2878,8 +2877,8 @@ typedef struct ptowsp_transport {
 
 // A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
 // that is shared is memory of the system that children of fork() have in common: create it, fork,
-// and take the rank's transport in the child. There is no file, so none is left behind. A child that
-// is killed is noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
+// and take the rank's transport in the child. No file is involved. A child that is killed is
+// noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
 typedef struct ptowsp_hub ptowsp_hub;
 
 typedef struct ptowsp_hub_desc {
@@ -2933,9 +2932,8 @@ PTOWSP_API uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks);
 PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
 
 // Runs a collective, which all its members call with equal descriptions, each rank its collectives
-// in one order. `in` and `out` hold the elements that the table above says, and are aligned to
-// them; NULL where there are none. They are the same or do not overlap: the same in ALL_REDUCE and
-// BROADCAST alone.
+// in one order. `in` and `out` hold the elements that the table above says, aligned to their type;
+// NULL if they have none. They do not overlap, but may be equal in ALL_REDUCE and BROADCAST.
 //
 // Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
 //          again allocates nothing.
@@ -2943,7 +2941,7 @@ PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
 //          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another
 //          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error
 //          that is not of the arguments, the transport is closed as failed, so that others end at
-//          once; all later calls are RANK_FAILED. What is in `out` is not defined.
+//          once; all later calls are RANK_FAILED. The contents of `out` are undefined.
 PTOWSP_API ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
                                           const void *in, void *out);
 
@@ -2957,14 +2955,14 @@ PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
 
 // Brings a tensor from one layout over a mesh of all ranks to another: the steps of
 // ptowsp_mesh_layout_relayout as collectives, with the cheapest algorithm. All ranks call it with
-// equal arguments. `in` is what a rank holds by `from`, row by row, and `out` gets what it holds by
-// `to`; they do not overlap. dtype has the element_bytes of the layouts.
+// equal arguments. `in` is the rank's piece under `from`, row by row, and `out` receives its piece
+// under `to`; they do not overlap. dtype has the element_bytes of the layouts.
 //
-// Sums are those of ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after the other in
-// the order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
+// Sums follow ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after another in the
+// order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
 // sends more than ptowsp_relayout_step says.
 //
-// Memory   From the context: what is sent and received in a step, and between steps the part.
+// Memory   From the context: the bytes sent and received in a step, and the piece between steps.
 // Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of
 //          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
@@ -3017,7 +3015,7 @@ typedef struct ptowsp_module_desc {
     uint32_t slot_count;  // default: PTOWSP_SLOT_COUNT
 } ptowsp_module_desc;
 
-// Parts of a module are small ids; zero is none. An expression holds its module as well.
+// Parts of a module are small ids; zero means none. An expression holds its module as well.
 typedef struct ptowsp_axis {
     uint32_t id;
 } ptowsp_axis;
@@ -3099,10 +3097,10 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 //          }
 //      }
 //
-// The variable is the index of the unit or merge. Used directly, a loop runs over those of all
-// lanes, in order. Through ptowsp_axis_row it runs over those of one lane; loop over
-// ptowsp_axis_plan_lanes (0 .. lane_count - 1) around it. Units and merges that are
-// PTOWSP_WORK_INVALID are skipped: they have no iteration, and leave a gap in the index.
+// The variable is the index of the unit or merge. Used directly, a loop runs over the units or
+// merges of all lanes, in order. Through ptowsp_axis_row it runs over those of one lane, inside a
+// loop over ptowsp_axis_plan_lanes (0 .. lane_count - 1). PTOWSP_WORK_INVALID ones are skipped:
+// they have no iteration and leave a gap in the index.
 //
 // The units of a chunk plan (section 7) can be bound to the same name, with ptowsp_run_bind_work.
 // They have neither slots, lanes nor merges. A program that uses these is an error then.
@@ -3165,13 +3163,13 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // bound sizes, symbols and arrays.
 //
 // Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a
-// combine, a sequence, a pipeline, a process, a workload. For uses in several workloads it is the
-// workload that the program begins with. A pass through this
-// block finds it with no contents, as a variable that is declared there in C: what an iteration of
-// a loop shall hand to the next one is used outside the loop, too, or bound. In program order
-// something must write it before something reads it (a task may not do both first). Lifetimes are
-// those of program order, from the first use in a pass to the last. A parallel loop, a combine or a
-// pipeline counts as one moment, as its parts may run at the same time.
+// combine, a sequence, a pipeline, a process, a workload. If several workloads use it, the scope is
+// the program's first workload. Each pass through the block starts with undefined contents, like a
+// C variable declared there. To carry a value from one iteration to the next, use the tensor
+// outside the loop as well, or bind one. In program order a write must come before the first read
+// (one task may not do both first). Lifetimes follow program order, from the first use in a pass to
+// the last. A parallel loop, a combine or a pipeline counts as one moment, as its parts may run at
+// the same time.
 //
 // Errors   As ptowsp_tensor_make; a dynamic size without expression, or an expression for another;
 //          one that is not i64. Compiling: a size that reads a variable or a slot; a read before
@@ -3196,17 +3194,17 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
 
 // Gives the module its mesh. `algorithm` is that of the sums and maxima that are placed; AUTO, or
 // one for HIERARCHICAL, depends on the links of the run, and with it the order of sums.
-// Errors   Those of ptowsp_mesh_check; a second mesh, or one behind a workload; an unknown
-//          algorithm; more than PTOWSP_RANK_COUNT_MAX ranks.
+// Errors   As ptowsp_mesh_check; a second mesh, or a mesh after a workload; an unknown algorithm;
+//          more than PTOWSP_RANK_COUNT_MAX ranks.
 PTOWSP_API void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
                                    ptowsp_algorithm algorithm);
 
 // Spreads a tensor, which was declared with the shape of the whole: spreads[i] along axis i of the
-// mesh. From here on it is what a rank holds. Views, memory that is bound, and kernels know of that
-// alone. Sizes that are PTOWSP_DYNAMIC are those of the part, also of transient tensors. Tensors
-// that are not spread are replicated.
-// Errors   Those of ptowsp_mesh_layout_check; a module without mesh; a tensor that is spread
-//          already, or used by a task; cuts (UNSUPPORTED).
+// mesh. From here on the tensor is a rank's piece: views, bound memory and kernels see that piece
+// alone, and PTOWSP_DYNAMIC sizes, also of transient tensors, are the piece's. Other tensors are
+// replicated.
+// Errors   As ptowsp_mesh_layout_check; a module without mesh; a tensor that is spread already, or
+//          used by a task; cuts (UNSUPPORTED).
 PTOWSP_API void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
                                      const ptowsp_spread *spreads);
 
@@ -3411,17 +3409,17 @@ typedef struct ptowsp_pto_arg {
 //                                           {"z", PTOWSP_OUT, PTOWSP_F32, 1, 64}}};
 //
 // Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,
-//          headers of the language, and by "..." its own headers. Those are found beside the source
-//          or in include_dirs, and go into the tree too; what they include by "..." likewise. All
+//          standard headers, and its own headers by "...". The latter are found beside the source
+//          or in include_dirs and go into the tree, with all that they include by "...". All
 //          #include lines are read first, at file scope, whatever macros the source defines before
-//          them. Names of different kernels do not clash, except extern "C" functions that are no
-//          entry. Launches (<<<>>>) and main functions belong behind #ifdef __CCE_AICORE__.
+//          them. Names of different kernels do not clash, except extern "C" functions other than
+//          the entry. Guard launches (<<<>>>) and main functions by #ifdef __CCE_AICORE__.
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
-//          (get_subblockid()). They meet in TPipes alone, over memory that is an argument. The unit
-//          is PTOWSP_UNIT_MIX, also by default. Its own headers must be without include guards, as
-//          both halves read them. Such trees build for the shim alone (is_for_host). A deadlock
-//          fails the task with where each core waits.
+//          (get_subblockid()). They communicate through TPipes only, over memory that is an
+//          argument. The unit is PTOWSP_UNIT_MIX, also by default. Own headers must have no include
+//          guards, as both halves read them. Such trees build for the shim only (is_for_host). A
+//          deadlock fails the task and reports where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel. The shim checks operands and flags as a device demands them: a fault fails the
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
@@ -3430,8 +3428,8 @@ typedef struct ptowsp_pto_arg {
 //          sums into row-major tiles, 512 KiB of UB. Such a kernel is no longer fit for a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
-//          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and
-//          emission; executing is refused with UNSUPPORTED, as is time without cycles and cost.
+//          ptoisa_cycles() of its core. Without fn, the kernel can be timed (with cycles or cost)
+//          and emitted; executing it is UNSUPPORTED, and so is timing it without cycles and cost.
 typedef struct ptowsp_pto_source {
     const char *text;                         // copied; or
     const char *file;                         // a path, read when emitting; copied
@@ -3492,8 +3490,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //                      i64 and bound on all ranks alike. in and out are as wide as each other, and
 //                      have room for the rows; nothing is written behind these
 //
-// Parts of a tile are cut from its elements row by row, so equal parts are blocks of rows. With
-// in_columns or out_columns the parts of that tile are equal blocks of columns.
+// Tiles are cut row by row, so equal parts are blocks of rows. With in_columns or out_columns the
+// parts of that tile are equal blocks of columns.
 //
 // Members are the ranks of the run, or groups of `members` ranks that are `stride` apart: those
 // that differ in one coordinate of a mesh. root and target are members.
@@ -3527,18 +3525,17 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 
 // -- layouts --------------------------------------------------------------------------------------
 //
-// What a kernel does with tensors that are spread over the mesh of its module is said by a rule: a
-// word for each tile, with a letter for its rows and one for its columns. One letter is one
-// dimension of the work. A letter that no tile has that is written is summed over. A dot is a
-// dimension of which a task needs all: a softmax over it, a norm.
+// A rule describes how a kernel works on tensors that are spread over the mesh of its module: one
+// word per tile, with a letter for its rows and one for its columns. A letter is a dimension of the
+// work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
+// needs whole, for a softmax or a norm.
 //
 //      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
 //      ptowsp_kernel_rule(m, norm, "m. m.");
 //      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one behind another
 //
-// Dimensions in front of rows and columns, which views have an index of, are letters of their own:
-// the first of one tile is the first of all others that have it. Without a rule, each rank needs all
-// of every tile.
+// Leading dimensions, which views index, have letters of their own: the first of one tile is the
+// first of all tiles that have it. Without a rule, each rank needs all of every tile.
 //
 // A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
 // factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
@@ -3554,39 +3551,39 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 //                      in the first two, '+' are partial sums too
 //      partial max     '^' that are partial maxima stay so, the others replicated
 //
-// When a workload is closed, each operand that is spread otherwise is brought to what is needed: the
-// steps of ptowsp_mesh_layout_relayout become tasks of collective kernels ("all_reduce.tp.f32"), each
-// into a transient tensor ("s.1"), and the task reads the last of these. They are tasks, kernels and
-// tensors like yours from then on, in texts, programs, records and pictures. Reading such a text
-// places nothing more. The text of a program has the bytes that a rank moves, as
-// ptowsp_relayout_step. The order of sums is that of ptowsp_ranks_relayout with the mesh's algorithm.
+// When a workload is closed, relayouts are inserted for operands whose layout differs from the
+// layout needed: the steps of ptowsp_mesh_layout_relayout become tasks of collective kernels
+// ("all_reduce.tp.f32"), each into a transient tensor ("s.1"), and the task reads the last of
+// these. From then on they are ordinary tasks, kernels and tensors, in texts, programs, records and
+// pictures. Reading such a text inserts nothing more. The text of a program states the bytes that a
+// rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the
+// mesh's algorithm.
 //
-// A value is brought over once: before the outermost loop around the task that neither changes the
-// view nor writes the tensor, for all later tasks in that scope with the same view, until something
-// writes the tensor. Relayouts follow data, as all tasks do. With dependencies that do not look at
-// data, order them by a sequence.
+// A value is converted once: before the outermost loop around the task that neither changes the
+// view nor writes the tensor, and for all later tasks in that scope with the same view until the
+// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
+// by data, order them by a sequence.
 //
 // Views are of parts: their rows and columns count in what the rank holds. Where a dimension is cut
 // anew, the view has all of it, from its start.
 //
-// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as its
-//          operands can be; tiles that are read and written, and are partial without '+' or '^', or
-//          not as the result needs; a result cut along a dot; tiles of one letter with different
-//          sizes; sizes that do not divide; a relayout of a dimension with an index, of a part of a
-//          dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a slot
-//          loaded from a tensor that is not replicated. Runs: another number of ranks than the mesh.
-//          Collectives of yours have no rule and take tensors as they are.
+// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as
+//          its operands can be; tiles that are read and written, and are partial without '+' or
+//          '^', or not as the result needs; a result cut along a dot; tiles of one letter with
+//          different sizes; sizes that do not divide; a relayout of an indexed dimension, of a part
+//          of a dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a
+//          slot loaded from a tensor that is not replicated. Runs: a number of ranks that differs
+//          from the mesh. Your own collectives have no rule and take tensors as they are.
 
 // Gives a kernel its rule; of a choice, its variants have them.
 // Errors   No kernel; a word that is none, or more or fewer than tiles; a second rule; a collective.
 PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule);
 
-// A hash of what a kernel does, the same in every process. Of a tile kernel it is that of its
-// instructions, with their tiles, addresses and loops, so it changes with the machine that the
-// kernel is for, and may change with the version of the library; its name is not part of it. Of
-// others it is that of name, parameters and source: the text, or the path of a file, whose contents
-// are not read. Without a source, give a C function another name when you change it. 0: there is no
-// such kernel.
+// A hash of a kernel's behaviour, the same in every process. For a tile kernel it covers the
+// instructions with their tiles, addresses and loops, but not the name; so it changes with the
+// target machine, and may change with the version of the library. For others it covers name,
+// parameters and source: the text, or the path of a file, whose contents are not read. Rename a C
+// function without source when you change it. 0 for an unknown kernel.
 PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel);
 
 // -------------------------------------------------------------------------------------------------
@@ -3608,16 +3605,16 @@ PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kerne
 // returns the zero value; ptowsp_kernel_end hands the error to the module. Values belong to their
 // body and live until it ends.
 //
-// Sizes here are those of a full tile. At the edge of a tensor a task has fewer valid rows or
+// Sizes here are sizes of full tiles. At the edge of a tensor a task has fewer valid rows or
 // columns, and the kernel computes and stores only those. Two parameters that an operation combines
 // must have the same valid sizes, or the task fails with INVALID_PARAMS.
 //
 // Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
-// Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
-//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations. A kernel
-//          has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other, with
-//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most
-//          PTOWSP_TASK_INSN_MAX instructions.
+// Limits   Parameters as of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles of at most
+//          PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations. A kernel has at
+//          most PTOWSP_LOOP_MAX loops, nested at most PTOWSP_LOOP_DEPTH_MAX deep, with
+//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
+//          instructions.
 
 #define PTOWSP_TILE_SIZE_MAX  16384
 #define PTOWSP_LOOP_MAX       8
@@ -3697,7 +3694,7 @@ typedef struct ptowsp_machine {
     uint32_t aicpu_count;               // threads that a runtime may use
     uint32_t clock_mhz;
     // Bytes of each memory of a core that kernels may use, up to 64 MiB; on A2/A3 the last 8 KiB of
-    // UB are scratch of instructions. L2 and HBM are those of all cores.
+    // UB are scratch of instructions. L2 and HBM are shared by all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
     uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
@@ -3732,7 +3729,7 @@ typedef struct ptowsp_attention_shape {
 //      per_token       kv_token_bytes / kv_bytes_per_cycle
 //      per_row_token   (dim + value_dim) multiply-adds / those of the cube in a cycle: blocks of 16
 //                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
-//                      that are no multiple of 16 take as long as the next one
+//                      that are not a multiple of 16 take as long as the next one
 //      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out.
 //                      A lane that walks its own list has less; set it to what a unit costs there
 //      per_merged_row  value_dim + 2 floats from UB to GM and back
@@ -3751,7 +3748,7 @@ typedef struct ptowsp_body ptowsp_body;
 
 #if !defined(PTOWSP_NO_TILES)
 
-// The result of an operation: a tile or a scalar. Zero is none.
+// The result of an operation: a tile or a scalar. Zero means none.
 typedef struct ptowsp_value {
     ptowsp_body *body;
     uint32_t id;
@@ -3821,9 +3818,9 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
 // integers gives 0 where y is 0. max and min of NaN are NaN.
 //
-// What a machine lacks is made legal or refused when the kernel ends, with UNSUPPORTED. On A2/A3
-// (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division of i16
-// tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
+// Operations that a machine lacks are legalised when the kernel ends, or refused with UNSUPPORTED.
+// On A2/A3 (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division
+// of i16 tiles, where division by 0 gives an unspecified number. Division of i32 tiles is refused.
 // src/kernel/legal.h has the table.
 //
 // Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on
@@ -3896,8 +3893,9 @@ typedef enum ptowsp_round {
 } ptowsp_round;
 
 // Converts to another type. The rounding mode applies to floats to integers; these saturate, and
-// NaN gives 0. PTO-ISA's CPU simulator clamps first to what both types hold: there infinity as f16
-// becomes 65504 in f32, and NaN 127 in i8. Do not compare infinities, NaN and what is out of range.
+// NaN gives 0. PTO-ISA's CPU simulator clamps first to the range of both types: there an f16
+// infinity becomes 65504 in f32, and NaN becomes 127 in i8. Do not compare infinities, NaN and
+// values out of range.
 PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
 
 // Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
@@ -3930,9 +3928,9 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
 // two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
 // A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
-// -inf and PTOWSP_TOPK_NONE, which come behind all others, also behind those of -inf. So the last
-// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0. Pairs
-// that are stored themselves are those of valid columns; of deinterleaved scores, all.
+// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So
+// the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats
+// as 0. Storing pairs stores those of valid columns; storing deinterleaved scores stores all.
 #define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
@@ -3970,19 +3968,19 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // each task has them. They may be equal: then the body does not run. loop_end closes the innermost
 // loop. Values that are made in a loop are used in it only.
 //
-// carry gives a value that goes from one iteration to the next: `initial`, made before the loop, in
-// the first; then what `next` said in the iteration before. Each has one `next`, a value of the
-// same type and shape, made in the loop or before it. Behind the loop, the carried value is what it
-// was last. It has the valid sizes of `initial`; elements that a next value does not have stay.
-// (ptowsp_tile_full is full: if a task may have fewer queries, begin with q * 0.)
+// carry is a value carried between iterations: `initial`, made before the loop, in the first one;
+// afterwards the value given to `next` in the previous iteration. Each has one `next`, of the same
+// type and shape, made in the loop or before it. After the loop the carried value is the last one.
+// It has the valid sizes of `initial`; elements that a next value lacks are kept. (ptowsp_tile_full
+// is full: if a task may have fewer queries, begin with q * 0.)
 //
-// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a
-// loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
-// index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So
-// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in
-// each iteration; what it does not reach stays. Several may store to parts of one parameter, in a
-// loop or without one; where they meet, the last one stays. A parameter that is both sliced and
-// stored to in a loop reads what is there then.
+// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of
+// an open loop ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an index
+// also where the loop ends: the last chunk may have fewer valid rows or columns, or none. So a loop
+// over a KV cache reads only up to its end. store_at stores to such a part in each iteration and
+// leaves the rest. Several may store to parts of one parameter, in a loop or without one; where
+// they overlap, the last one wins. If a loop both slices and stores to a parameter, it reads the
+// current contents.
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum that only
@@ -4171,11 +4169,11 @@ PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, 
 // that are INVALID included) or lanes.
 PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
 
-// The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a
+// The position of the current entry in the indices of a sparse axis, i64. `variable` belongs to a
 // loop over such an axis. Use it for data stored beside the indices, such as the gates of experts.
 PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
 
-// A field of the current unit or merge, i64 or bool. `variable` is that of a loop over a plan axis.
+// A field of the current unit or merge, i64 or bool. `variable` belongs to a loop over a plan axis.
 // The SLOT of a whole unit is PTOWSP_NO_SLOT.
 // Errors   A variable of another loop; a field that units, or merges, do not have.
 // Cost     As an element of an array; LANE a search in the lists, of log2(lanes) steps.
@@ -4279,8 +4277,8 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 #define PTOWSP_SEQUENCE(m)           PWSP_SCOPE(m, ptowsp_sequence_begin(m))
 // clang-format on
 
-// The functions behind the macros. ptowsp_scope_end closes the innermost open scope. Loops return
-// their variable.
+// The functions that the macros call. ptowsp_scope_end closes the innermost open scope. Loops
+// return their variable.
 // Errors   A workload inside another; a statement outside a workload; a clashing workload name; a
 //          loop variable with the name of one around it; no axis, or a select over an axis that is
 //          not sparse; a condition that is not bool; otherwise without when; an expression with a
@@ -4350,8 +4348,8 @@ PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task
 //          {.kernel = gemm_16, .condition = ptowsp_le(ptowsp_task_arg(m, 1), ptowsp_i64(m, 16))},
 //          {.kernel = gemm_128}}};
 //
-// What is constant is decided when the task is made. The rest becomes branches of the workload
-// (when, otherwise): decided task by task, also in time-only runs and in emitted trees.
+// Constant conditions are decided when the task is made. Others become branches of the workload
+// (when, otherwise) and are decided task by task, also in time-only runs and in emitted trees.
 
 #define PTOWSP_VARIANT_MAX 8
 
@@ -4458,9 +4456,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
 //
 // A channel closes when its last producer has ended or closed it. When it is closed and empty, a
-// receiver sees the end of the stream, at max(receiver arrives, time of the last close). A consumer
-// that reads to the end therefore waits for producers that go on with other work, unless they call
-// ptowsp_close.
+// receiver sees the end of the stream, at max(receiver arrives, time of the last close). So a
+// consumer that reads to the end waits for producers that continue with other work, unless they
+// call ptowsp_close.
 //
 // Tokens name data, they do not hold it. While the receiver works on the place of token k, the
 // sender may fill the place of token k + d + 1, but no later one. A ring of places for depth d
@@ -4470,14 +4468,13 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Order. Several processes may produce or consume one channel. The result is deterministic: of all
 // processes that can proceed, the one with the smallest time moves first. Ties follow the order of
 // the tree, then the replica. A waiting process keeps the time at which it arrived. So tokens are
-// in the order in which senders arrive, and go to receivers in the order in which those arrive.
+// in the order in which senders arrive, and receivers get them in the order in which they arrive.
 // Kernels are called and slots are loaded in the same order of time: a process that has received a
-// token sees all data written before the token was sent. A load behind a receive happens at the
-// time of the receive. Of the tasks that start at that time it sees the writes of those in
-// processes before its own in the tree, and of no others. On lanes (section 24) this holds for
-// tiles of tensors. When only time is measured, cost functions are called in any order. (These are
-// the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
-// threads.)
+// token sees all data written before the token was sent. A load after a receive happens at the time
+// of the receive. Among tasks that start at that very time, it sees the writes of tasks in earlier
+// processes of the tree only. On lanes (section 24) this holds for tiles of tensors. When only time
+// is measured, cost functions are called in any order. (These are the rules of PTO-WSP v9, except
+// that there the end of a stream takes no time and ties are left to threads.)
 //
 // Slots. Each process begins with a copy of the slots as they are when the pipeline starts, and
 // sets only its copy. Processes share tensors and channels, nothing else. After the pipeline the
@@ -4521,8 +4518,8 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, like those of section 20. A pipeline contains channels, events and processes, and nothing
-// else. (Names of pipelines appear in texts only; two pipelines may share one.)
+// Scopes, as in section 20. A pipeline contains channels, events and processes, and nothing else.
+// (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
 //      PTOWSP_PROCESS(m, "name") {}                one process
@@ -4544,7 +4541,7 @@ typedef struct ptowsp_channel_desc {
 #define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
 // clang-format on
 
-// The functions behind the macros; ptowsp_scope_end closes each scope. A pipeline may be `after`
+// The functions that the macros call; ptowsp_scope_end closes each scope. A pipeline may be `after`
 // tasks and other pipelines, and a task `after` a pipeline, as in ptowsp_task_desc.
 // Errors   A process outside a pipeline; a pipeline in a process (also by a call); a statement
 //          between processes; two channels or two processes of one name in a pipeline; a channel
@@ -4643,12 +4640,13 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
-// In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the
-// size of a plan with several axes, are refused. Functions of kernels are not in the text. They are
-// attached by the kernel's name. Choices are not in it either: their tasks are branches.
+// In a pair, a bare 0 means not given, and (0) the number. A symbol hidden by a variable, and the
+// size of a plan with several axes, are refused. The text has no functions of kernels: they are
+// attached by the kernel's name. Nor has it choices: their tasks are branches.
 //
-// A tile kernel has its operations below its line, as they were built (section 18), two spaces
-// further right, and what is in a loop two more. Reading calls the same functions again.
+// A tile kernel has its operations below its line, in the order in which they were built (section
+// 18), indented by two spaces, and by two more inside a loop. Reading calls the same functions
+// again.
 //
 //      kernel twice(axes 1, in x f32 64 x 128, out y f32 64 x 128) vector, 9 instructions
 //        machine "910B"
@@ -4681,9 +4679,9 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 // Windows of stores, and those with a value, have values or 0. The type is an argument of scalar,
 // full, iota, slice, cvt, topk_... and alloc ("?": as many as fit), and makes rowsum of f16 give
 // f32. Elsewhere it may be left out; where it stands, it must be the result's. Memories are UB, L1,
-// L0A, L0B, L0C, BIAS, SCALING; layouts row_major, col_major, NZ, ZN, ZZ, NN. A kernel's number of
-// instructions is not compared, and may be 0; its unit and parameters must be those of its body.
-// Under PTOWSP_NO_TILES bodies are passed over, and kernels attached as if there were none.
+// L0A, L0B, L0C, BIAS, SCALING; layouts row_major, col_major, NZ, ZN, ZZ, NN. The number of
+// instructions is not compared and may be 0; unit and parameters must match the body. Under
+// PTOWSP_NO_TILES bodies are skipped, and the kernels are attached by name.
 
 typedef struct ptowsp_parse_kernel {
     const char *name;
@@ -4691,9 +4689,9 @@ typedef struct ptowsp_parse_kernel {
     void *user;
     ptowsp_kernel_source source;
     const ptowsp_pto_source *pto;  // of "a PTO-ISA source"
-    // If given, it makes the kernel, whatever operations the text has: for tile kernels of which it
-    // has none, as in texts of earlier versions. What it makes must have this name and these
-    // parameters.
+    // If given, it makes the kernel, and operations in the text are ignored: for tile kernels
+    // without a body, as in texts of earlier versions. The kernel that it makes must have this name
+    // and these parameters.
     ptowsp_kernel (*make)(ptowsp_module *module, void *user);
 } ptowsp_parse_kernel;
 
@@ -4709,8 +4707,8 @@ typedef struct ptowsp_text_place {
     uint64_t line, column;  // from 1, in bytes; 0 without an error in the text
 } ptowsp_text_place;
 
-// Makes a module from its text, of `length` bytes, any of which may be anything. desc and out_place
-// may be NULL. Printing the module gives the text again, if it was a print.
+// Makes a module from its text, `length` arbitrary bytes. desc and out_place may be NULL. Printing
+// the module gives the text again, if it was a print.
 //
 // Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
@@ -4765,9 +4763,9 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // does. When timing and window let a task be issued, and its stream or pool is full, the clock moves
 // to the earliest end of a task there.
 //
-// Named pools. A machine has more kinds of engines than two: copy engines, cube cores, vector cores,
-// cores that are kept for decoding. With pools NAMED the lanes are those of up to 16 pools, one after
-// another, and each pool names the kernels whose tasks it takes:
+// Named pools. A machine has more kinds of engines than two: copy engines, cube cores, vector
+// cores, cores that are kept for decoding. With pools NAMED, up to 16 pools number their lanes one
+// after another, and each pool names the kernels whose tasks it takes:
 //
 //      static const ptowsp_pool pools[] = {
 //          {.name = "cores", .lane_count = 4},  // lanes 0 to 3; all other kernels
@@ -4777,9 +4775,9 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // Round robin counts by pool, keys are taken modulo the pool's lanes, and lanes steal from lanes of
 // their pool. A task of MIX takes one lane, as with one pool.
 //
-// Rings. A device keeps what it needs for the tasks in flight in rings of fixed sizes. With ring
-// sizes a schedule simulates them, so that they can be chosen. A task retires when it has ended and
-// all tasks issued before it have retired. When timing, window and depths let a task be issued, it
+// Rings. A device keeps the state of tasks in flight in rings of fixed sizes. With ring sizes a
+// schedule simulates them, so that they can be chosen. A task retires when it has ended and all
+// tasks issued before it have retired. When timing, window and depths let a task be issued, it
 // needs
 //
 //      TASKS         1, until it retires
@@ -4794,11 +4792,11 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 //      MAP           1 for each tile, if dependencies look at data, until it retires
 //
 // The task is issued once all rings have room for this. Until then the clock moves, and the first
-// ring without room, in this order, is charged with the time. What can never be issued is STUCK, and
-// the text names the ring: a task that needs more than its size, bytes that are held until a scope
-// ends that has not been issued to its end, or tasks that have not begun to start. Pipelines take
-// nothing of rings. In a ring of 2 tasks on 3 lanes, tasks of 9, 2 and 3 cycles are issued at 0, 0
-// and 9: the second ends at 2, but retires with the first.
+// ring without room, in this order, is charged with the time. A task that can never be issued is
+// STUCK, and the text names the ring: the task needs more than its size, the bytes are held until
+// the end of a scope that is still being issued, or tasks have not begun to start. Pipelines take
+// nothing from rings. In a ring of 2 tasks on 3 lanes, tasks of 9, 2 and 3 cycles are issued at 0,
+// 0 and 9: the second ends at 2, but retires with the first.
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
 // read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
@@ -4860,7 +4858,7 @@ typedef enum ptowsp_ring {
 
 PTOWSP_API const char *ptowsp_ring_name(ptowsp_ring ring);
 
-// Of what a depth is: how many tasks of one stream, or of one pool, may be in flight.
+// The scope of a depth: how many tasks of one stream, or of one pool, may be in flight.
 #define PTOWSP_DEPTHS(DEPTH) /* name, text */                                                      \
     DEPTH(STREAM, "stream")  /* for streams by a key */                                            \
     DEPTH(POOL, "pool")
@@ -4989,12 +4987,12 @@ typedef struct ptowsp_schedule {
     uint32_t timing_count;        // batched
     ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
     ptowsp_release release;       // of a window
-    // By ring: entries or bytes, at most PTOWSP_SCHEDULE_RING_MAX; or PTOWSP_RING_UNBOUNDED. With 0
-    // (the default) there is no such ring, and no mark of it in ptowsp_run_stats.
+    // By ring: entries or bytes, at most PTOWSP_SCHEDULE_RING_MAX; or PTOWSP_RING_UNBOUNDED. 0 (the
+    // default) means no such ring, and no mark in ptowsp_run_stats.
     uint64_t ring_sizes[PTOWSP_RING_COUNT];
     uint32_t depths[PTOWSP_DEPTH_COUNT];  // default: no limit
-    // Named. Read by calls that take the schedule; a program keeps what it needs, and its own schedule
-    // (ptowsp_program_schedule) has none.
+    // NAMED pools. Read by calls that take the schedule; a program copies what it needs, and its
+    // own schedule (ptowsp_program_schedule) has NULL here.
     const ptowsp_pool *named_pools;
     uint32_t pool_count;  // 1 to PTOWSP_SCHEDULE_POOL_MAX
 } ptowsp_schedule;
@@ -5054,7 +5052,7 @@ typedef enum ptowsp_target {
 //      direct FIFOs      the same on A5, whose cores exchange through UB and L1: executed and timed
 //                        as moves of one core. Trees for a device are refused: what is public does
 //                        not say where the slots lie, nor when they are free again
-//      operands          what an instruction asks of its tiles besides (ptoisa_shim.h)
+//      operands          other demands of an instruction on its tiles (ptoisa_shim.h)
 //      tiles, memories   tiles are aligned and written before they are read; all that live fit
 //
 // A kernel that breaks one is refused when it ends: the text has kernel, operation, instruction,
@@ -5102,7 +5100,7 @@ typedef struct ptowsp_program_desc {
 // Memory   From the context, until destroyed.
 // Errors   The module's first error; open scopes; no workload, or an unknown one; calls of unknown
 //          workloads, with wrong arguments, or in a cycle; a key without its variable; those of
-//          ptowsp_schedule_check; OUT_OF_MEMORY. All are in the context.
+//          ptowsp_schedule_check; OUT_OF_MEMORY. The context has the text of each.
 PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
                                                const ptowsp_program_desc *desc,
                                                ptowsp_program **out_program);
@@ -5125,9 +5123,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 
 // -- saved programs -------------------------------------------------------------------------------
 //
-// A program outlives its process as text: what it was compiled from, its first workload and its
-// schedule, behind a line with format, length and checksum. Loading compiles it again, on a machine
-// of any byte order.
+// A program outlives its process as text: its module, its first workload and its schedule, after a
+// line with format, length and checksum. Loading compiles it again, on a machine of any byte order.
 //
 //      ptowsp program 1, 1234 bytes, 0123456789abcdef
 //      module decode                                       as ptowsp_module_print writes it
@@ -5139,20 +5136,20 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //
 // Tile kernels are in it, with their operations. Functions are not: ptowsp_program_load attaches
 // kernels by name (ptowsp_parse_desc, end of section 21). A key reads a task's variable as task.b,
-// an argument as task.args[0], a tag as task.tag(t). After a change by hand the first line must be
-// made anew: ptowsp_hash of all that follows it.
+// an argument as task.args[0], a tag as task.tag(t). After a change by hand, rewrite the first
+// line: the checksum is ptowsp_hash of all that follows it.
 
-// Writes a module's program, as ptowsp_program_create would make it; desc may be NULL. The text has
-// been read back and compiled before, so that what is saved can be loaded.
-// Errors   Those of ptowsp_program_create. Those of ptowsp_module_parse, where a text cannot say
-//          what the module does (a symbol that a variable hides, the size of a plan with several
-//          axes). OUT_OF_MEMORY. Then nothing has been written.
-// Cost     Twice that of compiling and printing, and what loading costs.
+// Writes a module's program, as ptowsp_program_create would make it; desc may be NULL. The text is
+// read back and compiled first, so a saved program can be loaded.
+// Errors   As ptowsp_program_create. As ptowsp_module_parse, if no text can express the module (a
+//          symbol hidden by a variable, the size of a plan with several axes). OUT_OF_MEMORY.
+//          Nothing is written then.
+// Cost     Two compilations, two prints and a load.
 PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
                                              const ptowsp_program_desc *desc, ptowsp_text text);
 
-// Makes a saved program from `length` bytes, any of which may be anything. desc and out_place may
-// be NULL. The file may be freed afterwards.
+// Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may
+// be freed afterwards.
 // Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says (a
 //          byte-order mark, or lines that end in CR LF, are named).
 //          UNSUPPORTED: a format that this version does not know. Those of ptowsp_module_parse,
@@ -5194,12 +5191,12 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // cost functions, as several lanes may call them at once. Time is simulated in program order from
 // the cycles that kernels return, so it is the same, too.
 //
-// How tasks get to lanes depends on how long they take, which is measured. Iterations of an
-// innermost loop with one task in it, each below 2 us, go to a lane several at a time, if the window
-// is the default and there are no streams. While all tasks are below 0.2 us, the walking thread runs
-// them itself, as handing them over costs as much; not in programs that communicate. Neither is done
-// where a key chooses the real lane, or while the wall clock of tasks is recorded. Results are the
-// same.
+// Tasks are handed to lanes according to their measured duration. If the window is the default and
+// there are no streams, iterations of an innermost loop with one task go to a lane several at a
+// time while each takes less than 2 us. While all tasks take less than 0.2 us, the walking thread
+// runs them itself, since handing them over costs as much (not in programs that communicate).
+// Neither happens if a key chooses the real lane, or while the wall clock of tasks is recorded.
+// Results are the same.
 //
 // Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread
 // of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
@@ -5212,8 +5209,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // Ending early. Any thread may cancel an execution, and an execution may have a time limit. Then no
 // further kernel is called. Once the kernels that have begun return, the execution returns
 // CANCELLED or TIMED_OUT. Pipelines end too, also those without tasks. Executing again gives the
-// results of an execution that was not cancelled, if kernels do not accumulate into what they have
-// written.
+// results of an execution that was not cancelled, unless kernels accumulate into their own outputs.
 //
 // Started runs. ptowsp_run_start executes a run on a thread of its own, so that the calling thread
 // prepares the next step meanwhile, with another run of the same program:
@@ -5227,20 +5223,20 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // its results must not be read. With a lane_count above 1, and on a device, the context is busy as
 // long. Otherwise any number of runs of a context may be started at once.
 //
-// When a kernel fails, issued tasks that do not depend on it still run, but for those that went to
-// the same lane with it. The error is that of the first failed task in program order, as without
-// lanes. Slots then have the values that the walk, which was ahead, has given them.
+// When a kernel fails, issued tasks that do not depend on it still run, except those that were
+// handed to the same lane together with it. The error reported is the first in program order, as
+// without lanes. Slots keep the values that the walk, which ran ahead, gave them.
 //
 // Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
-//          With three tiles that is no more than 256. Recording tasks takes memory for each task
-//          (see section 25), and up to 32 bytes more for each task in flight. Rings and depths take
-//          48 to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more
-//          for each task of the window, 25 for each tile, and 65 for each tile of a tensor that
-//          tasks write. With three tiles, one of them written, that is again no more than 256. Each
-//          lane takes 3 KiB, and loops with one task in them some 100 KiB. Repeating an execution
-//          allocates nothing; on lanes, only if more tasks are in flight than ever before.
+//          With three tiles that is at most 256. Recording tasks takes memory for each task (see
+//          section 25), and up to 32 bytes more for each task in flight. Rings and depths take 48
+//          to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more for
+//          each task of the window, 25 for each tile, and 65 for each tile of a tensor that tasks
+//          write. With three tiles, one of them written, that is again at most 256. Each lane takes
+//          3 KiB, and loops with one task in them some 100 KiB. Repeating an execution allocates
+//          nothing; on lanes, only if more tasks are in flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -5258,8 +5254,7 @@ typedef struct ptowsp_csr {
     uint64_t entry_count;  // of indices; at least indptr[row_count]
 } ptowsp_csr;
 
-// What a run binds, a row for each kind. Fields of a binding that its kind does not name are not
-// read.
+// The kinds of bindings of a run, a row each. Fields that a kind does not name are not read.
 // clang-format off
 #define PTOWSP_BIND_KINDS(KIND) /* kind, what `name` is the name of */                             \
     KIND(SIZE, "dynamic axis")   /* value: the size */                                             \
@@ -5305,9 +5300,9 @@ typedef struct ptowsp_binding {
 //          {.kind = PTOWSP_BIND_TENSOR, .name = "q", .data = &q}};
 //      ptowsp_run_bind(run, step, 3);
 //
-// In order; the first error ends it, and what comes before it stays bound. The functions below bind
-// one thing each, with arguments that compilers check. A name that no statement uses may be bound,
-// and need not be. Contents of used arrays are checked when executing.
+// Binds in order; the first error ends it, and earlier bindings stay. The functions below bind one
+// thing each, with arguments that compilers check. A name that no statement uses may be bound, and
+// need not be. Contents of used arrays are checked when executing.
 // Errors   INVALID_PARAMS: a name that the module did not have as this kind when it was compiled; a
 //          negative size; a NULL pointer to one or more elements; a dtype, rank or shape that
 //          differs from the declared one; a misaligned pointer; strides or sizes beyond the buffer
@@ -5394,8 +5389,8 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *pl
 // Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL
 // memory grows when a plan does not fit, and the slots of a plan are checked as all views are,
 // against their tensor; ptowsp_attention_size tells how many there are.
-// Errors   As above, or those of the configuration (ptowsp_attention_bound), OUT_OF_MEMORY, and
-//          INVALID_PARAMS for a capacity of another configuration. Executing returns the status of
+// Errors   As above; as ptowsp_attention_bound for the configuration; OUT_OF_MEMORY; INVALID_PARAMS
+//          for the capacity of a different configuration. Executing returns the status of
 //          ptowsp_attention_generate, with its text and the sequence as index.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                                   const ptowsp_attention_batch *batch,
@@ -5410,10 +5405,10 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
 
 // -- ranks ----------------------------------------------------------------------------------------
 
-// What the collectives of a run communicate with (section 17), and the links that they take their
-// time from. All ranks execute programs with the same collectives in the same order.
+// The transport of the collectives of a run (section 17), and the links that determine their time.
+// All ranks execute programs with the same collectives in the same order.
 //
-//      ranks, executing    data moves. Time is that of this rank alone
+//      ranks, executing    data moves. Time is this rank's alone
 //      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
 //                          time of all of them together: waits for a late rank, stages of a
 //                          pipeline. A collective is alone on the links
@@ -5422,8 +5417,8 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
 //      a group of runs     time of ranks that differ, in one process, on links that all share
 //                          (section 24, ranks together)
 //
-// A collective lasts until this rank is done with it. It begins when its rank can: what it then
-// waits for other ranks is part of its cycles, and counted as PTOWSP_STALL_RANK.
+// A collective begins when its rank is ready and lasts until the rank is done with it. Waiting for
+// other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.
 typedef struct ptowsp_run_ranks {
     ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
     uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
@@ -5440,8 +5435,8 @@ typedef struct ptowsp_run_ranks {
 // Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
 //          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
 //          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
-//          without the elements that a collective takes), those of ptowsp_ranks_run. A run that
-//          fails closes the communicator as one that has failed, so that other ranks end, too.
+//          too small for a collective), as ptowsp_ranks_run. A run that fails closes the
+//          communicator as failed, so that other ranks end, too.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
     ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);
     b.data = ranks;
@@ -5452,14 +5447,14 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_
 //
 // Before an execution walks the program, it evaluates the sizes of the program's transient tensors
 // (section 16) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
-// those that are never alive at the same point of the program may have the same bytes. The points
-// are its statements in order, with parallel loops, combines and pipelines as one point each.
-// Places depend on sizes alone, and are found anew only when sizes change.
+// tensors that are never alive at the same point of the program may share bytes. The points are its
+// statements in order, with parallel loops, combines and pipelines as one point each. Places depend
+// on sizes alone, and are recomputed only when sizes change.
 //
 // Shared memory orders tasks as any reuse of memory does: a task waits for those that used its
 // bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.
-// So results are the same, to the bit, as with memory for each tensor. Emitted trees do all this by
-// the same rules; their memory on a device is the device's.
+// So results have the same bits as with separate memory for each tensor. Emitted trees follow the
+// same rules; on a device they use the device's memory.
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
@@ -5486,10 +5481,10 @@ typedef struct ptowsp_transient_sizes {
     uint32_t lifetime_count;  // for ptowsp_run_lifetime_at
 } ptowsp_transient_sizes;
 
-// Places the transient tensors for what is bound now, without executing. Needs all sizes, lengths,
-// plans and symbols that the program uses, but no other tensors.
-// Errors   Those of executing for these; INVALID_PARAMS: a negative size; LIMIT_EXCEEDED: more than
-//          2^61 bytes; BUSY.
+// Places the transient tensors for the current bindings, without executing. Needs all sizes,
+// lengths, plans and symbols that the program uses, but no other tensors.
+// Errors   As executing, for these; INVALID_PARAMS: a negative size; LIMIT_EXCEEDED: more than 2^61
+//          bytes; BUSY.
 // Cost     Microseconds for tens of tensors, of the order of their number squared; less if sizes
 //          are as they were.
 PTOWSP_API ptowsp_status ptowsp_run_size_transients(ptowsp_run *run,
@@ -5545,24 +5540,22 @@ typedef struct ptowsp_run_options {
 // Runs the program; options may be NULL.
 //
 // Errors   INVALID_PARAMS and UNBOUND (something is missing, malformed or outside; the text names
-//          it, the place in the tree and the variables around it).
-//          STUCK (nothing can proceed; the text says what waits for what, and what would help).
-//          LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full window under abort).
-//          UNSUPPORTED (time only, see above), OUT_OF_MEMORY.
-//          BUSY (called from a kernel of the same run or from a job of its context; the run has
-//          been started).
-//          CANCELLED and TIMED_OUT, also if a kernel has failed before. If all had been done by
-//          then, the execution is OK.
-//          The status of a kernel that failed, with the task as index.
-//          The run may be used again. Its results are those of the work done until the error.
+//          it, the place in the tree and the variables around it). STUCK (nothing can proceed; the
+//          text reports who waits for whom, and a remedy). LIMIT_EXCEEDED (time beyond
+//          PTOWSP_CYCLES_MAX; a full window under abort). UNSUPPORTED (time only, see above),
+//          OUT_OF_MEMORY. BUSY (called from a kernel of the same run or from a job of its context;
+//          the run has been started). CANCELLED and TIMED_OUT, even if a kernel has failed before;
+//          an execution that had already completed is OK. The status of a kernel that failed, with
+//          the task as index. The run may be used again. Its results cover the work done until the
+//          error.
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V behind each other)
-//          cost no more than separate ones, if their strides show that they share no bytes and the
-//          program has no pipelines. Otherwise their tiles are compared by the range from their
-//          first to their last byte, and then exactly. A task that a depth holds up costs a look at
-//          the tasks in flight.
+//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the
+//          same as separate ones, if their strides show that they share no bytes and the program
+//          has no pipelines. Otherwise tiles are compared by the range from their first to their
+//          last byte, and then exactly. A task that a depth holds up costs a look at the tasks in
+//          flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Cancels the current execution, started or not, also one on a device. Does nothing if there is
@@ -5577,7 +5570,7 @@ PTOWSP_API void ptowsp_run_cancel(ptowsp_run *run);
 // thread may: an allocator of your own must allow that.
 //
 // Errors   INVALID_PARAMS (options), BUSY, OUT_OF_MEMORY, SYSTEM_FAILED (no thread), UNSUPPORTED
-//          (PTOWSP_NO_THREADS). Nothing has been started then. All other errors are those of wait.
+//          (PTOWSP_NO_THREADS). Nothing has been started then. Wait returns all other errors.
 PTOWSP_API ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Wait until a started run is done, and return its status; the context then has its error. poll
@@ -5591,8 +5584,8 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
 
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
 // at 0 has NONE. Any other task has the first of these conditions that became true only at its
-// start: its dependencies were done (DEPENDENCY); the task before it on its lane ended (LANE); the
-// clock of issue arrived (the reason that moved the clock last). If there is none, it has START.
+// start: its dependencies were done (DEPENDENCY); the previous task of its lane ended (LANE); the
+// clock of issue arrived (the reason that moved the clock last). Otherwise it has START.
 #define PTOWSP_STALLS(STALL) /* name, text */                                                      \
     STALL(NONE, "none")                                                                            \
     STALL(DEPENDENCY, "dependency") /* a task that it waits for was not done */                    \
@@ -5681,10 +5674,10 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint6
 
 // Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
 // and of its channels, all in the order of the tree. A pipeline may run several times in one
-// execution; unless said otherwise, numbers are those of its last run. Times count from the start
-// of the pipeline. For each process, busy + full + empty cycles add up to the time at which it
-// ended (if the pipeline ran once). For a pipeline that is stuck or has failed, numbers cover the
-// work done; waits that did not end are not counted.
+// execution; unless stated otherwise, numbers describe its last run. Times count from the start of
+// the pipeline. For each process, busy + full + empty cycles add up to the time at which it ended
+// (if the pipeline ran once). For a pipeline that is stuck or has failed, numbers cover the work
+// done; waits that did not end are not counted.
 
 typedef struct ptowsp_pipeline_stats {
     const char *name;
@@ -5695,9 +5688,9 @@ typedef struct ptowsp_pipeline_stats {
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
     // It ends, or gets stuck, with the same tokens however long its tasks take: each channel has at
-    // most one producer and one consumer (Kahn 1974), and no slot is loaded from what its tasks
-    // write. Otherwise other times may get stuck what has ended, or end what got stuck: see
-    // ptowsp_run_explore.
+    // most one producer and one consumer (Kahn 1974), and no slot is loaded from tensors that its
+    // tasks write. Otherwise different times may deadlock a pipeline that has ended, or end one
+    // that was stuck: see ptowsp_run_explore.
     bool is_timing_independent;
 } ptowsp_pipeline_stats;
 
@@ -5733,7 +5726,7 @@ typedef struct ptowsp_channel_stats {
     ptowsp_cycles empty_cycles;  // that receivers waited
 } ptowsp_channel_stats;
 
-// out_count may be NULL. NULL and 0 where there are none.
+// out_count may be NULL. Returns NULL and 0 if there are none.
 PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
                                                              uint32_t *out_count);
 PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
@@ -5769,7 +5762,7 @@ PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uin
 
 // The critical chain of a pipeline's last run: *out_count indices of steps, first to last. It goes
 // from the end of the process that ended last (the first of several) back along `cause`, or
-// `previous` where there is no cause. NULL and 0 when steps were not recorded.
+// `previous` for steps without a cause. NULL and 0 if steps were not recorded.
 PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                                      uint64_t *out_count);
 
@@ -5799,9 +5792,9 @@ typedef struct ptowsp_run_group_result {
 } ptowsp_run_group_result;
 
 // Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
-// these options but mode. Then each has its results and records. All that is under way shares the
-// links by the rules of section 15, so the result depends on the inputs alone: a link serves
-// first what comes first, ties by rank. out_result may be NULL.
+// these options but mode. Then each has its results and records. All messages under way share the
+// links by the rules of section 15, so the result depends on the inputs alone: a link serves first
+// come, first served, ties by rank. out_result may be NULL.
 //
 // Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
 // for one alone.
@@ -5810,19 +5803,19 @@ typedef struct ptowsp_run_group_result {
 //          as ptowsp_collective_time has them, without symmetry. A run takes
 //          ptowsp_run_stats.memory_bytes.
 // Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
-// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or is
-//          there twice), those of ptowsp_run_execute in time-only mode (the text begins with the
-//          rank, which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED
-//          (ranks call different collectives, or one ends without those of the others), STUCK (ranks
-//          wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
+// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or
+//          is there twice), as ptowsp_run_execute in time-only mode (the text begins with the rank,
+//          which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED (ranks
+//          call different collectives, or one ends without calling the others' collectives), STUCK
+//          (ranks wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
 // Cost     The runs, and the messages, by a logarithm of ranks.
 PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,
                                                    const ptowsp_run_group *group,
                                                    const ptowsp_run_options *options,
                                                    ptowsp_run_group_result *out_result);
 
-// What a task that communicates has waited for: the root of a BROADCAST or SEND, else the last
-// member that began. A task that receives a SEND has one even if it did not wait.
+// The rank that a communicating task has waited for: the root of a BROADCAST or SEND, otherwise the
+// last member that began. A task that receives a SEND has one even if it did not wait.
 typedef struct ptowsp_rank_wait {
     uint64_t task;         // of this run
     uint64_t from_task;    // of the other; PTOWSP_NO_INDEX between processes
@@ -5843,12 +5836,12 @@ PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
 //      pool: 3 tokens        left  receives, receives, works, sends, sends
 //                            right the same, and a third process too
 //
-// ptowsp_run_explore looks at all orders of sends and receives that the pipelines of a program can
-// have if tasks may take any time, for what is bound now. No kernel or cost function is called.
-// Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,
-// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. So are
-// orders that differ only in which of two replicas moves, if both stand at the same place and know
-// the same. Where each channel has one producer and one consumer there is one order.
+// ptowsp_run_explore searches all orders of sends and receives that the pipelines of a program can
+// have if tasks may take any time, for the current bindings. It calls no kernel or cost function.
+// Orders that differ only in independent steps are searched once (stubborn sets, Valmari 1989). So
+// are equal states (the position of each process, and the tokens that decide control), and orders
+// that differ only in which of two equal replicas moves. If each channel has one producer and one
+// consumer, there is one order.
 
 typedef struct ptowsp_explore_options {
     uint64_t state_limit;    // states with a choice that are kept; default: 65,536
@@ -5863,9 +5856,9 @@ typedef struct ptowsp_explore_stats {
 // Searches the pipelines of the program, in all their runs, for an order that gets stuck: one with
 // the fewest choices. The result is deterministic. options and out_stats may be NULL.
 //
-// Replaces the results of the last execution. After STUCK they are those of that order, and times
-// are numbers of steps: ptowsp_run_steps has its steps (process, send or receive, channel, place),
-// ptowsp_run_processes says who waits for what, and ptowsp_run_print_stuck writes both, with the
+// Replaces the results of the last execution. After STUCK they describe the deadlocked order, with
+// step numbers as times: ptowsp_run_steps has its steps (process, send or receive, channel, place),
+// ptowsp_run_processes has the waiting processes, and ptowsp_run_print_stuck writes both, with the
 // cycle of waits and how to break it.
 //
 // Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of
@@ -5885,15 +5878,14 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -- fingerprints ---------------------------------------------------------------------------------
 //
-// Five hashes that say what a run did, to which data, and what came of it. They depend neither on
-// addresses and strides, nor on lanes, nor on the machine and its byte order. So they show whether
-// a run did the same as another one: with more lanes, on a device, on another machine, last week.
-// Elements count by their bits.
+// Five hashes of a run: program, bindings, inputs, results, time. They do not depend on addresses,
+// strides, lanes, the machine or its byte order. So they show whether two runs did the same: with
+// more lanes, on a device, on a different machine, last week. Elements are compared by their bits.
 
 typedef struct ptowsp_fingerprint {
     uint64_t
         program;  // its text, with the schedule; its kernels by ptowsp_kernel_hash: of those in
-                  // C the name and the source, not what a function does
+                  // C the name and the source, not the machine code
     uint64_t bindings;  // sizes, symbols, slots at the start, arrays, plans, shapes of tensors
     uint64_t inputs;    // contents of tensors that are read and that no task writes
     uint64_t results;  // contents of tensors that tasks write (not of transient ones), slots at the
@@ -5901,9 +5893,9 @@ typedef struct ptowsp_fingerprint {
     uint64_t time;     // makespan, busy cycles and number of tasks
 } ptowsp_fingerprint;
 
-// The fingerprint of a run, with what is bound now, and what its last execution left there. results
-// and time are 0 if there was none, or it failed; inputs and results are 0 if it only measured
-// time.
+// The fingerprint of a run, with its current bindings and the results of its last execution.
+// results and time are 0 before the first execution and after a failure; inputs and results are 0
+// in time-only mode.
 // Cost     0.2 ns per byte of tensors with packed rows, 0.7 of others; the program once as
 //          ptowsp_program_print.
 // Errors   Those of executing before kernels are called, INVALID_PARAMS (NULL), BUSY.
@@ -5923,26 +5915,26 @@ PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, 
 // 25. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
-// What runs record of their tasks, and pictures of it. Say before an execution what it shall
-// record:
+// Records of the tasks of a run, and pictures made from them. Choose a level before an execution:
 //
 //      NONE     nothing beyond ptowsp_run_result
 //      TOTALS   sums over all tasks: by kernel, idle time by reason, use of lanes over time. Memory
 //               is for the tasks in flight, so it suits runs of any length
 //      TASKS    the same, and a record of each task with its axis values, scalars and bytes, and of
 //               each step in a pipeline
-//      EDGES    the same, and what each task waits for, with the reason (ptowsp_run_edges)
+//      EDGES    the same, and the edges to each task, with reasons (ptowsp_run_edges)
 //
-// Very long runs keep the tasks of a window of time, or every n-th: then there is no critical path.
+// Very long runs can keep the tasks of a window of time, or every n-th task; they have no critical
+// path.
 //
 // Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
-//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64
-//          for each tile that no later task has written over. has_clock: 64 more for each kept
-//          task.
+//          48 more for each task, 40 for a tile, 16 for an edge not of structure, and 64 for each
+//          tile that no later task has overwritten. has_clock: 64 more for each kept task.
 // Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
 //          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its
-//          tensor that no later task has written over. has_clock takes three looks at a counter.
+//          tensor that no later task has overwritten. has_clock reads a counter three times per
+//          task.
 
 typedef enum ptowsp_record_level {
     PTOWSP_RECORD_NONE = 0,
@@ -5960,10 +5952,10 @@ typedef struct ptowsp_record_options {
     bool has_clock;  // TASKS: when kernels really ran (ptowsp_run_clock_at)
 } ptowsp_record_options;
 
-// Sets what the following executions record; NULL is NONE. record_tasks in the options of an
-// execution is at least TASKS.
+// Sets the level for the following executions; NULL means NONE. record_tasks in the options of an
+// execution implies at least TASKS.
 // Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin); EDGES
-//          of some tasks only; has_clock below TASKS. BUSY.
+//          for a part of the tasks; has_clock below TASKS. BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options);
 
 // A task that was kept. Pointers live until the next execution.
@@ -6029,20 +6021,20 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 
 // -- edges ----------------------------------------------------------------------------------------
 //
-// What a task waits for. Edges that follow from others are left out:
+// The edges to a task. Edges implied by others are left out:
 //
-//      STRUCTURE   the tasks with which the child before it ends, in a sequential scope
+//      STRUCTURE   the last tasks of the previous child, in a sequential scope
 //      TENSOR      a tile that meets one of an earlier task, by the schedule's kind of dependencies
 //                  and hazards; not if a task between them has written over all of the earlier tile
-//                  (with all hazards; a reader in any case does not wait for what is written over)
+//                  (with all hazards; a reader never waits for a write that was overwritten)
 //      EXPLICIT    `after` of the task
-//      STREAM      the task before it in its stream; of a collective, the one before it
+//      STREAM      the previous task of its stream; of a collective, the previous one
 //
-// The others say which task held it up last, if that was no dependence: `cause` in its record.
+// The others name the task that delayed it last, if not by a dependence: `cause` in its record.
 //
 //      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING, DEPTH    as the stall
 //
-// Tasks of one pipeline have no edges of data between them; their order is that of its processes.
+// Tasks of one pipeline have no edges of data between them; their processes order them.
 
 #define PTOWSP_EDGES(EDGE) /* name, text */                                                        \
     EDGE(STRUCTURE, "structure")                                                                   \
@@ -6088,8 +6080,8 @@ typedef struct ptowsp_edge {
 typedef bool (*ptowsp_edge_fn)(void *user, const ptowsp_edge *edge);
 
 // Visits the edges to a task or, with PTOWSP_NO_INDEX, to all tasks in ascending order. A pair of
-// tasks may have several edges, one for each reason and pair of tiles. Nothing is visited if edges
-// were not recorded or there is no such task. Returns whether all were visited.
+// tasks may have several edges, one for each reason and pair of tiles. Visits nothing if edges were
+// not recorded or the task does not exist. Returns whether all were visited.
 PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit,
                                  void *user);
 
@@ -6107,11 +6099,11 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any
 //                 length, as it needs TOTALS only; so does a PERFETTO or CHROME export without
 //                 tasks
-//      EDGES      what each task waits for, as text; needs edges (EDGES)
-//      DOT        the same as a graph for Graphviz; edges that are no dependences are dashed
+//      EDGES      the edges to each task, as text; needs edges (EDGES)
+//      DOT        the same for Graphviz; edges that are not dependences are dashed
 //
-// Times are simulated, or those of the wall clock, if the execution recorded it; PERFETTO and
-// CHROME can have both, side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
+// Times are simulated, or wall-clock times if the execution recorded them; PERFETTO and CHROME can
+// show both side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
 //
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
 // Tasks of one lane or process may overlap, as passes of a pipeline in a parallel loop do. PERFETTO
@@ -6180,16 +6172,16 @@ typedef struct ptowsp_export_options {
     ptowsp_export_time time;  // WALL: times are in nanoseconds, also in CSV, TABLE and the window
 } ptowsp_export_options;
 
-// Writes what the last execution recorded; options may be NULL. After a failed execution that is
-// the work done until the error; tasks that were issued but never started are in tables only, on
-// "-".
+// Writes the records of the last execution; options may be NULL. After a failure they cover the
+// work done until the error; tasks that were issued but never started appear in tables only, on
+// lane "-".
 //
 // Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
 //          SVG, 4 more with pipelines and 4 more for PERFETTO; 12 more where tasks of a lane
 //          overlap; otherwise a few kilobytes and what places and lanes take.
 // Cost     Linear in the tasks; where tasks overlap, in the tasks times the rows of their lane.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window
-//          is empty or begins behind the run's end; nothing was recorded, or no tasks for a format
+//          is empty or begins after the run's end; nothing was recorded, or no tasks for a format
 //          that draws them, or no edges. LIMIT_EXCEEDED: more rows than lane_max. SYSTEM_FAILED:
 //          the output failed; the text says after how many bytes. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
@@ -6309,10 +6301,10 @@ typedef enum ptowsp_report_format {
     PWSP_FORCE_INT(PTOWSP_REPORT)
 } ptowsp_report_format;
 
-// Writes a verdict, then the makespan beside its lower bounds, idle time by reason, the kernels with
-// their share of the critical path, high-water marks, and the answers to what_if_count questions.
-// (Ask them first, then execute again.) Options are those of ptowsp_run_export: title, and of the
-// timeline.
+// Writes a verdict, then the makespan beside its lower bounds, idle time by reason, the kernels
+// with their share of the critical path, high-water marks, and the answers to what_if_count
+// questions. (Ask them first, then execute again.) Options as in ptowsp_run_export: the title, and
+// those of the timeline.
 //
 // The verdict is a few sentences, each with its numbers. They name the limit (a lower bound of at
 // least 90 % of the makespan, or what idle lanes wait for), what a better schedule or more lanes
@@ -6329,10 +6321,10 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
 
 // -- decisions ------------------------------------------------------------------------------------
 //
-// What the library decided for a run, and why: how kernels are executed, which loops evaluate
+// The library's decisions for a run, with reasons: how kernels are executed, which loops evaluate
 // expressions in blocks, where transient tensors lie, the size of plans, parallel loops whose
-// iterations conflict, on which thread or lanes tasks ran, and what targets do not do as the program
-// asks. All of it is found when asked for, so that a run that nobody asks pays nothing.
+// iterations conflict, the threads or lanes on which tasks ran, and features that targets do not
+// support. They are computed on request; a run that is not asked pays nothing.
 
 typedef struct ptowsp_decision {
     const char *stage;    // "compile", "bind", "execute" (the last execution), "target"
@@ -6346,9 +6338,9 @@ typedef struct ptowsp_decision {
 // Gets a decision, whose texts live during the call. Returns whether it wants more.
 typedef bool (*ptowsp_decision_fn)(void *user, const ptowsp_decision *decision);
 
-// Visits all decisions, in the order of stages. Target "threads" is there for what has no effect on
-// lanes, and "ascend_npu" for what keeps a program from being emitted, each with the work that
-// depends on it. Returns whether all were visited.
+// Visits all decisions, in the order of stages. Target "threads" marks features without effect on
+// lanes, and "ascend_npu" features that prevent emission, each with the work that depends on it.
+// Returns whether all were visited.
 PTOWSP_API bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void *user);
 
 // Writes them as TEXT, one to a line, or as JSON, an array of objects.
@@ -6369,12 +6361,11 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 //      ptowsp_schedule_search(context, module, &search, results, 8, &summary);
 //      ptowsp_search_print(results, &summary, text);
 //
-// The space is the product of five lists. A list without elements has the value that `base` has;
-// that of dispatches or of orders then has all that the keys of `base` allow, and PLAN if the
-// module has plan axes. All else is as in `base`. Keys are used where a policy takes one, and left
-// out elsewhere; window 0 is no window. Dependencies are the same for all: those of `base`, or
-// HYBRID. Schedules that the target refuses (ptowsp_schedule_check) or the workload, as one of its
-// tasks has no such key, are left out.
+// The space is the product of five lists. An empty list has the value of `base`; an empty list of
+// dispatches or orders has all that the keys of `base` allow, and PLAN if the module has plan axes.
+// Everything else is as in `base`. Keys are used by policies that take one; window 0 means no
+// window. All schedules have the dependencies of `base`, or HYBRID. Schedules refused by the target
+// (ptowsp_schedule_check), or by the workload because a task lacks the key, are left out.
 //
 // Budget. The search takes at most `evaluation_max` executions. It begins with the first element of
 // each list. It then tries all elements of one list after another, each time keeping the best,
@@ -6411,8 +6402,8 @@ typedef struct ptowsp_search_desc {
     bool has_path;            // bounds with the longest chain: one execution records edges
     uint32_t at_once;         // executions at the same time (Threads); default: 1
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
-    // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
-    // nothing to bind. What it binds must live until the next call on this thread.
+    // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: nothing to
+    // bind. Bound memory must live until the next call on this thread.
     ptowsp_status (*bind)(void *user, ptowsp_run *run);
     void *user;
 } ptowsp_search_desc;
@@ -6443,22 +6434,23 @@ typedef struct ptowsp_search_summary {
 // Memory   A program and a run at a time, or with at_once above 1 four programs and a run for each
 //          lane; 8 bytes for each schedule of the space. All is freed.
 // Threads  With at_once above 1, executions run on as many lanes of the context, at most on all it
-//          has. Results and summary are those of at_once 1. `bind`, cost functions of kernels and
-//          that of `cost` are then called on several threads at the same time, each for runs of its
-//          own; they must not use the search's context. The allocator's hook is called by one thread
-//          at a time. If an execution fails, some that come after it may have begun.
+//          has. Results and summary are the same as with at_once 1. `bind`, cost functions of
+//          kernels and `cost` are then called on several threads at the same time, each for its own
+//          runs; they must not use the search's context. The allocator's hook is called by one
+//          thread at a time. If an execution fails, some that come after it may have begun.
 // Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools.
-//          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; those of `bind`,
+//          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; errors of `bind`,
 //          and of an execution that would fail under any schedule. If all executions fail, the
 //          first one's; if all schedules are refused, the first one's refusal. With at_once above 1
-//          BUSY and SYSTEM_FAILED, as ptowsp_parallel_for.
-//          CANCELLED and TIMED_OUT: results and summary are those of the executions that had ended.
+//          BUSY and SYSTEM_FAILED, as ptowsp_parallel_for. CANCELLED and TIMED_OUT: results and
+//          summary cover the executions that had ended.
 PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                                 const ptowsp_search_desc *desc,
                                                 ptowsp_search_result *results, uint32_t capacity,
                                                 ptowsp_search_summary *out_summary);
 
-// Cancels the current search of a context, and its current execution; does nothing if there is none.
+// Cancels the current search of a context, and its current execution; does nothing without a
+// search.
 // Threads  Any, also cost functions of the search; the context must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_schedule_search_cancel(ptowsp_context *context);
 
@@ -6489,8 +6481,8 @@ PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
 //
 //      tune1 5d1f0e83ac21b94c 910b3 64x4096 18250.125 ns attend 3b0c64f1d2a7e985
 //
-// Lines stand alone, so files can be concatenated, sorted and merged. A line that is no record is
-// skipped and counted, and so is a good line of a later version, which compacting keeps.
+// Lines stand alone, so files can be concatenated, sorted and merged. Lines that are not records
+// are skipped and counted, and so are good lines of a later version, which compacting keeps.
 //
 // Processes. Any number may add, read and compact at the same time, on a file system with flock. An
 // addition is one write() at the end of the file, under an exclusive lock. A writer that is killed
@@ -6512,7 +6504,7 @@ typedef enum ptowsp_tuning_unit {
 #define PTOWSP_TUNING_VALUE_MAX  1e15  // in ns: eleven days
 #define PTOWSP_TUNING_RECENT_MAX 15
 
-// What is measured. Two keys are equal if all fields are.
+// The key of a measurement. Two keys are equal if all fields are.
 typedef struct ptowsp_tuning_key {
     uint64_t kernel;      // ptowsp_kernel_hash, or a hash of your own: ptowsp_hash
     const char *machine;  // 1 to PTOWSP_NAME_MAX printable ASCII characters, no spaces
@@ -6526,26 +6518,26 @@ PTOWSP_API uint64_t ptowsp_tuning_bucket(uint64_t size);
 
 typedef struct ptowsp_tuning ptowsp_tuning;
 
-// Creates a table of records and reads the file; one that does not exist has none, and is made by
-// the first addition. path NULL: a table without a file. A device that is no file (/dev/null) can
-// be written to, and has no records.
+// Creates a table of records and reads the file. A missing file is empty, and the first addition
+// creates it. path NULL: a table without a file. A device such as /dev/null can be written to and
+// has no records.
 //
 // Memory   66 KiB, 16 bytes for a record, 112 for a key and 8 to 16 for finding it; up to twice
 //          that after growing.
 // Cost     100,000 records with keys of their own some 45 ms of one core.
-// Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or of
-//          something that is no file, as a directory. SYSTEM_FAILED: the file cannot be opened,
-//          locked or read, or another process holds its lock for 10 s; the text has the reason.
-//          OUT_OF_MEMORY. LIMIT_EXCEEDED: more than 2^32 - 2 records.
+// Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or not a
+//          file, such as a directory. SYSTEM_FAILED: the file cannot be opened, locked or read, or
+//          another process holds its lock for 10 s; the text has the reason. OUT_OF_MEMORY.
+//          LIMIT_EXCEEDED: more than 2^32 - 2 records.
 PTOWSP_API ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
                                               ptowsp_tuning **out_tuning);
 PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored
 
-// Reads what the file has got since, from any process. If another file is at the path now (it was
-// compacted, or made anew), or it has become shorter, the table is cleared and all is read; so it
-// is empty if the file was deleted.
-// Errors   Those of ptowsp_tuning_create. The records read until then stay, and the next call goes
-//          on from there.
+// Reads the records that any process has appended since. If the path now has a different file (it
+// was compacted or recreated), or the file is shorter, the table is cleared and read again; it is
+// empty if the file was deleted.
+// Errors   As ptowsp_tuning_create. The records read so far stay, and the next call continues from
+//          there.
 PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 
 // Adds a measurement: a line at the end of the file, and a record in the table. First it reads what
@@ -6560,7 +6552,7 @@ PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 PTOWSP_API ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
                                            double value, const char *label);
 
-// What was measured for a key.
+// The measurement of a key.
 typedef struct ptowsp_tuning_value {
     uint64_t count;      // of measurements
     double median;       // of the newest PTOWSP_TUNING_RECENT_MAX; the lower of two in the middle
@@ -6568,9 +6560,9 @@ typedef struct ptowsp_tuning_value {
     double newest;
 } ptowsp_tuning_value;
 
-// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 18, 24).
-// It works on the table alone. Requires a key with a machine.
-// Cost     Two waits for memory: under 100 ns while the keys that are asked for are in the caches.
+// False, and zeros, without a measurement: then simulated cycles may decide (sections 18, 24). Uses
+// the table alone. Requires a key with a machine.
+// Cost     Two waits for memory: under 100 ns while the keys in use are cached.
 PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
                                    ptowsp_tuning_value *out_value);
 
@@ -6606,10 +6598,11 @@ PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t k
 
 // Measuring
 //
-// fn is called warm_up times and forgotten, then repeats times with a look at the clock before and
+// fn is called warm_up times without measuring, then repeats times with the clock read before and
 // after each. Samples x with |x - median| * 0.6745 > 3.5 * MAD are outliers, where MAD is the
-// median of |x - median| (Iglewicz and Hoaglin 1993); with MAD 0 there are none. Statistics are of
-// the others. A short fn should do its work several times, as `calls` says: a clock takes 25 ns.
+// median of |x - median| (Iglewicz and Hoaglin 1993); with MAD 0 nothing is an outlier. Statistics
+// leave outliers out. A short fn should do its work several times (`calls`): reading the clock
+// takes 25 ns.
 
 #define PTOWSP_MEASURE_SAMPLE_MAX 1000
 
@@ -6683,7 +6676,7 @@ typedef struct ptowsp_rails_desc {
     uint32_t skip_count;           // samples left out after a switch; default: 0, none
     uint32_t regression_permille;  // default: 50; at most 10,000
     uint32_t gain_permille;        // default: 0, no worse; at most 1,000
-    // In your unit of time. 0 is none, except that trial_time_max and explore_time 0 are never.
+    // In your unit of time. 0 means none, except that trial_time_max and explore_time 0 mean never.
     uint64_t dwell_time;      // from a switch or promotion to the next trial; least of a trial,
                               // but for REGRESSION and FAILED
     uint64_t cooldown_time;   // from a roll-back to the next trial of the variant
@@ -6765,7 +6758,7 @@ PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64
                                            ptowsp_rails *out_rails);
 
 // A sample of the variant that runs (rails->current): its time, at least 1. Then run decision.to.
-// Errors   INVALID_PARAMS: NULL; a time before that of the last call; a sample of 0 or above
+// Errors   INVALID_PARAMS: NULL; a time earlier than the last call's; a sample of 0 or above
 //          PTOWSP_RAILS_VALUE_MAX. Nothing has changed then.
 PTOWSP_API ptowsp_status ptowsp_rails_sample(ptowsp_rails *rails, uint64_t time, uint64_t sample,
                                              ptowsp_rails_decision *out_decision);
@@ -6949,7 +6942,7 @@ PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *s
 PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 
 // Sets the wall-clock time that each run may take, from the next one on, on lanes or a device. A
-// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 is no limit.
+// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 means no limit.
 // Cost     A look at the clock per task and range (25 ns), and all lanes take part in each run.
 // Errors   BUSY (the graph is running).
 PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns);
@@ -6958,9 +6951,9 @@ PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_l
 // The context is busy, and the graph running, until wait or poll returns its status.
 //
 // ptowsp_graph_destroy cancels a started graph and waits for it.
-// Errors   Of start: those of ptowsp_graph_seal, BUSY, OUT_OF_MEMORY, SYSTEM_FAILED, UNSUPPORTED.
-//          Of the others: those of ptowsp_graph_run; poll is BUSY while the graph runs;
-//          INVALID_PARAMS: it has not been started, or has been waited for.
+// Errors   Start: as ptowsp_graph_seal, BUSY, OUT_OF_MEMORY, SYSTEM_FAILED, UNSUPPORTED. The
+//          others: as ptowsp_graph_run; poll is BUSY while the graph runs; INVALID_PARAMS: it has
+//          not been started, or has been waited for.
 PTOWSP_API ptowsp_status ptowsp_graph_start(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
@@ -6976,16 +6969,15 @@ typedef struct ptowsp_graph_part {
     uint64_t edge_count;
 } ptowsp_graph_part;
 
-// Adds a part to the current run, for a task whose function is running and makes the call. The added
-// tasks start after that function has returned. The task is not over before they are: what comes
-// after it comes after them. Added tasks may add tasks in turn. For example, task fib(n) adds fib(n -
-// 1), fib(n - 2), a sum of both, and two edges to the sum. Several parts of a task are independent of
-// each other. The next run begins without added tasks.
+// Adds a part to the current run, for a task whose function is running and makes the call. The
+// added tasks start after that function has returned. The task completes when they have completed:
+// its successors wait for them. Added tasks may add tasks in turn. For example, task fib(n) adds
+// fib(n - 1), fib(n - 2), a sum of both, and two edges to the sum. Several parts of a task are
+// independent of each other. The next run begins without added tasks.
 //
-// Added tasks have numbers from *out_first on (may be NULL), above those of the graph's own tasks; on
-// several lanes their order is not defined. By these numbers spans are written, and task_status is
-// asked until tasks are made or the graph runs again. They are counted among done, failed and skipped
-// tasks.
+// Added tasks are numbered from *out_first on (may be NULL), after the graph's own tasks; on
+// several lanes their order is undefined. Spans and task_status use these numbers until tasks are
+// made or the graph runs again. Done, failed and skipped tasks include them.
 //
 // If an added task fails, so does the task that added it, with the same status; of several it is the
 // first in the order of adding. If a task fails that has added tasks, these are skipped. So the
@@ -6993,14 +6985,14 @@ typedef struct ptowsp_graph_part {
 //
 // Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
 //          function returns, and the run's error says why (a fault of a desc as in
-//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own tasks
-//          has one and no lanes are of units; a unit of which the device has no core; an edge that
-//          does not lead to a later task of the part; NULL). Also, the task is not running (a range
-//          never is): the run fails with it as the index; the graph is not running.
-//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max (with
-//          both 0: any part but an empty one). The
-//          run then ends as if it had been cancelled, but with LIMIT_EXCEEDED and no index. A run
-//          has this error if, and only if, all its parts together are above the bound.
+//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own
+//          tasks has one and no lanes are of units; a unit of which the device has no core; an edge
+//          that does not lead to a later task of the part; NULL). Also, the task is not running (a
+//          range never is): the run fails with it as the index; the graph is not running.
+//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max
+//          (with both 0: any part but an empty one). The run then ends as if it had been cancelled,
+//          but with LIMIT_EXCEEDED and no index. A run has this error if and only if all its parts
+//          together exceed the bound.
 // Threads  The thread that runs the task's function: on lanes and on devices, not after a core that
 //          was STUCK.
 // Cost     Some 20 ns per part and 20 per task. No lane runs alone in graphs with an added_task_max.
@@ -7182,8 +7174,8 @@ typedef struct ptowsp_launch {
 //          CANCELLED and TIMED_OUT: no further instance was begun; those that had begun are done.
 PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
 
-// Cancels the current launch; does nothing if there is none. (Runs and graphs on a device are
-// cancelled by functions of their own.)
+// Cancels the current launch; does nothing without one. (Runs and graphs on a device are cancelled
+// by functions of their own.)
 // Threads  Any, also kernels of the launch; the device must not be closed meanwhile.
 PTOWSP_API void ptowsp_device_cancel(ptowsp_device *device);
 
@@ -7259,15 +7251,13 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
-//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of
-//          910B: others have no halves that a device's cores could start; and a kernel that moves a
+//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of 910B:
+//          others have no halves that a device's cores could start; and a kernel that moves a
 //          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
-//          in a run: see the README of the tree. The text names it.
-//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
-//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
-//          replaced.
-//          SYSTEM_FAILED: the text has the system's message and the path. OUT_OF_MEMORY.
-//          Nothing is left behind.
+//          in a run: see the README of the tree. The text names it. LIMIT_EXCEEDED: more than 65535
+//          statements, or other parts. INVALID_PARAMS: no directory; it exists, and is_replacing is
+//          false or it cannot be replaced. SYSTEM_FAILED: the text has the system's message and the
+//          path. OUT_OF_MEMORY. On errors no files remain.
 // Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
@@ -7281,24 +7271,23 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
                                                    const ptowsp_program *program,
                                                    ptowsp_npu_file_fn file, void *user);
 
-// Executes a run, and records it in a new directory: what is bound, the memory of its tensors
-// before, the elements of tensors that tasks write and the slots after, and the makespan. A tree of
-// the program compares itself with that wherever it was built, for this machine, with PTO-ISA's
-// simulator or for a device: run --check DIRECTORY. Trees record runs of their own in this form:
-// run --record DIRECTORY. The run needs data, and a cost model that trees have; options may be
-// NULL.
+// Executes a run, and records it in a new directory: its bindings, the memory of its tensors
+// before, the written tensors and the slots after, and the makespan. A tree of the program compares
+// itself with the record by run --check DIRECTORY, whether it was built for this machine, with
+// PTO-ISA's simulator or for a device. Trees record their own runs in this form by run --record
+// DIRECTORY. The run needs data, and a cost model that trees have; options may be NULL.
 // Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory,
 //          TIME_ONLY, a cost model of the user, or the directory exists. UNSUPPORTED: a name with
-//          "=" or a line end. Nothing is left behind.
+//          "=" or a line end. On errors no files remain.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
                                                const ptowsp_run_options *options,
                                                const char *directory);
 
 // Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
 // object, which is loaded. A cache keeps it under a hash of everything that determines it (tree,
-// compiler, options, what compilers read of the environment), and it is compiled only if it is not
-// in the cache. What is in the cache runs as the user: no one else may be able to write to it, or
-// to put another directory in its place.
+// compiler, options, the environment that compilers read), and a tree in the cache is not compiled
+// again. Code in the cache runs as the user, so nobody else may be able to write to it or to
+// replace its directory.
 typedef struct ptowsp_npu_build_desc {
     const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
@@ -7310,11 +7299,11 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
 // until the result is destroyed. desc may be NULL.
-// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or exchange
-//          (a directory or link on the way to it is theirs, or writable for others without the
-//          sticky bit); no compiler, or the compiler's first error; the text names a file with all
-//          its messages. UNSUPPORTED: the system is not POSIX, or the process has the rights of
-//          another user (set-user-ID), as its environment chooses what is run.
+// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or replace
+//          (a directory or link on its path is theirs, or writable for others without the sticky
+//          bit); no compiler, or the compiler's first error; the text names a file with all its
+//          messages. UNSUPPORTED: the system is not POSIX, or the process has a different user's
+//          rights (set-user-ID) while its environment chooses the compiler.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,
