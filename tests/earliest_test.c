@@ -2,7 +2,6 @@
 
 #include "../src/base/block_list.h"
 #include "../src/base/earliest.h"
-#include "../src/time/ends.h"
 #include "test.h"
 
 enum { COUNT_MAX = 70, ROUNDS = 2000 };
@@ -26,7 +25,7 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
         pwsp_earliest earliest;
         assert_true(pwsp_earliest_init(&earliest, &memory, count));
         pwsp_earliest_clear(&earliest, 0);
-        assert_int_equal(pwsp_earliest_first(&earliest), 0);
+        assert_int_equal(pwsp_earliest_lane(&earliest), 0);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             random = random * UINT64_C(6364136223846793005) + 1;
             uint32_t i = (uint32_t)(random >> 33) % count;
@@ -34,19 +33,19 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
             times[i] = random >> 61 ? times[i] + (random >> 60) % 3 : PTOWSP_CYCLES_MAX;
             times[i] = times[i] > PTOWSP_CYCLES_MAX ? 0 : times[i];
             pwsp_earliest_set(&earliest, i, times[i]);
-            assert_int_equal(pwsp_earliest_first(&earliest), first_of_all(times, count));
+            assert_int_equal(pwsp_earliest_lane(&earliest), first_of_all(times, count));
         }
         pwsp_earliest_clear(&earliest, PTOWSP_CYCLES_MAX);
-        assert_int_equal(pwsp_earliest_first(&earliest), 0);
+        assert_int_equal(pwsp_earliest_lane(&earliest), 0);
         pwsp_earliest_set(&earliest, count - 1, 1);
-        assert_int_equal(pwsp_earliest_first(&earliest), count - 1);
+        assert_int_equal(pwsp_earliest_lane(&earliest), count - 1);
         pwsp_blocks_free(&blocks);
     }
 }
 
 // Ends near each other, equal, beyond what a player can tell from base, before base, and the last
 // one there is.
-static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
+static void earliest__takes_the_lowest_of_those_that_have_a_time(void **state) {
     (void)state;
     const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
     pwsp_blocks blocks;
@@ -55,8 +54,8 @@ static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
     for (uint32_t count = 1; count <= COUNT_MAX; count++) {
         uint64_t times[COUNT_MAX];
         uint32_t running = 0;
-        pwsp_ends ends;
-        assert_true(pwsp_ends_init(&ends, &memory, count));
+        pwsp_earliest ends;
+        assert_true(pwsp_earliest_init(&ends, &memory, count));
         memset(times, 0xff, sizeof times);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             random = random * UINT64_C(6364136223846793005) + 1;
@@ -64,18 +63,19 @@ static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
             if (times[i] == UINT64_MAX && random >> 63) {
                 times[i] = (random >> 59 & 3) + (random >> 61 & 1 ? UINT64_C(1) << 62 : 0);
                 times[i] = random >> 55 & 15 ? times[i] : PTOWSP_CYCLES_MAX;
-                pwsp_ends_add(&ends, i, times[i]);
+                pwsp_earliest_set(&ends, i, times[i]);
                 running++;
             } else if (running) {
                 i = first_of_all(times, count);
-                assert_int_equal(pwsp_ends_take(&ends), i);
+                assert_int_equal(pwsp_earliest_lane(&ends), i);
+                pwsp_earliest_set(&ends, i, PWSP_EARLIEST_NONE);
                 times[i] = UINT64_MAX;
                 running--;
             }
-            assert_true(pwsp_ends_first(&ends) == times[first_of_all(times, count)]);
+            assert_true(pwsp_earliest_time(&ends) == times[first_of_all(times, count)]);
         }
-        pwsp_ends_clear(&ends);
-        assert_true(pwsp_ends_first(&ends) == UINT64_MAX);
+        pwsp_earliest_clear(&ends, PWSP_EARLIEST_NONE);
+        assert_true(pwsp_earliest_time(&ends) == UINT64_MAX);
         pwsp_blocks_free(&blocks);
     }
 }
@@ -83,7 +83,7 @@ static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(earliest__takes_the_lowest_of_those_that_are_first),
-        cmocka_unit_test(ends__takes_the_lowest_of_those_that_end_first),
+        cmocka_unit_test(earliest__takes_the_lowest_of_those_that_have_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,9 +194,8 @@ src/csp/order.h src/csp/order.c src/csp/pipeline.c
 src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
-src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
+src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
@@ -269,9 +268,8 @@ src/csp/channel.h src/csp/channel.c
 src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
-src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
+src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 "

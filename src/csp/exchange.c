@@ -61,7 +61,6 @@ PWSP_INTERNAL void pwsp_exchange_start(pwsp_exchange *exchange) {
     exchange->first_time = PWSP_NO_TIME;
     exchange->stack = 0;
     if (moves == PWSP_MOVES_IN_TIME && exchange->running_count > 0) {
-        exchange->ready.count = exchange->running_count;
         pwsp_earliest_clear(&exchange->ready, PWSP_NO_TIME);
     }
     for (uint32_t i = exchange->running_count; i > 0; i--) {  // so the first is on the stack's top

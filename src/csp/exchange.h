@@ -86,7 +86,7 @@ typedef enum pwsp_moves {
     PWSP_MOVES_CHOSEN    // each by name, in steps that take no time: see explore.c
 } pwsp_moves;
 
-#define PWSP_NO_TIME (UINT64_MAX - 1)  // of a process that is not ready
+#define PWSP_NO_TIME PWSP_EARLIEST_NONE  // of a process that is not ready
 
 typedef struct pwsp_exchange {
     pwsp_channel *channels;
@@ -170,8 +170,8 @@ PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_next(pwsp_moves moves, pwsp_exchan
     }
     pwsp_process *first = &exchange->processes[exchange->first];
     pwsp_earliest_set(&exchange->ready, exchange->first, PWSP_NO_TIME);
-    exchange->first = pwsp_earliest_first(&exchange->ready);
-    exchange->first_time = exchange->ready.times[exchange->ready.leaf_count + exchange->first];
+    exchange->first_time = pwsp_earliest_time(&exchange->ready);
+    exchange->first = pwsp_earliest_lane(&exchange->ready);
     return first;
 }
 

@@ -136,12 +136,10 @@ static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, const pwsp_pipeline_n
         PWSP_ROOM(memory, pipelines->frames, pipelines->frame_capacity,
                   needs->processes * pipelines->program->frame_depth) &&
         PWSP_ROOM(memory, pipelines->closed, pipelines->closed_capacity, needs->ports + 1);
-    if (!is_good || (ready->winners && needs->processes <= ready->leaf_count)) {
+    if (!is_good || (ready->times && needs->processes <= ready->tournament.lane_count)) {
         return is_good;
     }
-    PWSP_FREE(memory, ready->times, 2 * (size_t)ready->leaf_count);
-    PWSP_FREE(memory, ready->winners, 2 * (size_t)ready->leaf_count);
-    memset(ready, 0, sizeof *ready);
+    pwsp_earliest_free(ready, memory);
     return pwsp_earliest_init(ready, memory, (uint32_t)needs->processes);
 }
 

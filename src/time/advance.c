@@ -105,7 +105,7 @@ PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
     }
-    pwsp_ends_add(&events->running, lane, end);
+    pwsp_earliest_set(&events->running, lane, end);
     events->tasks[lane] = id;
     return true;
 }
@@ -131,14 +131,14 @@ static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
         uint32_t lane = events->stale[--events->stale_count];
         uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
         pwsp_events_queue *queue = &events->queues[lane];
-        uint64_t index = PTOWSP_CYCLES_MAX;  // none
+        uint64_t index = PWSP_EARLIEST_NONE;
         if (queue->count) {
             index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
         }
         queue->is_stale = false;
         pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
     }
-    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
+    return pools[pool].first + pwsp_earliest_lane(&events->oldest[pool]);
 }
 
 PWSP_FORCE_INLINE bool pwsp_events_are_ready(const pwsp_events *events, bool is_plain) {
@@ -188,8 +188,9 @@ PWSP_FORCE_INLINE bool pwsp_events_take(pwsp_events *events, bool is_plain) {
 
 // Completes nodes that end now, and readies tasks whose turn has come.
 PWSP_FORCE_INLINE void pwsp_events_complete(pwsp_events *events, bool is_plain) {
-    while (pwsp_ends_first(&events->running) == events->now) {
-        const uint32_t lane = pwsp_ends_take(&events->running), id = events->tasks[lane];
+    while (pwsp_earliest_time(&events->running) == events->now) {
+        const uint32_t lane = pwsp_earliest_lane(&events->running), id = events->tasks[lane];
+        pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
         pwsp_events_node *node = &events->nodes[id];
         node->time = events->now;
         pwsp_events_set_cause(events, id, node->index);
@@ -228,7 +229,7 @@ PWSP_FORCE_INLINE bool pwsp_events_step_as(pwsp_events *events, uint64_t until, 
     if (!pwsp_events_take(events, is_plain)) {
         return false;
     }
-    uint64_t next = pwsp_min_u64(pwsp_ends_first(&events->running), until);
+    uint64_t next = pwsp_min_u64(pwsp_earliest_time(&events->running), until);
     if (events->turns->count) {
         next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
     }

@@ -12,7 +12,7 @@
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes (ends.h) finds the next one. A
+// at most one task, so the ends are few, and a tournament of lanes (base/earliest.h) finds the next one. A
 // task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
 // vector lanes of the block still run: these take nothing else any more, so its start is known.
 //
@@ -39,7 +39,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count + 2) &&
                    PWSP_ALLOC(memory, events->idle, 2 * words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
-                   pwsp_ends_init(&events->running, memory, lane_count) &&
+                   pwsp_earliest_init(&events->running, memory, lane_count) &&
                    (!steals || PWSP_ALLOC(memory, events->stale, lane_count));
     for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
         is_good =
@@ -84,14 +84,14 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         events->ready_count[i] = 0;
         if (events->oldest[i].times) {
-            pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
+            pwsp_earliest_clear(&events->oldest[i], PWSP_EARLIEST_NONE);
         }
     }
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_ends_clear(&events->running);
+    pwsp_earliest_clear(&events->running, PWSP_EARLIEST_NONE);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;

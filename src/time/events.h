@@ -3,7 +3,6 @@
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
 
-#include "ends.h"
 #include "sim.h"
 
 #define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
@@ -100,10 +99,11 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[PWSP_POOL_MAX];
-    uint64_t *idle;     // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;     // bits: idle lanes with tasks in their own queue
-    pwsp_ends running;  // lanes that run a task, or a block task that waits for its vector lanes
-    uint32_t *tasks;    // by lane: that task
+    uint64_t *idle;  // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;  // bits: idle lanes with tasks in their own queue
+    pwsp_earliest
+        running;      // lanes that run a task, or a block task that waits for its vector lanes
+    uint32_t *tasks;  // by lane: that task
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits

@@ -299,7 +299,7 @@ static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
     const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
     const uint32_t block = pool ? i : lane / 2;
     pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
-    if (block < sim->blocks.count) {
+    if (block < sim->blocks.tournament.lane_count) {
         uint32_t cube = sim->pools[1].first + block;
         pwsp_earliest_set(&sim->blocks, block,
                           pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, cube)->free);
@@ -319,7 +319,7 @@ static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, uint32_t pool, bool has_blo
             pwsp_sim_set_earliest(sim, block + 1);
         }
     }
-    sim->last_lane = first + pwsp_earliest_first(has_block ? &sim->blocks : &sim->earliest[pool]);
+    sim->last_lane = first + pwsp_earliest_lane(has_block ? &sim->blocks : &sim->earliest[pool]);
     sim->last_has_block = has_block;
     return sim->last_lane;
 }

@@ -12,7 +12,7 @@
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
 
-#include "tournament.h"
+#include "../base/earliest.h"
 
 typedef struct pwsp_flight {
     uint64_t end;
