@@ -26,8 +26,10 @@ PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_
 
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count) {
-    if (!PWSP_ALLOC(memory, earliest->times, count) ||
-        !pwsp_tournament_init(&earliest->tournament, memory, count)) {
+    earliest->times = NULL;
+    if (!pwsp_tournament_init(&earliest->tournament, memory, count) ||
+        !PWSP_ALLOC(memory, earliest->times, count)) {
+        pwsp_earliest_free(earliest, memory);
         return false;
     }
     pwsp_earliest_clear(earliest, PWSP_EARLIEST_NONE);

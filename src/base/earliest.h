@@ -100,8 +100,8 @@ typedef struct pwsp_earliest {
     pwsp_tournament tournament;
 } pwsp_earliest;
 
-// Makes room for count lanes, none of which has a time. False when memory is out. Clear gives all lanes
-// one time, or NONE.
+// Makes room for count lanes, none of which has a time. False when memory is out, and then it holds none.
+// Clear gives all lanes one time, or NONE.
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count);
 PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
