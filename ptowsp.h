@@ -688,7 +688,7 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 //      merge of parts (section 10)                 request     head        first slot  slot count
 //
 // Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
-// part.
+// part. MoE plans (section 11) use `reserved` for the part of the output columns.
 
 typedef struct ptowsp_work {
     PWSP_ALIGNAS(8) uint32_t work_id;
@@ -742,6 +742,9 @@ PTOWSP_INLINE uint32_t ptowsp_work_token_end(const PTOWSP_GM ptowsp_work *work) 
     return work->params[2] + work->params[3];
 }
 PTOWSP_INLINE uint32_t ptowsp_work_tile(const PTOWSP_GM ptowsp_work *work) {
+    return work->reserved;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_column_part(const PTOWSP_GM ptowsp_work *work) {
     return work->reserved;
 }
 PTOWSP_INLINE uint32_t ptowsp_work_slot(const PTOWSP_GM ptowsp_work *work) {
@@ -947,6 +950,8 @@ typedef struct ptowsp_plan_config {
     FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
     FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
     FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
+    FAULT(REPLICAS_MANY, INVALID_PARAMS,                                                           \
+          "a rank has %v replicas, and only %l different experts to spread")                       \
     FAULT(REPLICA_EXPERT, INVALID_PARAMS, "replica %i has expert %v, which is not below %l")       \
     FAULT(EXPERT_ABSENT, INVALID_PARAMS, "expert %i has no replica")                               \
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
@@ -985,6 +990,7 @@ typedef struct ptowsp_plan_config {
           "cost %i (of lanes, largest, mean) is not that of its units")                            \
     FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
     FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")                                         \
+    FAULT(COLUMN_PARTS, INVALID_PARAMS, "column_parts %v is above %l")                             \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
     FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
     FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
@@ -1653,8 +1659,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
 //        ptowsp_work units[6];
 //        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
-//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}};
-//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0};
+//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
+//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
 //        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
 //            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
 //            return 1;
@@ -1682,8 +1688,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
 //          PTOWSP_ATTENTION_LANE_MAX lanes.
 
-#define PTOWSP_MOE_NO_ROW     UINT32_MAX
-#define PTOWSP_MOE_EXPERT_MAX 65536
+#define PTOWSP_MOE_NO_ROW           UINT32_MAX
+#define PTOWSP_MOE_EXPERT_MAX       65536
+#define PTOWSP_MOE_COLUMN_PARTS_MAX 65535
 
 #if !defined(PTOWSP_ONLY_ATTENTION)
 
@@ -1757,19 +1764,33 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 
 // -- units ----------------------------------------------------------------------------------------
 //
-// Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
-// contiguous share of them, so few experts are read by several lanes: together they read at most
-// lane_count - 1 experts more than there are.
+// Units are descriptors (section 6), ordered by expert, part, batch and row over all lanes. A lane
+// has a contiguous share of them, so few experts are read by several lanes: together they read at
+// most lane_count - 1 experts more than there are.
 //
-//      params      batch, expert, token_start, token_count      reserved, tier   0
-//      flags       FIRST, LAST: of the units of a (batch, expert)
+//      params      batch, expert, token_start, token_count      tier     0
+//      flags       FIRST, LAST: of the units of a (batch, expert, part)
 //      work_id     index of the unit
+//      reserved    part of the expert's output columns: 0 to plan.column_parts - 1
+//
+// A step of few tokens keeps few lanes busy: 1 token of 8 experts is 8 units. With column_parts the
+// planner also divides the output columns of experts, all into the same number of parts. Each part
+// is computed for all of the expert's tokens, from its own columns of the weights, which nobody else
+// reads. So the lanes read no weights twice:
+//
+//      column_parts   1         4        1 token of 8 experts on 32 lanes, default costs:
+//      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
+//      busiest lane   69        20.25
+//
+// Which columns a part has, ptowsp_moe_column_begin and _end say for any number of columns, so one
+// plan serves all products of a layer.
 //
 // The planner finds the least cost of the busiest lane that contiguous shares can have, where
 //
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
-// An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
+// with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
+// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
 // attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
@@ -1786,6 +1807,7 @@ typedef struct ptowsp_moe_config {
     uint32_t unit_tokens;   // of a unit, at most; rounded up to block_rows. 0: any number
     uint32_t block_rows;    // 0: 1
     ptowsp_moe_cost cost;
+    uint32_t column_parts;  // parts of an expert's output columns, at most; 0: 1
 } ptowsp_moe_config;
 
 // Set the first part; planning fills the second.
@@ -1797,6 +1819,7 @@ typedef struct ptowsp_moe_plan {
 
     uint32_t unit_count, lane_count;
     double cost_max, cost_mean;  // of lanes
+    uint32_t column_parts;       // of each expert; 1 to those of the configuration
 } ptowsp_moe_plan;
 
 // The most units of any step of at most `token_count` (token, expert) pairs.
@@ -1812,7 +1835,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_con
 //
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
 //          untouched; info.work_count is the number needed).
-// Cost     Some 20 walks over counts and lanes, and the writing of units.
+// Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many
+//          for each number of parts that is tried; few if one part keeps the lanes busy.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
                                                           const PTOWSP_GM uint32_t *counts,
                                                           const PTOWSP_GM uint32_t *offsets,
@@ -1828,6 +1852,31 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *
                                                        const PTOWSP_GM uint32_t *offsets,
                                                        const ptowsp_moe_plan *plan,
                                                        ptowsp_plan_info *out_info);
+
+// The first output column of a part, of column_count that are divided at multiples of block_columns
+// (0: 1). Part p of P has blocks [p * blocks / P, (p + 1) * blocks / P), rounded down, so with fewer
+// blocks than parts some have none. The end of a part is the beginning of the next; the last one ends
+// at column_count. Requires part <= part_count, and part_count > 0.
+PTOWSP_INLINE uint32_t ptowsp_moe_column_begin(uint32_t part, uint32_t part_count,
+                                               uint32_t column_count, uint32_t block_columns) {
+    const uint64_t block = block_columns > 0 ? block_columns : 1;
+    const uint64_t blocks = (column_count + block - 1) / block;
+    const uint64_t begin = blocks * part / part_count * block;
+    return begin < column_count ? PWSP_CAST(uint32_t, begin) : column_count;
+}
+PTOWSP_INLINE uint32_t ptowsp_moe_column_end(uint32_t part, uint32_t part_count,
+                                             uint32_t column_count, uint32_t block_columns) {
+    return ptowsp_moe_column_begin(part + 1, part_count, column_count, block_columns);
+}
+
+// The pairs of the rows of a unit, as an array of *out_count; of a plan made with order->offsets, for
+// one batch. A row's token is its pair / top_k.
+PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_order *order,
+                                                             const PTOWSP_GM ptowsp_work *unit,
+                                                             uint32_t *out_count) {
+    *out_count = ptowsp_work_token_count(unit);
+    return order->pairs + ptowsp_work_token_start(unit);
+}
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
 PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
@@ -1875,6 +1924,11 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //      HIERARCHICAL   packs groups of experts into nodes, replicates the experts of each node,
 //                     packs the replicas onto the node's ranks
 //      GLOBAL         replicates and packs without regard to groups and nodes
+//
+// EPLB may put two replicas of an expert on one rank, where the second holds memory for nothing, and
+// where loads are zero it gives all spare replicas to the first expert. With is_spread it does
+// neither: an expert has at most as many replicas as its node has ranks, each on a rank of its own,
+// and of experts with equal loads per replica the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -1890,6 +1944,8 @@ typedef struct ptowsp_moe_cluster {
     uint32_t node_count;     // divides rank_count. 0: 1
     uint32_t rank_count;
     ptowsp_moe_policy policy;
+    bool is_spread;  // an expert at most once on a rank; needs as many experts on a node as a rank
+                     // has replicas
 } ptowsp_moe_cluster;
 
 // Replica i lives on rank i / (replica_count / rank_count); nodes are neighbouring ranks.
@@ -1910,7 +1966,8 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 // Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
 //          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
 //          layers before are written then).
-// Cost     O(replicas * log(replicas)) per layer.
+// Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a
+//          rank)), where few replicas need a swap.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
                                                        const float *loads, uint32_t layer_count,
                                                        void *scratch, uint64_t scratch_bytes,

@@ -134,16 +134,24 @@ _MoeOrder = _struct(
     " f64 padding_share",
 )
 _MoeCost = _struct("moe_cost", "f64 per_unit per_token per_expert")
-_MoeConfig = _struct("moe_config", "u32 batch_count expert_count lane_count unit_tokens block_rows; moe_cost cost")
+_MoeConfig = _struct(
+    "moe_config",
+    "u32 batch_count expert_count lane_count unit_tokens block_rows; moe_cost cost; u32 column_parts",
+)
 _MoePlan = _struct(
-    "moe_plan", "ptr units unit_begin lane_costs; u32 unit_capacity unit_count lane_count; f64 cost_max cost_mean"
+    "moe_plan",
+    "ptr units unit_begin lane_costs; u32 unit_capacity unit_count lane_count; f64 cost_max cost_mean;"
+    " u32 column_parts",
 )
 _MoeBalance = _struct(
     "moe_balance",
     "u64 total expert_max rank_max; u32 expert_busiest rank_busiest expert_idle rank_idle;"
     " f64 expert_ratio rank_ratio; u64 rank_perfect; f64 padding_share",
 )
-_MoeCluster = _struct("moe_cluster", "u32 expert_count replica_count group_count node_count rank_count; i32 policy")
+_MoeCluster = _struct(
+    "moe_cluster",
+    "u32 expert_count replica_count group_count node_count rank_count; i32 policy; bool is_spread",
+)
 _MoePlacement = _struct("moe_placement", "ptr replica_experts expert_counts expert_replicas; u32 stride")
 _MoeMoved = _struct("moe_moved", "u32 move_count; f64 load_before load_after load_mean")
 _MoeTraffic = _struct(
@@ -722,7 +730,7 @@ UNIT = _work_dtype("slot", "tile", "request", "head", "kv_start", "kv_len")
 MERGE = _work_dtype("index", "tile", "request", "head", "slot_first", "slot_count")
 JOIN = _work_dtype("index", "tile", "request", "head", "position", "part_count")
 CHUNK_UNIT = _work_dtype("index", "reserved", "request", "head", "kv_start", "kv_len")
-MOE_UNIT = _work_dtype("index", "reserved", "batch", "expert", "token_start", "token_count")
+MOE_UNIT = _work_dtype("index", "column_part", "batch", "expert", "token_start", "token_count")
 PARTIAL = np.dtype([("m", "f4"), ("l", "f4")])
 
 FIRST, LAST, INVALID = 0x01, 0x02, 0x80  # flags
@@ -1773,11 +1781,11 @@ def moe_combine(rows, made, gates=None, *, out=None):
 class MoePlan(_Shown):
     """How the tokens of experts are split over lanes (ptowsp_moe_plan), made by moe_plan().
 
-    units        MOE_UNIT [units]: batch, expert, token_start, token_count, flags
+    units        MOE_UNIT [units]: batch, expert, token_start, token_count, column_part, flags
     unit_begin   uint32 [lanes + 1]
     lane_costs   float64 [lanes], predicted
 
-    Numbers: lane_count, cost_max, cost_mean.
+    Numbers: lane_count, cost_max, cost_mean, column_parts.
     """
 
     def __init__(self, config, counts, offsets, capacity):
@@ -1800,6 +1808,14 @@ class MoePlan(_Shown):
         """The units of worker `worker` of `worker_count`: those of a block of lanes."""
         begin, end = _block_of(self._c.lane_count, worker, worker_count)
         return self.units[self.unit_begin[begin] : self.unit_begin[end]]
+
+    def columns(self, part, column_count, block_columns=1):
+        """The range of output columns of a part, of column_count in blocks: (begin, end)."""
+        part = _int(part, "part", 0, self._c.column_parts - 1)
+        block = _int(block_columns, "block_columns", 1)
+        blocks = -(-_int(column_count, "column_count") // block)
+        ends = [blocks * p // self._c.column_parts * block for p in (part, part + 1)]
+        return tuple(min(end, column_count) for end in ends)
 
     def check(self):
         """Proves the plan (ptowsp_moe_check)."""
@@ -1831,10 +1847,10 @@ class MoePlan(_Shown):
         return _draw(spans, ["experts"], label, {"title": "MoE plan", **options})
 
 
-_add_numbers(MoePlan, "lane_count cost_max cost_mean")
+_add_numbers(MoePlan, "lane_count cost_max cost_mean column_parts")
 
 
-def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=None):
+def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=None, column_parts=0):
     """Plans the units of experts (section 11). Returns a MoePlan.
 
     counts        uint32 [experts] or [batches, experts], tokens of each
@@ -1842,6 +1858,7 @@ def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=N
                   first token of each expert
     unit_tokens   of a unit, at most
     cost          {"per_unit", "per_token", "per_expert": number}
+    column_parts  into which the output columns of an expert may be divided, at most: for steps of few tokens
     """
     flat = np.ndim(counts) == 1
     counts = _array(counts, np.uint32, "counts", (-1,) if flat else (-1, -1))
@@ -1857,6 +1874,7 @@ def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=N
         _int(unit_tokens, "unit_tokens"),
         _int(block_rows, "block_rows"),
         _costs(cost, _MoeCost, "cost"),
+        _int(column_parts, "column_parts"),
     )
     bound = ctypes.c_uint64()
     _plan(_lib.moe_unit_bound, config, int(counts.sum(dtype=np.uint64)), ctypes.byref(bound))
@@ -1980,12 +1998,13 @@ class Placement:
         return out
 
 
-def place_experts(loads, *, replicas, ranks, groups=0, nodes=0, policy="eplb"):
+def place_experts(loads, *, replicas, ranks, groups=0, nodes=0, policy="eplb", spread=False):
     """Places replicas of experts by their loads, as DeepSeek's EPLB does (section 11). Returns a Placement.
 
     loads     float32 [layers, experts], or [experts] for one layer
     groups    of neighbouring experts, which stay together on a node
     policy    "eplb": "hierarchical" where nodes divide groups, else "global"
+    spread    no rank has an expert twice, which EPLB allows; experts without load get equal numbers of replicas
     """
     flat = np.ndim(loads) == 1
     loads = _array(loads, np.float32, "loads", (-1,) if flat else (-1, -1))
@@ -1997,6 +2016,7 @@ def place_experts(loads, *, replicas, ranks, groups=0, nodes=0, policy="eplb"):
         _int(nodes, "nodes"),
         _int(ranks, "ranks"),
         _choice(policy, "eplb hierarchical global", "policy"),
+        bool(spread),
     )
     if experts > _EXPERT_MAX:
         raise ValueError(f"loads has {experts} experts, which are more than {_EXPERT_MAX}")

@@ -1,5 +1,6 @@
 // Placement of MoE plans: the golden example of EPLB; random cases beside a slow transcription of its
-// rules, index by index; moves that are bounded and never make it worse; sharing; what is refused.
+// rules, index by index; replicas that are spread, beside all placements of small cases; moves that
+// are bounded and never make it worse; sharing; what is refused.
 
 #include "test.h"
 
@@ -101,11 +102,18 @@ static void slow_place(const ptowsp_moe_cluster *c, const float *loads, slow_pla
     }
 }
 
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
 // -- placing --------------------------------------------------------------------------------------
 
 static ptowsp_moe_cluster cluster_of(uint32_t experts, uint32_t replicas, uint32_t groups,
                                      uint32_t nodes, uint32_t ranks) {
-    const ptowsp_moe_cluster c = {experts, replicas, groups, nodes, ranks, PTOWSP_MOE_EPLB};
+    const ptowsp_moe_cluster c = {experts, replicas, groups, nodes, ranks, PTOWSP_MOE_EPLB, false};
     return c;
 }
 
@@ -378,6 +386,231 @@ static void moe_move__follows_paper(void **state) {
     assert_int_equal(three[3], 0);
 }
 
+// -- replicas that are spread ---------------------------------------------------------------------
+
+// Replicas that a rank has of an expert that it has already.
+static uint32_t doubles_of(const ptowsp_moe_cluster *c, const int32_t *experts) {
+    const uint32_t size = c->replica_count / c->rank_count;
+    uint32_t doubles = 0;
+    for (uint32_t r = 0; r < c->replica_count; r++) {
+        for (uint32_t i = r / size * size; i < r; i++) {
+            doubles += experts[i] == experts[r];
+        }
+    }
+    return doubles;
+}
+
+static bool is_hierarchical(const ptowsp_moe_cluster *c) {
+    return c->node_count > 1 && c->policy != PTOWSP_MOE_GLOBAL &&
+           c->group_count % c->node_count == 0;
+}
+
+static void moe_place__spreads_replicas_over_ranks(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), doubled = 0, placed = 0;
+    static uint64_t scratch[8192];
+    for (int round = 0; TEST_ROUNDS(round, 4000); round++) {
+        ptowsp_moe_cluster c;
+        cluster_random(&c, &random);
+        const uint32_t nodes = is_hierarchical(&c) ? c.node_count : 1;
+        float loads[EXPERTS];
+        int32_t replicas[REPLICAS], counts[EXPERTS];
+        static int32_t lists[EXPERTS * REPLICAS];
+        loads_random(loads, c.expert_count, &random);
+        const ptowsp_moe_placement placement = {replicas, counts, lists, c.replica_count};
+        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+                         PTOWSP_OK);
+        const bool has_doubles = doubles_of(&c, replicas) > 0;
+        c.is_spread = true;
+        ptowsp_plan_info info;
+        const ptowsp_status status =
+            ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, &info);
+        if (c.replica_count / c.rank_count > c.expert_count / nodes) {
+            assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+            assert_int_equal(info.fault, PTOWSP_FAULT_REPLICAS_MANY);
+            continue;
+        }
+        assert_int_equal(status, PTOWSP_OK);
+        placed++, doubled += has_doubles;
+        assert_int_equal(doubles_of(&c, replicas), 0);
+        uint32_t sum = 0;
+        for (uint32_t e = 0; e < c.expert_count; e++) {
+            assert_in_range(counts[e], 1, c.rank_count / nodes);
+            sum += (uint32_t)counts[e];
+            for (uint32_t i = 0; i < c.replica_count; i++) {
+                const int32_t at = lists[e * c.replica_count + i];
+                assert_int_equal(at >= 0, i < (uint32_t)counts[e]);
+                assert_true(at < 0 || replicas[at] == (int32_t)e);
+                const uint32_t node_replicas = c.replica_count / nodes;
+                assert_true(at < 0 || (uint32_t)at / node_replicas ==
+                                          (uint32_t)lists[e * c.replica_count] / node_replicas);
+            }
+        }
+        assert_int_equal(sum, c.replica_count);
+    }
+    assert_true(placed > test_rounds(4000) / 2);
+    assert_met(doubled > placed / 8);  // the option does something
+}
+
+// All ways to put the replicas left of each expert onto ranks, none twice on a rank: the least load of
+// the busiest. Experts are placed in turn, each on a subset of the ranks.
+typedef struct search {
+    uint32_t experts, ranks, size;
+    const float *loads;
+    const int32_t *counts;
+    double sums[8], best;
+    uint32_t fill[8];
+} search;
+
+static void search_expert(search *s, uint32_t expert) {
+    if (expert == s->experts) {
+        double busiest = 0;
+        for (uint32_t rank = 0; rank < s->ranks; rank++) {
+            busiest = s->sums[rank] > busiest ? s->sums[rank] : busiest;
+        }
+        s->best = busiest < s->best ? busiest : s->best;
+        return;
+    }
+    const double share = (double)s->loads[expert] / s->counts[expert];
+    for (uint32_t set = 0; set < 1u << s->ranks; set++) {
+        int32_t count = 0;
+        bool fits = true;
+        for (uint32_t rank = 0; rank < s->ranks; rank++) {
+            count += (int32_t)(set >> rank & 1);
+            fits = fits && !(set >> rank & 1 && s->fill[rank] == s->size);
+        }
+        if (!fits || count != s->counts[expert]) {
+            continue;
+        }
+        for (uint32_t rank = 0; rank < s->ranks; rank++) {
+            s->fill[rank] += set >> rank & 1;
+            s->sums[rank] += (set >> rank & 1) * share;
+        }
+        search_expert(s, expert + 1);
+        for (uint32_t rank = 0; rank < s->ranks; rank++) {
+            s->fill[rank] -= set >> rank & 1;
+            s->sums[rank] -= (set >> rank & 1) * share;
+        }
+    }
+}
+
+// The least of the largest load per replica, over all numbers of replicas from 1 to the ranks.
+static double least_share(const float *loads, uint32_t experts, uint32_t ranks, uint32_t left) {
+    if (experts == 0) {
+        return left == 0 ? 0 : INFINITY;
+    }
+    double least = INFINITY;
+    for (uint32_t count = 1; count <= ranks && count <= left; count++) {
+        const double rest = least_share(loads + 1, experts - 1, ranks, left - count);
+        const double share = (double)loads[0] / count, most = share > rest ? share : rest;
+        least = most < least ? most : least;
+    }
+    return least;
+}
+
+static void moe_place__spreads_nearly_as_well_as_can_be(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    uint64_t scratch[512];
+    double sum = 0, worst = 1;
+    int rounds = 0;
+    for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
+        const uint32_t experts = (uint32_t)test_random_in(&random, 2, 6);
+        const uint32_t ranks = (uint32_t)test_random_in(&random, 2, 4);
+        const uint32_t least = (experts + ranks - 1) / ranks;
+        const uint32_t size = (uint32_t)test_random_in(&random, least, experts < 4 ? experts : 4);
+        ptowsp_moe_cluster c = cluster_of(experts, ranks * size, 1, 1, ranks);
+        c.is_spread = true;
+        float loads[6];
+        int32_t replicas[16], counts[6];
+        loads_random(loads, experts, &random);
+        const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
+        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+                         PTOWSP_OK);
+        double share = 0;
+        for (uint32_t e = 0; e < experts; e++) {
+            const double of_expert = (double)loads[e] / counts[e];
+            share = of_expert > share ? of_expert : share;
+        }
+        assert_true(fabs(share - least_share(loads, experts, ranks, ranks * size)) <= 1e-6 * share);
+        search s = {experts, ranks, size, loads, counts, {0}, INFINITY, {0}};
+        search_expert(&s, 0);
+        const double busiest = busiest_of(&c, loads, replicas);
+        const double ratio = s.best > 0 ? busiest / s.best : 1;
+        assert_true(ratio >= 1 - 1e-9);
+        sum += ratio, rounds++;
+        worst = ratio > worst ? ratio : worst;
+    }
+    print_message("busiest rank / best of all placements: mean %.4f, worst %.4f\n", sum / rounds,
+                  worst);
+    assert_true(worst <= 2 && sum / rounds < 1.02);
+}
+
+// On paper: loads 8, 6, 1 on 2 ranks of 2, so expert 0 has 2 replicas of 4. 6 goes to rank 0, a 4 to
+// rank 1; there the second 4 would go, too, but goes to rank 0; 1 goes to rank 1.
+static void moe_place__spreads_as_on_paper(void **state) {
+    (void)state;
+    ptowsp_moe_cluster c = cluster_of(3, 4, 1, 1, 2);
+    c.is_spread = true;
+    const float loads[3] = {8, 6, 1};
+    const int32_t expected[4] = {1, 0, 0, 2};
+    int32_t replicas[12], counts[12];
+    uint64_t scratch[512];
+    const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
+    assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+                     PTOWSP_OK);
+    assert_memory_equal(replicas, expected, sizeof expected);
+    // Without loads: 12 replicas of 5 experts on 4 ranks are 3 3 2 2 2.
+    c = cluster_of(5, 12, 1, 1, 4);
+    const float none[5] = {0};
+    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(counts[0], 8);  // EPLB gives all 7 that are left to the first
+    c.is_spread = true;
+    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
+                     PTOWSP_OK);
+    const int32_t equal[5] = {3, 3, 2, 2, 2};
+    assert_memory_equal(counts, equal, sizeof equal);
+    assert_int_equal(doubles_of(&c, replicas), 0);
+    // 3 replicas on a rank, of 2 experts.
+    ptowsp_plan_info info;
+    c = cluster_of(2, 6, 1, 1, 2);
+    c.is_spread = true;
+    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: a rank has 3 replicas, and only 2 different experts to spread");
+    assert_int_equal(ptowsp_moe_scratch_bytes(&c), 0);
+}
+
+static void moe_move__keeps_replicas_spread(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), moves = 0, rounds = 0;
+    static uint64_t scratch[8192];
+    for (int round = 0; TEST_ROUNDS(round, 1500); round++) {
+        ptowsp_moe_cluster c;
+        cluster_random(&c, &random);
+        c.is_spread = true;
+        if (ptowsp_moe_scratch_bytes(&c) == 0) {
+            continue;
+        }
+        float loads[EXPERTS];
+        int32_t replicas[REPLICAS];
+        ptowsp_moe_moved moved;
+        const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
+        loads_random(loads, c.expert_count, &random);
+        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+                         PTOWSP_OK);
+        loads_random(loads, c.expert_count, &random);
+        assert_int_equal(
+            ptowsp_moe_move(&c, loads, 8, scratch, sizeof scratch, replicas, NULL, &moved, NULL),
+            PTOWSP_OK);
+        assert_int_equal(doubles_of(&c, replicas), 0);
+        require_complete(&c, replicas);
+        moves += moved.move_count > 0, rounds++;
+    }
+    assert_met(moves > rounds / 4);
+}
+
 // -- using a placement ----------------------------------------------------------------------------
 
 static void moe_share__gives_replicas_equal_tokens(void **state) {
@@ -431,13 +664,6 @@ static void moe_share__gives_replicas_equal_tokens(void **state) {
 }
 
 // -- what is refused ------------------------------------------------------------------------------
-
-static void assert_text(const ptowsp_plan_info *info, const char *text) {
-    char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
-    assert_string_equal(line, text);
-}
 
 static uint64_t fault_scratch[512];
 
@@ -622,7 +848,11 @@ int main(void) {
         cmocka_unit_test(moe_place__gives_the_golden_example),
         cmocka_unit_test(moe_place__takes_one_group_and_one_node_for_none),
         cmocka_unit_test(moe_place__equals_the_rules),
+        cmocka_unit_test(moe_place__spreads_replicas_over_ranks),
+        cmocka_unit_test(moe_place__spreads_nearly_as_well_as_can_be),
+        cmocka_unit_test(moe_place__spreads_as_on_paper),
         cmocka_unit_test(moe_move__follows_paper),
+        cmocka_unit_test(moe_move__keeps_replicas_spread),
         cmocka_unit_test(moe_move__never_moves_more_and_is_never_worse),
         cmocka_unit_test(moe_share__gives_replicas_equal_tokens),
         cmocka_unit_test(moe_place__refuses_clusters_that_do_not_divide),

@@ -8,7 +8,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
     (void)state;
     uint64_t random = test_seed();
     static ptowsp_work units[PLACE_MAX + LANE_MAX];
-    uint32_t begin[LANE_MAX + 1];
+    uint32_t begin[LANE_MAX + 1], parted = 0;
     double costs[LANE_MAX];
     for (int round = 0; TEST_ROUNDS(round, 4000); round++) {
         units_case c;
@@ -32,6 +32,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
         require_costs(&c, &plan);
         require_equal(plan.cost_max, best_time(&c));
         require_checked(&c, &plan, &random);
+        parted += plan.column_parts > 1;
         if (plan.unit_count > 0) {  // one too few
             const uint32_t needed = plan.unit_count;
             plan.unit_capacity = needed - 1;
@@ -44,6 +45,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
             assert_int_equal(units[0].params[1], 77);
         }
     }
+    assert_true(parted > test_rounds(4000) / 10);
 }
 
 static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
@@ -57,7 +59,7 @@ static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
     config.batch_count = 2, config.expert_count = 3, config.lane_count = 1, config.unit_tokens = 4;
     ptowsp_work units[5];
     uint32_t begin[2];
-    ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
     assert_int_equal(plan.unit_count, 5);
     for (uint32_t i = 0; i < 5; i++) {
@@ -167,7 +169,7 @@ static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
     config.cost.per_token = 1;
     ptowsp_work units[2];
     uint32_t begin[2];
-    ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
     char text[400];
     ptowsp_text_buffer buffer = {text, sizeof text, 0};
@@ -185,7 +187,7 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     config.cost.per_token = 1;
     ptowsp_work units[11];
     uint32_t begin[9];
-    ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
     require_equal(plan.cost_max, 126);  // ceil(1003 / 8)
     for (uint32_t l = 0; l < 8; l++) {
@@ -200,6 +202,120 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     assert_text(&info, text);
 }
 
+// 1 token of 8 experts of 20 on 32 lanes, at the default costs: 4 parts make 32 units, each of which
+// reads 64 / 4, has 1 / 4 of a token and costs 4 as a unit. Without parts a lane has 64 + 1 + 4.
+static void moe_units__of_few_tokens_divide_columns(void **state) {
+    (void)state;
+    uint32_t counts[20] = {0}, begin[33];
+    for (uint32_t i = 0; i < 8; i++) {
+        counts[i * 2 + 1] = 1;
+    }
+    static ptowsp_work units[8 * 16 + 31];
+    ptowsp_moe_config config;
+    memset(&config, 0, sizeof config);
+    config.expert_count = 20, config.lane_count = 32;
+    ptowsp_moe_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.units = units, plan.unit_begin = begin, plan.unit_capacity = 8 * 16;
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.column_parts, 1);
+    require_equal(plan.cost_max, 69);
+    config.column_parts = 16;
+    uint64_t bound;
+    assert_int_equal(ptowsp_moe_unit_bound(&config, 8, &bound, NULL), PTOWSP_OK);
+    assert_int_equal(bound, 8 * 16);
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.column_parts, 4);
+    assert_int_equal(plan.unit_count, 32);
+    require_equal(plan.cost_max, 20.25);
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(begin[i], i);
+        assert_int_equal(ptowsp_work_expert(&units[i]), i / 4 * 2 + 1);
+        assert_int_equal(ptowsp_work_column_part(&units[i]), i % 4);
+        assert_true(ptowsp_work_is_whole(&units[i]));
+    }
+    char text[400];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "MoE plan: 8 tokens of 8 experts in 32 units, on 32 lanes\n"
+                                 "columns: those of an expert in 4 parts\n"
+                                 "splits: lanes read 0 parts more than there are\n"));
+    // At most 5 parts: 4 and 5 are tried, and 40 units on 32 lanes are worse.
+    config.column_parts = 5;
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.column_parts, 4);
+    // On 40 lanes they are better: 64 / 5 and 1 / 5, on a grid of 1 / 1024 of a token's cost.
+    uint32_t wider[41];
+    plan.unit_begin = wider, config.lane_count = 40;
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.column_parts, 5);
+    assert_true(fabs(plan.cost_max - 17) < 0.01);
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    config.column_parts = 4;  // more parts than are allowed
+    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan says 5 where 4 belongs");
+    config.column_parts = 5, plan.column_parts = 0;
+    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan says 0 where 5 belongs");
+    config.column_parts = 65536;
+    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: column_parts 65536 is above 65535");
+}
+
+// 10 columns by blocks of 3 are 4 blocks: 3, 3, 3, 1.
+static void moe_units__of_parts_have_all_columns_once(void **state) {
+    (void)state;
+    const uint32_t paper[6][5] = {{0, 10},          {0, 6, 10},      {0, 3, 6, 10},
+                                  {0, 3, 6, 9, 10}, {0, 0, 3, 6, 9}, {0, 0, 3, 6, 6}};
+    for (uint32_t parts = 1; parts <= 6; parts++) {
+        for (uint32_t part = 0; part <= parts && part < 5; part++) {
+            assert_int_equal(ptowsp_moe_column_begin(part, parts, 10, 3), paper[parts - 1][part]);
+        }
+        assert_int_equal(ptowsp_moe_column_end(parts - 1, parts, 10, 3), 10);
+    }
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 2000); round++) {
+        const uint32_t parts = (uint32_t)test_random_in(&random, 1, 40);
+        const uint32_t block = (uint32_t)test_random_in(&random, 0, 40);
+        const uint32_t columns =
+            test_random(&random) % 8 ? (uint32_t)(test_random(&random) % 3000) : UINT32_MAX - block;
+        uint32_t at = 0;
+        for (uint32_t part = 0; part < parts; part++) {
+            assert_int_equal(ptowsp_moe_column_begin(part, parts, columns, block), at);
+            assert_true(at % or_one(block) == 0 || at == columns);
+            const uint32_t end = ptowsp_moe_column_end(part, parts, columns, block);
+            // No part is more than a block wider than the mean.
+            assert_true(end - at <= (double)columns / parts + or_one(block));
+            at = end;
+        }
+        assert_int_equal(at, columns);
+    }
+}
+
+// The rows of units are the pairs of their expert.
+static void moe_units__have_rows_by_a_function(void **state) {
+    (void)state;
+    const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
+    const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
+    uint32_t counts[3], offsets[4], pairs[8], begin[3];
+    ptowsp_work units[6];
+    ptowsp_moe_order order = {counts, offsets, pairs, NULL, NULL, 8, 0, 0, 0, 0};
+    ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
+    assert_int_equal(ptowsp_moe_sort(&routes, &order, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < plan.unit_count; i++) {
+        uint32_t count;
+        const uint32_t *rows = ptowsp_moe_unit_rows(&order, &units[i], &count);
+        for (uint32_t k = 0; k < count; k++, seen++) {
+            assert_int_equal(ids[rows[k]], ptowsp_work_expert(&units[i]));
+        }
+    }
+    assert_int_equal(seen, 7);
+}
+
 static void moe_units__are_none_for_an_empty_step(void **state) {
     (void)state;
     const uint32_t counts[4] = {0, 0, 0, 0};
@@ -207,7 +323,7 @@ static void moe_units__are_none_for_an_empty_step(void **state) {
     memset(&config, 0, sizeof config);
     config.expert_count = 4, config.lane_count = 2;
     uint32_t begin[3] = {9, 9, 9};
-    ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9};
+    ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9, 0};
     uint64_t bound = 9;
     assert_int_equal(ptowsp_moe_unit_bound(&config, 0, &bound, NULL), PTOWSP_OK);
     assert_int_equal(bound, 0);
@@ -233,7 +349,7 @@ static void moe_units__refuse_what_is_wrong(void **state) {
     uint32_t huge[2] = {UINT32_MAX, UINT32_MAX};
     ptowsp_work units[4];
     uint32_t begin[3];
-    ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0, 0};
     ptowsp_moe_config good, config;
     memset(&good, 0, sizeof good);
     good.expert_count = 2, good.lane_count = 2;
@@ -316,6 +432,9 @@ int main(void) {
         cmocka_unit_test(moe_units__are_printed_with_their_lanes),
         cmocka_unit_test(moe_units__of_one_expert_are_read_once_by_a_lane),
         cmocka_unit_test(moe_units__split_a_hot_expert_over_lanes),
+        cmocka_unit_test(moe_units__of_few_tokens_divide_columns),
+        cmocka_unit_test(moe_units__of_parts_have_all_columns_once),
+        cmocka_unit_test(moe_units__have_rows_by_a_function),
         cmocka_unit_test(moe_units__are_none_for_an_empty_step),
         cmocka_unit_test(moe_units__refuse_what_is_wrong),
     };

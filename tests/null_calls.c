@@ -410,7 +410,7 @@ static const ptowsp_moe_config moe_config = {.expert_count = 3, .lane_count = 3}
 static ptowsp_moe_plan *moe_plan(void) {
     static ptowsp_work made_units[64];
     static uint32_t begin[8];
-    static ptowsp_moe_plan made = {made_units, begin, NULL, 64, 0, 0, 0, 0};
+    static ptowsp_moe_plan made = {made_units, begin, NULL, 64, 0, 0, 0, 0, 0};
     order();
     MUST(ptowsp_moe_generate(&moe_config, moe_counts, moe_offsets, &made, NULL) == PTOWSP_OK);
     return &made;

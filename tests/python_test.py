@@ -1307,6 +1307,33 @@ class Experts(Case):
         self.same(plan.units["expert"], [0, 0, 1])
         self.same(plan.units["token_count"], [3, 1, 2])
 
+    # 1 token of 8 experts on 32 lanes: 4 parts of each, 64 / 4 + 1 / 4 + 4.
+    def test_columns_are_divided_where_tokens_are_few(self):
+        counts = np.ones(8, np.uint32)
+        self.assertEqual(ptowsp.moe_plan(counts, lanes=32).cost_max, 69)
+        plan = ptowsp.moe_plan(counts, lanes=32, column_parts=8)
+        plan.check()
+        self.assertEqual((plan.column_parts, plan.cost_max, len(plan.units)), (4, 20.25, 32))
+        self.same(plan.units["expert"], np.repeat(range(8), 4))
+        self.same(plan.units["column_part"], list(range(4)) * 8)
+        self.assertEqual([plan.columns(p, 10, 3) for p in range(4)], [(0, 3), (3, 6), (6, 9), (9, 10)])
+        self.assertIn("columns: those of an expert in 4 parts", str(plan))
+        self.refuses(ValueError, "part", plan.columns, 4, 10)
+        self.refuses(ptowsp.PtowspError, "column_parts 65536", ptowsp.moe_plan, counts, lanes=1, column_parts=65536)
+        self.refuses(TypeError, "column_parts", ptowsp.moe_plan, counts, lanes=1, column_parts="4")
+
+    def test_replicas_are_spread_on_demand(self):
+        loads = np.zeros((1, 6), np.float32)
+        self.same(ptowsp.place_experts(loads, replicas=12, ranks=4).expert_counts[0], [7, 1, 1, 1, 1, 1])
+        placement = ptowsp.place_experts(loads, replicas=12, ranks=4, spread=True)
+        self.same(placement.expert_counts[0], [2] * 6)
+        placement.move([[9, 0, 0, 0, 0, 1]], 4)
+        for rank in placement.replica_experts[0].reshape(4, 3):
+            self.assertEqual(len(set(rank)), 3)
+        self.refuses(
+            ptowsp.PtowspError, "3 replicas, and only 2", ptowsp.place_experts, [1, 1], replicas=6, ranks=2, spread=True
+        )
+
     # EPLB's README has these loads, and this result for 16 replicas, 4 groups, 2 nodes and 8 GPUs.
     LOADS = np.array(
         [[90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86], [20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27]],

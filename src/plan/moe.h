@@ -12,6 +12,7 @@
 typedef struct pwsp_moe_cluster {
     uint32_t expert_count, replica_count, group_count, node_count, rank_count;
     uint32_t rank_replicas, node_ranks;
+    bool is_spread;
 } pwsp_moe_cluster;
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *given,
@@ -55,19 +56,26 @@ typedef struct pwsp_moe_units {
     uint32_t batch_count, expert_count, lane_count;
     uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
     uint64_t block_rows;
-    uint64_t unit, token, expert;  // costs
+    uint32_t parts;                // of an expert's columns
+    uint64_t unit, token, expert;  // costs, the last two of a part
     double grid;
     const PTOWSP_GM uint32_t *counts;
     const PTOWSP_GM uint32_t *offsets;
     uint64_t total;  // the cost on one lane
 } pwsp_moe_units;
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                               ptowsp_plan_info *info);
+// Takes a configuration, with experts in so many parts.
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, uint32_t parts,
+                                               pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// The most parts that a configuration allows.
+PWSP_INLINE uint32_t pwsp_moe_parts_max(const ptowsp_moe_config *config) {
+    return config && config->column_parts > 0 ? config->column_parts : 1;
+}
 
 // The same with the step: checks configuration and counts, sums up their cost, and checks that the plan
 // has its arrays.
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
                                                  const PTOWSP_GM uint32_t *counts,
                                                  const PTOWSP_GM uint32_t *offsets,
                                                  const ptowsp_moe_plan *plan, pwsp_moe_units *u,

@@ -19,6 +19,10 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->lane_count,
                               u->lane_count);
     }
+    if (plan->column_parts != u->parts) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->column_parts,
+                              u->parts);
+    }
     if (plan->unit_count > plan->unit_capacity) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_count,
                               plan->unit_capacity);
@@ -38,10 +42,10 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
     return PTOWSP_OK;
 }
 
-// Checks the units of an expert from *next on.
-static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
-                                           uint32_t batch, uint32_t expert, uint32_t *next,
-                                           ptowsp_plan_info *info) {
+// Checks the units of a part of an expert from *next on.
+static ptowsp_status pwsp_moe_part_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
+                                         uint32_t batch, uint32_t expert, uint32_t part,
+                                         uint32_t *next, ptowsp_plan_info *info) {
     const uint64_t count = pwsp_moe_count_at(u, batch, expert);
     const uint64_t base = pwsp_moe_base_at(u, batch, expert);
     for (uint64_t at = 0; at < count; ++*next) {
@@ -62,7 +66,7 @@ static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp
             (at == 0 ? PTOWSP_WORK_FIRST : 0) | (tokens == left ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {
             {unit->params[0], batch}, {unit->params[1], expert}, {unit->params[2], base + at},
-            {unit->flags, flags},     {unit->reserved, 0},       {unit->tier, 0},
+            {unit->flags, flags},     {unit->reserved, part},    {unit->tier, 0},
             {unit->work_id, i}};
         for (uint32_t k = 0; k < 7; k++) {
             if (pairs[k][0] != pairs[k][1]) {
@@ -72,6 +76,12 @@ static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp
         at += tokens;
     }
     return PTOWSP_OK;
+}
+
+// Whether a unit is of another expert or part than the unit before it.
+static bool pwsp_moe_is_new(const ptowsp_moe_plan *plan, uint32_t i) {
+    const PTOWSP_GM ptowsp_work *unit = &plan->units[i], *before = i > 0 ? unit - 1 : NULL;
+    return !before || unit->params[1] != before->params[1] || unit->reserved != before->reserved;
 }
 
 static bool pwsp_moe_is_equal(double a, double b) {
@@ -86,8 +96,7 @@ static ptowsp_status pwsp_moe_costs_check(const pwsp_moe_units *u, const ptowsp_
         uint64_t cost = 0;
         for (uint32_t i = plan->unit_begin[lane]; i < plan->unit_begin[lane + 1]; i++) {
             const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
-            const bool has_expert =
-                i > plan->unit_begin[lane] && unit->params[1] == plan->units[i - 1].params[1];
+            const bool has_expert = i > plan->unit_begin[lane] && !pwsp_moe_is_new(plan, i);
             cost += u->unit + unit->params[3] * u->token + (has_expert ? 0 : u->expert);
         }
         if (plan->lane_costs &&
@@ -108,15 +117,20 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
                                const PTOWSP_GM uint32_t *offsets, const ptowsp_moe_plan *plan,
                                ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    const uint32_t most = pwsp_moe_parts_max(config);
+    const bool is_inside = plan && plan->column_parts > 0 && plan->column_parts <= most;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
+    ptowsp_status status = pwsp_moe_units_start(config, is_inside ? plan->column_parts : most,
+                                                counts, offsets, plan, &u, info);
     if (status == PTOWSP_OK) {
         status = pwsp_moe_numbers_check(&u, plan, info);
     }
     uint32_t next = 0;
     for (uint32_t e = 0; e < u.expert_count && status == PTOWSP_OK; e++) {
-        for (uint32_t b = 0; b < u.batch_count && status == PTOWSP_OK; b++) {
-            status = pwsp_moe_expert_check(&u, plan, b, e, &next, info);
+        for (uint32_t part = 0; part < u.parts && status == PTOWSP_OK; part++) {
+            for (uint32_t b = 0; b < u.batch_count && status == PTOWSP_OK; b++) {
+                status = pwsp_moe_part_check(&u, plan, b, e, part, &next, info);
+            }
         }
     }
     if (status != PTOWSP_OK) {
@@ -137,21 +151,27 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
-    uint32_t experts = 0, reads = 0;
+    const uint32_t parts = plan->column_parts;
+    uint32_t experts = 0, pieces = 0, reads = 0;
     uint64_t tokens = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
         for (bool is_first = true; i < plan->unit_begin[lane + 1]; i++, is_first = false) {
-            const bool is_new = i == 0 || plan->units[i].params[1] != plan->units[i - 1].params[1];
-            experts += is_new;
+            const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+            const bool is_new = pwsp_moe_is_new(plan, i);
+            experts += i == 0 || unit->params[1] != plan->units[i - 1].params[1];
+            pieces += is_new;
             reads += is_new || is_first;
-            tokens += plan->units[i].params[3];
+            tokens += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
     pwsp_text_format(text, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
                      (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
                      (unsigned)plan->lane_count);
-    pwsp_text_format(text, "splits: lanes read %u experts more than there are\n",
-                     (unsigned)(reads - experts));
+    if (parts > 1) {
+        pwsp_text_format(text, "columns: those of an expert in %u parts\n", (unsigned)parts);
+    }
+    pwsp_text_format(text, "splits: lanes read %u %s more than there are\n",
+                     (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
     pwsp_print_costs(&units, text);
 }

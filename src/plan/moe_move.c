@@ -154,11 +154,22 @@ static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_c
     }
 }
 
+// Whether an expert may come to a rank: not where replicas are spread, and it is there already.
+static bool pwsp_moe_may_come(const pwsp_moe_mover *m, uint32_t rank, uint32_t expert) {
+    const int32_t *experts = m->experts + (size_t)rank * m->c->rank_replicas;
+    uint32_t i = m->c->is_spread ? 0 : m->c->rank_replicas;
+    while (i < m->c->rank_replicas && (uint32_t)experts[i] != expert) {
+        i++;
+    }
+    return i == m->c->rank_replicas;
+}
+
 // Makes `replica` an expert.
 static void pwsp_moe_try_replace(pwsp_moe_mover *m, uint32_t replica, uint32_t expert,
                                  pwsp_moe_change *best) {
     const uint32_t old = (uint32_t)m->experts[replica];
-    if (old == expert || m->counts[old] < 2) {
+    if (old == expert || m->counts[old] < 2 ||
+        !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, replica), expert)) {
         return;
     }
     const double old_before = pwsp_moe_share_of(m, old), before = pwsp_moe_share_of(m, expert);
@@ -182,7 +193,8 @@ static void pwsp_moe_try_swap(pwsp_moe_mover *m, uint32_t replica, uint32_t othe
                               pwsp_moe_change *best) {
     const uint32_t a = (uint32_t)m->experts[replica], b = (uint32_t)m->experts[other];
     const double less = pwsp_moe_share_of(m, a) - pwsp_moe_share_of(m, b);
-    if (less <= 0.0) {
+    if (less <= 0.0 || !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, replica), b) ||
+        !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, other), a)) {
         return;
     }
     pwsp_moe_try_begin(m);

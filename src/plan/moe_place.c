@@ -14,6 +14,13 @@
 //      largest quotient    ~bits | expert      heap
 //
 // Sums are taken in the order in which items arrive, as float32.
+//
+// With is_spread no rank has an expert twice. An expert then gets at most as many replicas as its node
+// has ranks, and a replica goes to the emptiest rank that has room and not yet its expert. If there is
+// none, a swap makes room, and one is always enough: say e has to be placed, and rank p has room, but
+// has e. Fewer than all ranks have e, so some rank q has not, and is full. Of q's experts, as many as
+// p has places, at least two are not on p, as p has one place free and e in another. One of these
+// goes from q to p, and e takes its place.
 
 #include "moe.h"
 
@@ -30,6 +37,7 @@ typedef struct pwsp_moe_placer {
     uint32_t *counts;             // [expert_count] replicas, of the experts of a node
     uint32_t *replica_of;         // [replica_count] the node's expert that a replica is
     uint32_t *replica_ordinal;    // [replica_count] which one of it
+    uint32_t *members;  // [replica_count] of packs that are spread: items by pack and place
 } pwsp_moe_placer;
 
 // -- checks ---------------------------------------------------------------------------------------
@@ -87,7 +95,12 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
     cluster->rank_count = given->rank_count;
     cluster->rank_replicas = replicas / given->rank_count;
     cluster->node_ranks = given->rank_count / cluster->node_count;
-    return PTOWSP_OK;
+    cluster->is_spread = given->is_spread;
+    const uint32_t different = experts / cluster->node_count;
+    return !given->is_spread || cluster->rank_replicas <= different
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, PTOWSP_FAULT_REPLICAS_MANY, PTOWSP_NO_INDEX,
+                                cluster->rank_replicas, different);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
@@ -120,6 +133,7 @@ static uint64_t pwsp_moe_placer_carve(pwsp_moe_placer *p, const pwsp_moe_cluster
     p->counts = (uint32_t *)pwsp_moe_carve(&carver, c->expert_count, sizeof *p->counts);
     p->replica_of = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_of);
     p->replica_ordinal = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_ordinal);
+    p->members = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->members);
     return carver.used;
 }
 
@@ -209,6 +223,19 @@ PWSP_HEAP(pwsp_keys, uint64_t, void, PWSP_IS_LESS)
 
 // -- pack, replicate ------------------------------------------------------------------------------
 
+// Empties the packs, and returns the items of p->weights in the order in which they are packed.
+static const uint64_t *pwsp_moe_pack_start(const pwsp_moe_placer *p, uint32_t item_count,
+                                           uint32_t pack_count) {
+    for (uint32_t i = 0; i < item_count; i++) {
+        p->keys[i] = pwsp_key_falling(p->weights[i], i);
+    }
+    for (uint32_t i = 0; i < pack_count; i++) {
+        p->heap[i] = pwsp_key_rising(0.0f, i);
+        p->fill[i] = 0;
+    }
+    return pwsp_keys_sort(p->keys, p->other_keys, item_count);
+}
+
 // Packs items of p->weights into packs of the same size.
 static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_t pack_count) {
     const uint32_t size = item_count / pack_count;
@@ -220,15 +247,8 @@ static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_
         }
         return;
     }
-    for (uint32_t i = 0; i < item_count; i++) {
-        p->keys[i] = pwsp_key_falling(p->weights[i], i);
-    }
-    const uint64_t *order = pwsp_keys_sort(p->keys, p->other_keys, item_count);
+    const uint64_t *order = pwsp_moe_pack_start(p, item_count, pack_count);
     uint32_t open = pack_count;
-    for (uint32_t i = 0; i < pack_count; i++) {
-        p->heap[i] = pwsp_key_rising(0.0f, i);
-        p->fill[i] = 0;
-    }
     for (uint32_t i = 0; i < item_count; i++) {
         const uint32_t item = (uint32_t)order[i], pack = (uint32_t)p->heap[0];
         const float sum = pwsp_float_of((uint32_t)(p->heap[0] >> 32)) + p->weights[item];
@@ -243,6 +263,98 @@ static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_
     PTOWSP_ASSERT(open == 0);
 }
 
+static bool pwsp_moe_pack_has(const pwsp_moe_placer *p, uint32_t pack, uint32_t size,
+                              uint32_t expert) {
+    const uint32_t *members = p->members + (size_t)pack * size;
+    uint32_t i = 0;
+    while (i < p->fill[pack] && p->replica_of[members[i]] != expert) {
+        i++;
+    }
+    return i < p->fill[pack];
+}
+
+// Puts an item into a place, which may be another one's.
+static void pwsp_moe_put(const pwsp_moe_placer *p, uint32_t item, uint32_t pack, uint32_t place,
+                         uint32_t size) {
+    p->packs[item] = pack;
+    p->places[item] = place;
+    p->members[(size_t)pack * size + place] = item;
+}
+
+// The sum of a pack that is spread: there heap[pack] is the key of the pack.
+static float pwsp_moe_pack_sum(const pwsp_moe_placer *p, uint32_t pack) {
+    return pwsp_float_of((uint32_t)(p->heap[pack] >> 32));
+}
+
+// Makes room for an item, where all packs with room have its expert. The first of them gives up a
+// place; of all swaps that are right, the one is taken after which the larger sum is least.
+static void pwsp_moe_pack_swap(const pwsp_moe_placer *p, uint32_t item, uint32_t pack_count,
+                               uint32_t size) {
+    const uint32_t expert = p->replica_of[item];
+    uint32_t to = PTOWSP_MOE_NO_ROW, best = PTOWSP_MOE_NO_ROW;
+    for (uint32_t pack = 0; pack < pack_count; pack++) {
+        if (p->fill[pack] < size && (to == PTOWSP_MOE_NO_ROW || p->heap[pack] < p->heap[to])) {
+            to = pack;
+        }
+    }
+    float best_sum = 0.0f;
+    for (uint32_t pack = 0; pack < pack_count; pack++) {
+        if (p->fill[pack] < size || pwsp_moe_pack_has(p, pack, size, expert)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            const uint32_t moved = p->members[(size_t)pack * size + i];
+            const float here = pwsp_moe_pack_sum(p, pack) - p->weights[moved] + p->weights[item];
+            const float there = pwsp_moe_pack_sum(p, to) + p->weights[moved];
+            const float sum = here > there ? here : there;
+            if ((best == PTOWSP_MOE_NO_ROW || sum < best_sum) &&
+                !pwsp_moe_pack_has(p, to, size, p->replica_of[moved])) {
+                best = moved;
+                best_sum = sum;
+            }
+        }
+    }
+    PTOWSP_ASSERT(best != PTOWSP_MOE_NO_ROW && "a swap is always there: see the file's head");
+    const uint32_t from = p->packs[best], place = p->places[best];
+    const float rest = pwsp_moe_pack_sum(p, from) - p->weights[best] + p->weights[item];
+    p->heap[from] = pwsp_key_rising(rest > 0.0f ? rest : 0.0f, from);
+    p->heap[to] = pwsp_key_rising(pwsp_moe_pack_sum(p, to) + p->weights[best], to);
+    pwsp_moe_put(p, item, from, place, size);
+    pwsp_moe_put(p, best, to, p->fill[to]++, size);
+}
+
+// The same for replicas, with those of an expert in different packs.
+static void pwsp_moe_pack_spread(const pwsp_moe_placer *p, uint32_t item_count,
+                                 uint32_t pack_count) {
+    const uint32_t size = item_count / pack_count;
+    const uint64_t *order = pwsp_moe_pack_start(p, item_count, pack_count);
+    for (uint32_t i = 0; i < item_count; i++) {
+        const uint32_t item = (uint32_t)order[i], expert = p->replica_of[item];
+        uint32_t best = PTOWSP_MOE_NO_ROW;
+        for (uint32_t pack = 0; pack < pack_count; pack++) {
+            if (p->fill[pack] < size &&
+                (best == PTOWSP_MOE_NO_ROW || p->heap[pack] < p->heap[best]) &&
+                !pwsp_moe_pack_has(p, pack, size, expert)) {
+                best = pack;
+            }
+        }
+        if (best == PTOWSP_MOE_NO_ROW) {
+            pwsp_moe_pack_swap(p, item, pack_count, size);
+            continue;
+        }
+        p->heap[best] = pwsp_key_rising(pwsp_moe_pack_sum(p, best) + p->weights[item], best);
+        pwsp_moe_put(p, item, best, p->fill[best]++, size);
+    }
+}
+
+// The key by which an expert of so many replicas gets the next one. Where replicas are spread, fewer
+// go before more: experts without load, which are all equal, then have about the same number.
+static uint64_t pwsp_moe_replica_key(const pwsp_moe_placer *p, float load, uint32_t count,
+                                     uint32_t i) {
+    PTOWSP_ASSERT(count <= 1u << 16 && i < 1u << 16);
+    return pwsp_key_falling(load / (float)count, p->c->is_spread ? (count - 1) << 16 | i : i);
+}
+
 // Replicates experts[expert_count], which have loads, to replica_count.
 static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
                                const uint32_t *experts, uint32_t expert_count,
@@ -251,18 +363,25 @@ static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
         p->replica_of[i] = i;
         p->replica_ordinal[i] = 0;
         p->counts[i] = 1;
-        p->heap[i] = pwsp_key_falling(loads[experts[i]], i);
+        p->heap[i] = pwsp_moe_replica_key(p, loads[experts[i]], 1, i);
     }
     if (replica_count == expert_count) {
         return;
     }
+    const uint32_t most = p->c->is_spread ? p->c->node_ranks : replica_count;
+    uint32_t open = expert_count;
     pwsp_keys_make(NULL, p->heap, expert_count);
     for (uint32_t replica = expert_count; replica < replica_count; replica++) {
-        const uint32_t i = (uint32_t)p->heap[0];
+        PTOWSP_ASSERT(open > 0);
+        const uint32_t i = (uint32_t)p->heap[0] & 0xffffu;
         p->replica_of[replica] = i;
         p->replica_ordinal[replica] = p->counts[i]++;
-        pwsp_keys_sink(NULL, p->heap, expert_count, 0,
-                       pwsp_key_falling(loads[experts[i]] / (float)p->counts[i], i));
+        if (p->counts[i] < most) {
+            pwsp_keys_sink(NULL, p->heap, open, 0,
+                           pwsp_moe_replica_key(p, loads[experts[i]], p->counts[i], i));
+        } else {
+            pwsp_keys_pop(NULL, p->heap, open--);
+        }
     }
 }
 
@@ -314,7 +433,11 @@ static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
             const uint32_t i = p->replica_of[r];
             p->weights[r] = loads[of_node[i]] / (float)p->counts[i];
         }
-        pwsp_moe_pack(p, replicas, c->node_ranks);
+        if (c->is_spread) {
+            pwsp_moe_pack_spread(p, replicas, c->node_ranks);
+        } else {
+            pwsp_moe_pack(p, replicas, c->node_ranks);
+        }
         for (uint32_t r = 0; r < replicas; r++) {
             const uint32_t expert = of_node[p->replica_of[r]];
             const uint32_t at = node * replicas + p->packs[r] * c->rank_replicas + p->places[r];

@@ -7,6 +7,10 @@
 //      lane       0        |   1          |  2         |  3       time: what a lane may cost
 //      cost       e u tttttt   e u t e u tt  e u tttttt   ...     e: per_expert, u: per_unit
 //
+// With column_parts P each of them stands for P experts in a row: the parts of its columns, with all
+// of its tokens, at a P-th of the cost of tokens and weights. More parts are finer, but have more
+// units. Some numbers of parts are tried, from 1 upwards, until the mean alone is above the best.
+//
 // To fill a lane as far as it goes is never worse than to stop earlier: what is left over is a part
 // of what would be left otherwise, and pays the same for its beginning. So the time in which the
 // tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
@@ -30,8 +34,9 @@ typedef struct pwsp_moe_filler {
 
 // -- configuration --------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                               ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, uint32_t parts,
+                                               pwsp_moe_units *u, ptowsp_plan_info *info) {
+    PTOWSP_ASSERT(parts > 0);
     memset(u, 0, sizeof *u);
     if (!config) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
@@ -44,6 +49,11 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, config->lane_count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
+    if (config->column_parts > PTOWSP_MOE_COLUMN_PARTS_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COLUMN_PARTS, PTOWSP_NO_INDEX,
+                              config->column_parts, PTOWSP_MOE_COLUMN_PARTS_MAX);
+    }
+    u->parts = parts;
     u->batch_count = config->batch_count > 0 ? config->batch_count : 1;
     u->expert_count = config->expert_count;
     u->lane_count = config->lane_count;
@@ -51,9 +61,9 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
     u->unit_tokens = config->unit_tokens > 0
                          ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
                          : UINT64_MAX;
-    const double costs[3] = {config->cost.per_unit, config->cost.per_token,
-                             config->cost.per_expert};
-    static const double defaults[3] = {4.0, 1.0, 64.0};
+    const ptowsp_moe_cost *cost = &config->cost;
+    const double costs[3] = {cost->per_unit, cost->per_token / parts, cost->per_expert / parts};
+    const double defaults[3] = {4.0, 1.0 / parts, 64.0 / parts};
     uint64_t fixed[3];
     ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
     if (status == PTOWSP_OK) {
@@ -101,6 +111,8 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
         }
         experts += is_used;
     }
+    units = units > UINT32_MAX ? units : units * u->parts;
+    experts *= u->parts;
     if (units + u->lane_count > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
                               pwsp_info_value(units), UINT32_MAX);
@@ -109,7 +121,8 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
     // begins a little above the mean.
     const uint64_t splits = u->lane_count + UINT64_C(2);
     uint64_t token_cost, unit_cost, expert_cost;
-    const bool fits = pwsp_mul_fits(tokens + u->block_rows, u->token, &token_cost) &&
+    const bool fits = tokens < UINT64_MAX / PTOWSP_MOE_COLUMN_PARTS_MAX &&
+                      pwsp_mul_fits(tokens * u->parts + u->block_rows, u->token, &token_cost) &&
                       pwsp_mul_fits(units + splits, u->unit, &unit_cost) &&
                       pwsp_mul_fits(experts + splits, u->expert, &expert_cost);
     const uint64_t total =
@@ -118,7 +131,7 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
         return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0,
                               PWSP_MOE_COST_BITS);
     }
-    u->total = tokens * u->token + units * u->unit + experts * u->expert;
+    u->total = tokens * u->parts * u->token + units * u->unit + experts * u->expert;
     return pwsp_moe_offsets_check(u, info);
 }
 
@@ -153,8 +166,8 @@ static uint64_t pwsp_moe_fit(const pwsp_moe_filler *f, uint64_t start, uint64_t 
     return end > start ? end - start : 0;
 }
 
-static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint64_t start,
-                           uint64_t count) {
+static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint32_t part,
+                           uint64_t start, uint64_t count) {
     const pwsp_moe_units *u = f->u;
     const uint64_t all = pwsp_moe_count_at(u, batch, expert);
     const uint64_t base = pwsp_moe_base_at(u, batch, expert);
@@ -167,6 +180,7 @@ static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, 
         f->plan->units[f->unit_count] =
             ptowsp_work_of((uint32_t)f->unit_count, 0, (uint8_t)flags, batch, expert,
                            (uint32_t)(base + start), (uint32_t)(next - start));
+        f->plan->units[f->unit_count].reserved = (uint16_t)part;
         f->unit_count++;
         start = next;
     }
@@ -188,6 +202,41 @@ static void pwsp_moe_lane_end(pwsp_moe_filler *f) {
     f->has_expert = false;
 }
 
+// Goes on filling with the tokens of a part of an expert; false if they do not fit.
+static bool pwsp_moe_fill_part(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint32_t part) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t count = pwsp_moe_count_at(u, batch, expert);
+    uint64_t start = 0;
+    while (start < count) {
+        const uint64_t taken = pwsp_moe_fit(f, start, count - start);
+        if (taken > 0) {
+            f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
+            f->has_expert = true;
+            if (f->plan) {
+                pwsp_moe_write(f, batch, expert, part, start, taken);
+            } else {
+                f->unit_count += pwsp_moe_unit_count(u, taken);
+            }
+            start += taken;
+        }
+        if (start < count) {
+            if (f->lane + 1 == u->lane_count) {
+                return false;
+            }
+            pwsp_moe_lane_end(f);
+        }
+    }
+    return true;
+}
+
+static bool pwsp_moe_is_used(const pwsp_moe_units *u, uint32_t expert) {
+    uint32_t batch = 0;
+    while (batch < u->batch_count && pwsp_moe_count_at(u, batch, expert) == 0) {
+        batch++;
+    }
+    return batch < u->batch_count;
+}
+
 // Fills lanes with all tokens; false if they do not fit in the time.
 static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_plan *plan,
                           pwsp_moe_filler *f) {
@@ -197,27 +246,12 @@ static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_pla
         plan->unit_begin[0] = 0;
     }
     for (uint32_t expert = 0; expert < u->expert_count; expert++) {
-        f->has_expert = false;
-        for (uint32_t batch = 0; batch < u->batch_count; batch++) {
-            const uint64_t count = pwsp_moe_count_at(u, batch, expert);
-            uint64_t start = 0;
-            while (start < count) {
-                const uint64_t taken = pwsp_moe_fit(f, start, count - start);
-                if (taken > 0) {
-                    f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
-                    f->has_expert = true;
-                    if (plan) {
-                        pwsp_moe_write(f, batch, expert, start, taken);
-                    } else {
-                        f->unit_count += pwsp_moe_unit_count(u, taken);
-                    }
-                    start += taken;
-                }
-                if (start < count) {
-                    if (f->lane + 1 == u->lane_count) {
-                        return false;
-                    }
-                    pwsp_moe_lane_end(f);
+        const uint32_t parts = pwsp_moe_is_used(u, expert) ? u->parts : 0;
+        for (uint32_t part = 0; part < parts; part++) {
+            f->has_expert = false;
+            for (uint32_t batch = 0; batch < u->batch_count; batch++) {
+                if (!pwsp_moe_fill_part(f, batch, expert, part)) {
+                    return false;
                 }
             }
         }
@@ -258,6 +292,44 @@ static uint64_t pwsp_moe_time(const pwsp_moe_units *u, pwsp_moe_filler *out_fill
     return high * step;
 }
 
+// -- parts of columns -----------------------------------------------------------------------------
+
+// A number of parts, the units that it makes, and the time that they need.
+typedef struct pwsp_moe_choice {
+    pwsp_moe_units u;
+    uint64_t time;
+    pwsp_moe_filler f;
+} pwsp_moe_choice;
+
+// The number of parts that is tried after `parts`: 2, 3, 4, 6, 8, 12, ... and the most.
+static uint32_t pwsp_moe_parts_next(uint32_t parts, uint32_t most) {
+    const bool is_power = (parts & (parts - 1)) == 0;
+    const uint32_t next = parts == 1 ? 2 : is_power ? parts / 2 * 3 : parts / 3 * 4;
+    return next < most ? next : most;
+}
+
+// Improves a choice, which has one part, by more of them. Equal ones go to fewer parts.
+static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_moe_plan *plan,
+                                  pwsp_moe_choice *best) {
+    const uint32_t most = pwsp_moe_parts_max(config);
+    ptowsp_plan_info spare;
+    pwsp_moe_choice other;
+    for (uint32_t parts = 1; parts < most;) {
+        parts = pwsp_moe_parts_next(parts, most);
+        if (pwsp_moe_units_start(config, parts, best->u.counts, best->u.offsets, plan, &other.u,
+                                 &spare) != PTOWSP_OK) {
+            return;  // beyond a limit
+        }
+        if ((double)other.u.total * other.u.grid / other.u.lane_count >= best->f.cost_max) {
+            return;  // and so it is with more
+        }
+        other.time = pwsp_moe_time(&other.u, &other.f);
+        if (other.f.cost_max < best->f.cost_max) {
+            *best = other;
+        }
+    }
+}
+
 // -- public ---------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
@@ -268,17 +340,20 @@ ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t to
     }
     *out_count = 0;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t parts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
+    const uint64_t parts = pwsp_moe_parts_max(config);
+    const uint64_t counts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
     // A range of tokens of one lane has all but its last unit full.
-    uint64_t count = pwsp_sum_u64(parts, parts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    uint64_t count = counts;
     if (u.unit_tokens != UINT64_MAX) {
         count = pwsp_sum_u64(count, token_count / u.unit_tokens);
     }
-    count = pwsp_min_u64(count, token_count);
+    count = count > UINT32_MAX ? count : count * parts;
+    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    count = pwsp_min_u64(count, token_count > UINT32_MAX ? token_count : token_count * parts);
     if (count > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
                               pwsp_info_value(count), UINT32_MAX);
@@ -297,12 +372,12 @@ static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_p
     return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
                                                  const PTOWSP_GM uint32_t *counts,
                                                  const PTOWSP_GM uint32_t *offsets,
                                                  const ptowsp_moe_plan *plan, pwsp_moe_units *u,
                                                  ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_moe_configure(config, u, info);
+    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
     if (status == PTOWSP_OK) {
         u->counts = counts;
         u->offsets = offsets;
@@ -315,20 +390,22 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
                                   const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
                                   ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
+    pwsp_moe_choice choice;
+    ptowsp_status status = pwsp_moe_units_start(config, 1, counts, offsets, plan, &choice.u, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    pwsp_moe_filler f;
-    const uint64_t time = pwsp_moe_time(&u, &f);
+    choice.time = pwsp_moe_time(&choice.u, &choice.f);
+    pwsp_moe_parts_choose(config, plan, &choice);
+    const pwsp_moe_units u = choice.u;
+    pwsp_moe_filler f = choice.f;
     if (f.unit_count > plan->unit_capacity) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
                                 (int64_t)f.unit_count, plan->unit_capacity);
         info->work_count = f.unit_count;
         return status;
     }
-    const bool fits = pwsp_moe_fill(&u, time, plan, &f);
+    const bool fits = pwsp_moe_fill(&u, choice.time, plan, &f);
     PTOWSP_ASSERT(fits);
     (void)fits;
     const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
@@ -337,6 +414,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     }
     plan->unit_count = (uint32_t)f.unit_count;
     plan->lane_count = u.lane_count;
+    plan->column_parts = u.parts;
     plan->cost_max = f.cost_max;
     plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
     info->work_count = f.unit_count;
