@@ -7,7 +7,7 @@
 
 #include "../data/cost_model.h"
 
-// There are none of these: pointers to them are NULL.
+// These types are absent: pointers to them are NULL.
 typedef struct pwsp_tile_code {
     uint32_t insn_count, scalar_count, loop_count;
 } pwsp_tile_code;

@@ -13,8 +13,8 @@
 
 #include "list.h"
 
-// The table of all operations, which building, printing, writing and reading share. The form is how
-// the text of a module has it behind its name, a letter for each part:
+// The table of all operations, shared by building, printing, writing and reading. The form lists
+// the parts that follow the name in a module's text, a letter each:
 //
 //      x y z   the operands        p   the tile parameter that it is about
 //      N       a parameter's name  #   the number     w   the same, whole    c   col, a whole number
@@ -104,7 +104,7 @@ typedef struct pwsp_kop {
     uint8_t mode;   // ptoisa_round, ptoisa_compare
     uint8_t memory, layout;      // ALLOC
     bool is_pairs;               // the result of a sort
-    bool is_mask;                // of a comparison; its size is that of what was compared
+    bool is_mask;                // of a comparison; its size is the compared tile's
     bool is_dead;                // the passes have dropped it
     uint8_t loop;                // the innermost loop that it is in; LOOP and END: their own
     uint8_t row_loop, col_loop;  // SLICE, STORE: whose index is added to row and col; 0: none
@@ -169,7 +169,7 @@ struct ptowsp_body {
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
 PWSP_INTERNAL const char *pwsp_kop_form(pwsp_kop_kind kind);
 
-// "<" and "floor"; "?" if there is none. Rounding is as the builder takes it, plus PTOISA_CAST_RINT.
+// "<" and "floor"; "?" for unknown values. Rounding as in the builder, plus PTOISA_CAST_RINT.
 PWSP_INTERNAL const char *pwsp_compare_text(uint32_t mode);
 PWSP_INTERNAL const char *pwsp_round_text(uint32_t mode);
 
@@ -179,10 +179,10 @@ PWSP_INTERNAL const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t 
 // Can an operation of `loop` read the value? It is in a loop around it, or was carried out of one.
 PWSP_INTERNAL bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop);
 
-// What a carried value becomes: its NEXT operation; 0: none.
+// The NEXT operation of a carried value; 0 if it has none.
 PWSP_INTERNAL uint32_t pwsp_body_next(const ptowsp_body *body, uint32_t carry);
 
-// Frees the body and what it holds; NULL is ignored.
+// Frees the body and all that it owns; ignores NULL.
 PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
 
 // Records the first error, "op: what is wrong", and returns no value.
@@ -222,7 +222,7 @@ PWSP_INLINE pwsp_valid pwsp_valid_window(pwsp_valid valid, uint32_t start, uint3
     return valid;
 }
 
-// The valid size when the parameter's is `size`; of a loop, what is left of it.
+// The valid size when the parameter's is `size`; of a loop, the remaining iterations.
 PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
     if (valid->param == 0) {
         return valid->max;

@@ -1,5 +1,5 @@
 // Reading bodies, by the forms of the table of operations: the parts of a line become the arguments
-// of the builder's call, and what the builder refuses is refused here, at the line's operation.
+// of a builder's call, and the builder's errors are reported here, at the line's operation.
 
 #include "body_text.h"
 #include "description.h"
@@ -83,7 +83,7 @@ static bool pwsp_scan_name(pwsp_body_reader *r, const char *what, char *out_name
     return true;
 }
 
-// The number of a word among those that `word_at` gives, up to `count`; `count` if it is none.
+// The index i below `count` for which word_at(i) is the word; otherwise `count`.
 static uint32_t pwsp_scan_choice(pwsp_body_reader *r, const char *(*word_at)(uint32_t),
                                  uint32_t first, uint32_t count) {
     uint32_t i = first;
@@ -333,7 +333,7 @@ static ptowsp_value pwsp_scan_call(pwsp_body_reader *r, const pwsp_body_args *a)
 
 // -- lines ----------------------------------------------------------------------------------------
 
-// The type of the text, where it has one, is that of the result.
+// If the text has a type, it must be the result's.
 static bool pwsp_scan_check_type(pwsp_body_reader *r, const pwsp_body_args *a, const pwsp_kop *op) {
     const bool is_alloc = op->kind == PWSP_KOP_ALLOC;
     if (!a->has_type || (op->dtype == (uint8_t)a->dtype && op->is_mask == a->is_mask &&

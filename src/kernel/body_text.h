@@ -1,5 +1,5 @@
-// The body of a tile kernel in the text of a module, below the kernel's line: what was built, before
-// passes, so that reading it repeats the builder's calls.
+// The body of a tile kernel in the text of a module, below the kernel's line: the operations as
+// built, before passes, so that reading repeats the builder's calls.
 //
 //      machine "910B"
 //      %1 = parameter x
@@ -22,9 +22,9 @@
 //      instruction = name "(" values ")" "(" values ")" [ "tmp" value ] [ "scalar" value ]
 //                    [ "at" "(" int "," int ")" ] [ "mode" int ]
 //
-// The numbers of values are indices of operations as it is written, and labels as it is read. A loop
-// ends where what is further right does. A type says what the operation needs of it (cvt, full,
-// slice, ...), and is compared with the result's; elsewhere it may be left out.
+// Values are numbered by operation index when written, and are labels when read. A loop ends where
+// the indentation ends. A type carries what the operation needs (cvt, full, slice, ...) and is
+// compared with the result's; elsewhere it may be omitted.
 //
 // Texts of modules are cut into words above (text/lexer.c): a line comes as an array of these.
 
@@ -37,9 +37,9 @@
 #define PWSP_BODY_IS_READ 1  // in absent.h it is 0
 
 typedef enum pwsp_word_kind {
-    PWSP_WORD_END = 0,  // behind the last one
+    PWSP_WORD_END = 0,  // after the last one
     PWSP_WORD_NAME,     // also in quotes
-    PWSP_WORD_QUOTED,   // a name that is no word of the grammar
+    PWSP_WORD_QUOTED,   // a name that is not a word of the grammar
     PWSP_WORD_INT,
     PWSP_WORD_REAL,
     PWSP_WORD_SIGN
@@ -66,7 +66,7 @@ typedef struct pwsp_body_label {
     uint32_t value;
 } pwsp_body_label;
 
-// All zero but for body and head, which is what the kernel's line says of parameters.
+// All zero except body and head; head has the parameters of the kernel's line.
 typedef struct pwsp_body_reader {
     ptowsp_body *body;
     ptowsp_kernel_desc head;
@@ -88,7 +88,7 @@ PWSP_INTERNAL void pwsp_body_read_end(pwsp_body_reader *r);
 
 PWSP_INTERNAL void pwsp_body_reader_free(pwsp_body_reader *r);
 
-// The words of memories and layouts here; NULL behind the last.
+// The words of memories and layouts; NULL after the last.
 PWSP_INTERNAL const char *pwsp_memory_word(uint32_t memory);
 PWSP_INTERNAL const char *pwsp_layout_word(uint32_t layout);
 

@@ -11,7 +11,7 @@
 #define PWSP_DTYPES_BIN (PWSP_DTYPES_FLOAT | PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_I32))
 #define PWSP_DTYPES_ANY 0xffffffffu
 
-// An operation being built, and its body (NULL when there is none, or it has an error).
+// An operation being built, and its body (NULL if there is none or it has failed).
 typedef struct pwsp_builder {
     ptowsp_body *body;
     const char *name;
@@ -19,13 +19,13 @@ typedef struct pwsp_builder {
     uint32_t src_count;
 } pwsp_builder;
 
-// A message for what is about to be built; the builder then builds nothing.
+// Records an error; the builder then builds nothing.
 #define PWSP_BUILDER_FAIL(b, status, ...)                                                          \
     (pwsp_body_fail((b)->body, status, (b)->name, __VA_ARGS__), (void)((b)->body = NULL))
 
 PWSP_INTERNAL pwsp_builder pwsp_builder_begin(ptowsp_body *body, pwsp_kop_kind kind);
 
-// Takes an operand of any kind: NULL with an error if it is none of this body.
+// Takes an operand of any kind: NULL with an error if it is not of this body.
 PWSP_INTERNAL const pwsp_kop *pwsp_builder_value(pwsp_builder *b, ptowsp_value value);
 
 // Can the last operand be read, and is it of one of the types?

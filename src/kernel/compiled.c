@@ -130,8 +130,8 @@ static bool pwsp_tile_code_depends(const pwsp_list *list, const pwsp_list_tile *
            list->tiles[tile->root].loop == loop;
 }
 
-// Fills in what an iteration needs; returns how many numbers there are in loop_tiles (which may be
-// NULL, to count them).
+// Fills in the tables of iterations; returns the number of entries of loop_tiles (NULL only counts
+// them).
 static uint32_t pwsp_tile_code_loops(const pwsp_list *list, pwsp_code_loop *loops,
                                      uint32_t *loop_tiles) {
     uint32_t count = 0, loop = 0;
@@ -234,7 +234,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     return code;
 }
 
-// What a dry core says of the operands of each instruction, as the device would.
+// Checks the operands of each instruction on a dry core, as the device would.
 typedef struct pwsp_tile_code_checks {
     pwsp_list_fault *fault;
     uint32_t insn;
@@ -247,9 +247,9 @@ static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
     }
 }
 
-// Says behind a fault what the type of its instruction is, for which machine, and the rule as the
-// capability table has it, if the text has none; and in front of it which operation or parameter the
-// instruction comes from.
+// Completes the text of a fault: before it the operation or parameter that the instruction comes
+// from, after it the element type, the machine and, unless the text has it, the rule of the
+// capability table.
 static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
                                  pwsp_list_fault *fault) {
     if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count) {
@@ -279,8 +279,7 @@ static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_arena *arena,
                                  pwsp_list_fault *fault) {
     pwsp_tile_core core;
-    const size_t after =
-        offsetof(pwsp_tile_core, block);  // what is before it is set up by the check
+    const size_t after = offsetof(pwsp_tile_core, block);  // the check sets up everything before it
     memset((char *)&core + after, 0, sizeof core - after);
     core.tiles =
         (ptoisa_tile *)pwsp_arena_alloc(arena, (code->tile_count + 1) * sizeof *core.tiles, 8);

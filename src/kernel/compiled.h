@@ -22,7 +22,7 @@ typedef struct pwsp_tile_check {
 typedef struct pwsp_code_loop {
     pwsp_list_loop of;
     uint32_t first, last;        // its instructions LOOP and END
-    uint32_t insn_count;         // that each iteration executes, without those of loops inside
+    uint32_t insn_count;         // executed by each iteration, without those of inner loops
     uint32_t tiles, tile_count;  // what changes with its index: where in loop_tiles, how many
 } pwsp_code_loop;
 
@@ -81,8 +81,8 @@ typedef struct pwsp_core_fifo {
     uint32_t size;  // bytes of all slots
 } pwsp_core_fifo;
 
-// What mixed kernels have besides a core, which is their cube core. The first vector core's tiles are
-// among those of the cube core. The second one's are those in UB, where the two share rows.
+// The vector cores of a mixed kernel, whose core is the cube core. The first vector core's tiles
+// are among the cube core's. The second one has only tiles in UB, if the two share rows.
 typedef struct pwsp_tile_block {
     ptoisa_core vectors[2];
     uint32_t turn;       // which of the two executes
@@ -103,7 +103,7 @@ typedef struct pwsp_tile_core {
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    const char *asked;  // what it is asked for, if not what the core runs: TPUSH, TPOP
+    const char *asked;  // the instruction asked for, if the core runs another: TPUSH, TPOP
     uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
@@ -156,7 +156,7 @@ PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *co
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
                                    ptowsp_text text);
 
-// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of
+// Executes one instruction on the core; its tiles are in core->tiles. Global memory belongs to
 // task, which may be NULL on a dry core.
 PWSP_INTERNAL void pwsp_tile_core_insn(pwsp_tile_core *core, const pwsp_tile_code *code,
                                        const pwsp_insn *insn, const ptowsp_task *task);

@@ -220,8 +220,8 @@ static bool pwsp_cut_uses(const pwsp_list *list, const pwsp_insn *insn, uint32_t
     return uses;
 }
 
-// Moves each TPOP behind what its core can do without it: a pipe that waits for a tile holds up all
-// loads behind it. No TPOP passes another instruction of its FIFO.
+// Moves each TPOP after instructions of its core that do not need it: a pipe that waits for a tile
+// holds up all later loads. No TPOP passes another instruction of its FIFO.
 static void pwsp_cut_sink(pwsp_list *list) {
     for (uint64_t i = list->insn_count; i-- > 0;) {
         pwsp_insn pop = list->insns[i];

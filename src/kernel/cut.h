@@ -1,8 +1,7 @@
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes
-// mixed (list.h): each such TMOV becomes TPUSH on the one core and TPOP on the other, behind it in
-// the list.
+// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list for both cores becomes mixed
+// (list.h): each such TMOV becomes a TPUSH on one core and, later in the list, a TPOP on the other.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
@@ -17,19 +16,20 @@
 //
 // Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
 //
-// What is pushed keeps its type. TPUSH has a form that converts on the way out of L0C, which would save
-// the TCVT behind a TPOP; but PTO-ISA's documentation does not say how its parameters are given.
+// A push keeps the type. TPUSH has a form that converts on the way out of L0C, which would save the
+// TCVT after a TPOP; but PTO-ISA's documentation does not say how its parameters are given.
 //
-// In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
+// In the unit model a push costs the TMOV and a pop costs nothing: PTO-WSP counts one move.
 
 #ifndef PWSP_CUT_H
 #define PWSP_CUT_H
 
 #include "list.h"
 
-// FIFOs order what the cores do to on-chip tiles, but to a parameter that both use and one stores to
-// only by chance: the proof tells. If it refuses, the list is made anew and cut so that the vector
-// core does all loads and stores of such parameters (rerouted), which its own flags order.
+// FIFOs order the cores' accesses to on-chip tiles. A parameter that both use and one stores to is
+// ordered only by chance, which the proof checks. If it refuses, the list is rebuilt and cut so
+// that the vector core does all loads and stores of such parameters (rerouted), which its own flags
+// order.
 
 // Cuts the list if the machine needs that; false with a fault. param_dtypes: of the parameters, whose
 // loads and stores are rerouted where needed; NULL: none are.

@@ -1,7 +1,7 @@
 // The built-in machines, and names.
 //
-// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are those of the
-// hardware; the rates of one core are those of PTO-ISA's public model (../isa/machine.h).
+// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs describe the
+// hardware; the rates of a core come from PTO-ISA's public model (../isa/machine.h).
 
 #include "description.h"
 

@@ -15,8 +15,8 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 // What instructions know of a machine, in the public type; the rest is zero.
 PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa);
 
-// False if it is none: an unknown family, no clock, a memory that is too large, a name that texts
-// cannot have.
+// False if it is not valid: an unknown family, no clock, a memory that is too large, a name that
+// texts cannot have.
 #define PWSP_MACHINE_RULE                                                                          \
     "its machine has no such family, no clock, a memory of more than 64 MiB, or a name with "      \
     "quotes "                                                                                      \

@@ -111,8 +111,8 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_co
     return rest;
 }
 
-// The tile, with its valid sizes limited to those of the parameter: a tile that does not depend on
-// the task may be larger than the task's loads and stores.
+// The tile, with its valid sizes limited to the parameter's: a tile that does not depend on the
+// task may be larger than the task's loads and stores.
 static ptoisa_tile pwsp_insn_clip(const pwsp_tile_core *core, const pwsp_tile_code *code,
                                   const pwsp_insn *insn, const ptowsp_task *task,
                                   ptoisa_tile tile) {
@@ -169,9 +169,9 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
     ptoisa_tmrgsort_lists(core, d, tmp, s, count, executed, false);
 }
 
-// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
-// one in which it always is. Of a list that is split a vector core moves its rows, which begin where
-// those of the first end; else the second core moves nothing.
+// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. The order of a
+// list guarantees that. In a split list each vector core moves its own rows, the second core's
+// after the first's; otherwise the second core moves nothing.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
     bool is_push = insn->op == PWSP_INSN_TPUSH, is_second = pwsp_core_is_second(tile_core, insn);

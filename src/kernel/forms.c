@@ -31,7 +31,7 @@ bool pwsp_op_reads_dst(ptoisa_op op) {
     }
 }
 
-// The form but for what it does with the destination.
+// The form, without its effect on the destination.
 static pwsp_form pwsp_form_operands(ptoisa_op op) {
     switch (op) {
         PWSP_INSNS_UNARY(PWSP_FORM_CASE)

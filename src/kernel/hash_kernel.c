@@ -1,6 +1,5 @@
-// The hash of a tile kernel's code: of all that decides what it does and how long it takes, field
-// by field, so that neither padding nor byte order has a part in it. Names have none either, but for
-// those of instructions.
+// The hash of a tile kernel's code: everything that determines its behaviour and time, field by
+// field, independent of padding and byte order. Names do not count, except those of instructions.
 
 #include "compiled.h"
 

@@ -81,7 +81,7 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
         pwsp_builder_shape(&b, op, PTOWSP_F32);
-        if (op->valid_cols.param && op->valid_cols.shift) {  // twice as many is no such size
+        if (op->valid_cols.param && op->valid_cols.shift) {  // twice as many is not such a size
             b.op.valid_cols = pwsp_valid_full(op->cols);     // those that pad are valid, too
         }
         pwsp_builder_double(&b);
@@ -211,7 +211,7 @@ ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc)
     return pwsp_builder_end(&b);
 }
 
-// The instruction of a name; NOP if there is none.
+// The instruction of a name; NOP if it is unknown.
 static ptoisa_op pwsp_op_find(const char *name) {
     for (int op = 1; name && op < PTOISA_OP_COUNT; op++) {
         if (strcmp(ptoisa_op_name((ptoisa_op)op), name) == 0) {

@@ -1,8 +1,8 @@
 // Makes a list of instructions legal for its machine, by the table of legal.h.
 //
-// A list with nothing to do stays as it is. Otherwise it is written anew: instructions that are
-// legal as they were, the others between conversions. Conversions are implied: PTO-WSP's unit model
-// does not count them, the models of machines do.
+// A legal list stays as it is. Otherwise it is rewritten: legal instructions are copied, others are
+// put between conversions. Conversions are implied: PTO-WSP's unit model does not count them, the
+// models of machines do.
 
 #include "legal.h"
 
@@ -164,7 +164,7 @@ static void pwsp_legal_widen(pwsp_lowering *lw, pwsp_insn insn) {
 
 // -- the list -------------------------------------------------------------------------------------
 
-// Appends instruction `at` of the old list, or what it becomes.
+// Appends instruction `at` of the old list, or its replacement.
 typedef void (*pwsp_legal_step)(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
                                 uint64_t at);
 

@@ -1,5 +1,6 @@
 // Rules of instructions: the element types that each takes on each family of machines, and the
-// forms: where its tiles are, how their allocated sizes relate, its scratch, what it overwrites.
+// forms: the memories of its tiles, the relation of their allocated sizes, its scratch, the tiles
+// it overwrites.
 //
 // The list that lowering makes is right for the library. A device takes less, and so does PTO-ISA's
 // simulator: their headers refuse types and sizes with a static assertion. Two tables have these
@@ -11,7 +12,7 @@
 //                    bf16 arithmetic is f32 arithmetic that is rounded once, and so is i16 division
 //                    (the quotient of two i16 is nearer to no other integer than 2^-15 relative)
 //                    forms: takes other views of the same bytes, allocates more rows, adds scratch,
-//                    and copies what is too narrow or would be lost
+//                    and copies tiles that are too narrow or would be lost
 //      refuse        fails where the tables have no way, and names instruction, what, and machine
 //
 // Both happen when a kernel is made, for its machine. So one list is run, counted and emitted.
@@ -87,8 +88,9 @@
     ROW(TRELU, PWSP_LEGAL_F | PTOISA_SET(PTOISA_I32), PWSP_LEGAL_BF,                               \
         PWSP_LEGAL_F5 | PTOISA_SET(PTOISA_I32))
 
-// Columns: the instruction; where its tiles are, destinations before the colon, each the places that
-// it may have; the relation of allocated sizes; scratch; what it overwrites besides its result.
+// Columns: the instruction; where its tiles are, destinations before the colon, each the places
+// that it may have; the relation of allocated sizes; scratch; tiles it overwrites besides its
+// result.
 //
 //      places    R row-major in UB, C one column in UB, M boxes in L1, m a row in L1, L L0A, Q L0B,
 //                A L0C, B bias table, S fixpipe buffer
@@ -140,7 +142,7 @@ typedef enum pwsp_legal_sizes {
     PWSP_SIZES_ANY = 0,
     PWSP_SIZES_ROWS_4095,  // a tile in UB has at most 4095 rows
     PWSP_SIZES_PRODUCT,    // of factors and result
-    // What an instruction lacks of these, it is given.
+    // An instruction that lacks one of these gets it.
     PWSP_SIZES_ROWS,  // source and result are allocated with the same rows
     PWSP_SIZES_COLS,  // with the same columns
     PWSP_SIZES_MASK,  // all columns of tiles and a bit of the mask for each are valid

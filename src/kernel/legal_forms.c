@@ -4,7 +4,7 @@
 //      ROWS   a source of 3 rows for a column of 8: the source is a view of 8 rows, the valid ones
 //             stay; one row: the result is the first element of a row of 32 bytes
 //      COLS   a row that is narrower than its source: it is seen as wide
-//      MASK   all columns that are allocated are compared and selected; what is behind the valid
+//      MASK   all allocated columns are compared and selected; columns after the valid
 //             ones is never stored
 //      RUNS   what is sorted is padded to whole runs of 32: scores with -inf, indices with the
 //             highest, so that every pair that is valid comes before those
@@ -125,8 +125,8 @@ static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) 
     return copy;
 }
 
-// A copy of the first valid columns of a row-major tile, with so many columns, all of them valid:
-// `pad` is behind the others.
+// A copy of the first valid columns of a row-major tile, with so many columns, all valid: the rest
+// is filled with `pad`.
 static uint32_t pwsp_form_padded(pwsp_lowering *lw, uint32_t tile, pwsp_valid valid_cols,
                                  uint32_t cols, ptoisa_pad pad) {
     pwsp_list_tile of = lw->list->tiles[tile];
@@ -271,8 +271,7 @@ static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn
 
 // -- scratch, and what is lost --------------------------------------------------------------------
 
-// Gives an instruction scratch in place of one that is too small; and where the library does without,
-// what it lacks.
+// Replaces scratch that is too small, and adds scratch that the library does without.
 static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pwsp_insn *insn) {
     pwsp_list_tile src = lw->list->tiles[insn->src[0]];
     uint32_t rows = src.rows, cols = src.cols;
@@ -389,7 +388,7 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     return true;
 }
 
-// What is wrong, and the rule as the capability table names it.
+// The fault, and its rule by the name in the capability table.
 static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     switch (sizes) {
     case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";

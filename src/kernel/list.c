@@ -95,7 +95,7 @@ bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn,
 }
 
 bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of) {
-    while (loop > of) {  // the number of what is around is lower
+    while (loop > of) {  // an outer loop has a lower number
         loop = loops[loop].parent;
     }
     return loop == of;

@@ -28,9 +28,9 @@
 // others have. Columns that are seen as a row are shared by element. Else the first does everything,
 // and the second only takes part in filling and freeing slots. Both follow the order of the list.
 //
-// Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
-// shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
-// tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
+// Index 0 means no tile. A tile may be a view of another one (its root): the same bytes with
+// another shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in
+// its tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
 
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H
@@ -39,8 +39,8 @@
 #include "../isa/core.h"
 
 // How many valid rows or columns: clamp((mul * size + add) >> shift, 0, max), where `size` is the
-// valid size of a parameter; of a loop it is what is left behind the index, up to the loop's end.
-// Where there is no parameter, it is max alone.
+// valid size of a parameter; of a loop it is the remainder from the index to the loop's end.
+// Without a parameter it is max.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint8_t axis;    // 0 rows, 1 columns, of the parameter
@@ -78,14 +78,14 @@ typedef struct pwsp_list_tile {
 #define PWSP_INSN_DST_MAX 2
 #define PWSP_INSN_SRC_MAX 4
 
-// What a scalar operand is.
+// The kind of a scalar operand.
 typedef struct pwsp_list_scalar {
     uint32_t param;    // scalar parameter + 1, or 0
     uint32_t cols_of;  // the valid columns of this tile, or 0
     double value;      // the constant, if neither
 } pwsp_list_scalar;
 
-// Instructions that are none of PTO-ISA: where the body of a loop begins and ends.
+// Instructions that PTO-ISA does not have: the begin and end of a loop's body.
 #define PWSP_INSN_LOOP     PTOISA_OP_COUNT
 #define PWSP_INSN_END      (PTOISA_OP_COUNT + 1)
 #define PWSP_INSN_TPUSH    (PTOISA_OP_COUNT + 2)
@@ -95,8 +95,8 @@ typedef struct pwsp_list_scalar {
 // The core of an instruction: none in lists that are not mixed, and of LOOP and END.
 typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } pwsp_side;
 
-// A FIFO of a mixed list: the mode of TPUSH and TPOP. A slot has the valid elements of a tile, rows
-// one behind another, as far apart as the tile has valid columns at most.
+// A FIFO of a mixed list: the mode of TPUSH and TPOP. A slot has the valid elements of a tile, row
+// after row, with the tile's largest number of valid columns as pitch.
 #define PWSP_FIFO_TO_VECTOR 0
 #define PWSP_FIFO_TO_CUBE   1
 #define PWSP_FIFO_COUNT     2
@@ -104,7 +104,7 @@ typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } p
 #define PWSP_FIFO_SLOT_MAX  (192u << 10)  // bytes, in the memory that a device has for each block
 
 typedef struct pwsp_list_fifo {
-    uint32_t slot_bytes;  // 0: there is no such FIFO
+    uint32_t slot_bytes;  // 0: no such FIFO
     uint8_t slots;
     uint8_t flag;  // the first of its two flags between the cores
 } pwsp_list_fifo;
@@ -225,7 +225,7 @@ PWSP_INLINE uint64_t pwsp_list_root_bytes(const pwsp_list_tile *root) {
     return root->loop ? 2 * pwsp_list_root_step(root) : pwsp_list_tile_bytes(root);
 }
 
-// Is a loop another one, or inside it? Everything is inside 0, which is no loop.
+// Is a loop equal to another one, or inside it? Everything is inside 0, which means no loop.
 PWSP_INTERNAL bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of);
 
 // Is an instruction LOOP or END?

@@ -4,18 +4,18 @@
 //        c = CARRY initial               in the loop: as it is when an iteration begins
 //        x = SLICE a at (LOOP 1, 0)      a window of a parameter
 //        y = MATMUL_ACC x, b, c
-//        NEXT c, y                       what it becomes when the iteration ends
+//        NEXT c, y                       its value when the iteration ends
 //      END 1
-//      STORE out c                       behind the loop: after the last iteration
+//      STORE out c                       after the loop's last iteration
 //
-// The table of operations stays flat; an operation knows its loop. What is made in a loop is seen
-// in it only. A carried value is also seen behind the loop: CARRY is what SSA calls a phi, with one
-// name for the value in the body and the result. A loop does not change the valid sizes of a
-// carried value, which are those of `initial`: elements that the next value does not have stay.
+// The table of operations stays flat; an operation knows its loop. Values made in a loop are
+// visible in it only. A carried value is also visible after the loop: CARRY is a phi of SSA, with
+// one name for the value in the body and the result. A carried value keeps the valid sizes of
+// `initial`; elements that the next value lacks are kept.
 //
-// The sizes of a window are what is left behind the index of the parameter, up to the loop's end
-// (pwsp_valid). So everything that is made of a window is cut off where either ends, and nothing
-// else is needed for the last chunk.
+// The sizes of a window are the remainder of the parameter from the index, up to the loop's end
+// (pwsp_valid). So everything computed from a window ends where either does, and the last chunk
+// needs nothing else.
 
 #include "builder.h"
 

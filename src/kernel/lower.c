@@ -40,7 +40,7 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
         if (op->is_dead) {
             continue;
         }
-        // What a loop carries is read before it begins, and taken on where it ends.
+        // Carried values are read before the loop begins and updated where it ends.
         uint32_t at = op->kind == PWSP_KOP_CARRY  ? body->loop_begins[op->loop]
                       : op->kind == PWSP_KOP_NEXT ? body->loop_ends[op->loop]
                                                   : (uint32_t)i;

@@ -1,6 +1,6 @@
 // From operations to instructions.
 //
-// The rules are those of PTO-WSP, and the unit model counts by them:
+// The rules follow PTO-WSP, and the unit model counts by them:
 //
 //      on entry      one TLOAD for each parameter that an operation other than matmul, load and
 //                    slice reads
@@ -30,7 +30,7 @@ typedef struct pwsp_lowered {
     uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
     bool is_read;    // in UB; of a parameter: so it is loaded on entry
-    uint32_t after;  // of a carried value: the last operation behind its loop; 0: none
+    uint32_t after;  // of a carried value: the last operation after its loop; 0: none
     uint32_t mats[2], mat_loops[2];  // in L1 while a loop runs, as right and as left factor; 0: not
 } pwsp_lowered;
 
@@ -128,8 +128,8 @@ PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value)
 // Do only sums in L0C begin with the value, a tile of zeros, so that it is not needed in UB?
 PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
 
-// A tile for the operation's result in the home of a carried value, which is or has lent its bytes
-// to `operand`; 0: there is none, or the body still needs it.
+// A tile for the operation's result in the home of a carried value, which is `operand` or shares
+// its bytes; 0 if there is none, or the body still needs it.
 PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
 // The factor of a product, in L1: moved there, unless it is there.

@@ -1,4 +1,4 @@
-// Lowering of loops and of what they carry.
+// Lowering of loops and carried values.
 //
 //      before     factors of the body's products that are made outside, to L1
 //                 each carried value to its home: a tile that lives from here to its last use
@@ -96,7 +96,7 @@ bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value) {
     return sums > 0 && sums == lw->values[value].uses;
 }
 
-// Does something behind its loop need a sum of L0C in UB?
+// Is a sum of L0C needed in UB after its loop?
 static bool pwsp_lower_sum_feeds(const ptowsp_body *body, uint32_t carry) {
     for (uint64_t i = body->loop_ends[body->ops[carry].loop] + 1u; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -117,8 +117,8 @@ static bool pwsp_lower_sum_feeds(const ptowsp_body *body, uint32_t carry) {
     return false;
 }
 
-// Does another value that is needed in the loop or behind it have the bytes of this one? (Transposed
-// vectors have those of their operand.)
+// Does another value, needed in the loop or after it, share bytes with this one? (Transposed
+// vectors share their operand's bytes.)
 static bool pwsp_lower_is_shared(const pwsp_lowering *lw, uint32_t value) {
     const pwsp_list_tile *tiles = lw->list->tiles;
     uint32_t root = tiles[lw->values[value].tile].root;

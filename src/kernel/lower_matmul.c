@@ -248,7 +248,7 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     if (added && !lw->is_out) {
         uint32_t flat = pwsp_lower_flat(lw, result->tile);
         pwsp_insn_emit(lw, PTOISA_TADD, flat, flat, pwsp_lower_flat(lw, added), 0);
-        result->acc = 0;  // what is there lacks the sum
+        result->acc = 0;  // the memory there lacks the sum
     }
 }
 

@@ -158,8 +158,8 @@ static uint32_t pwsp_lower_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t c
 
 // x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right
 // one begins does not depend on the task, so it goes over all columns, however many are valid. The
-// halves are views with the result's pitch: the last row of the right one ends half a row behind
-// the result, which has a row more for it.
+// halves are views with the result's pitch: the last row of the right half ends half a row after
+// the result, so the result has one more row.
 static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t x = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols / 2);
     uint32_t y = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[1]), op->cols / 2);
@@ -286,7 +286,7 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_insn_emit(lw, PTOISA_TCOLEXPAND, rows, index, 0, 0);
         index = rows;
     }
-    // Runs are whole: what is behind the valid pairs is padded (legal_forms.c).
+    // Runs are whole: columns after the valid pairs are padded (legal_forms.c).
     pwsp_list_tile of = lw->list->tiles[x];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_F32, of.rows,
                                    pwsp_round_up(scores->cols, PTOISA_SORT_RUN) * 2, op->valid_rows,
@@ -299,7 +299,7 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
 }
 
 // Runs of `run` pairs: by fours with one instruction, or the last two or three as lists. All pairs
-// are merged; those that pad stay behind the others.
+// are merged; padding pairs sort last.
 static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t run = 2 * op->col, count = op->cols / run;
     uint32_t src = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols);

@@ -57,8 +57,8 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
     const pwsp_kop *x = &lw->body->ops[op->src[0]], *y = &lw->body->ops[op->src[1]];
     uint32_t left = pwsp_lower_value(lw, op->src[0]), right = pwsp_lower_value(lw, op->src[1]);
     uint32_t dst = pwsp_lower_result(lw, op, op->src[0]);
-    // Views are made from the last operand to the first, each by a statement: of a call's arguments some
-    // compilers take the last first, and numbers of tiles are in what is printed, hashed and emitted.
+    // Views are made from the last operand to the first, each by a statement: of a call's arguments
+    // some compilers take the last first, and tile numbers are printed, hashed and emitted.
     if (pwsp_lower_is_scalar(lw, op, 1)) {
         left = pwsp_lower_flat(lw, left);
         pwsp_insn_emit(lw, ops.scalar, pwsp_lower_flat(lw, dst), left, 0, 0)->scalar =

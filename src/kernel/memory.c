@@ -26,9 +26,9 @@
 // (Leaves have PWSP_PLACING_LEAF roots each, which are looked at one after another.)
 //
 // Loops. A root that is made before a loop and used in it lives to the loop's end, as each
-// iteration uses it; one that is made in it and used behind it lives from its beginning. A root that
-// rotates takes its two places for as long as the loop runs. All else that lives in a body shares
-// bytes there as outside: flags keep iterations apart.
+// iteration uses it; one that is made in it and used after it lives from its beginning. A root that
+// rotates keeps its two places while the loop runs. Other roots of a body share bytes as outside
+// loops: flags keep iterations apart.
 //
 // A source of an instruction never shares bytes with its destination, even if the source dies
 // there: instructions write before they have read everything.
@@ -46,7 +46,7 @@ typedef struct pwsp_placing_root {
     uint32_t tile;
     uint32_t first, last;  // instructions
     uint32_t size;         // in blocks
-    uint32_t address;      // in blocks: what is being tried
+    uint32_t address;      // in blocks: the candidate
     uint32_t best;         // the address in the lowest placement so far
     uint32_t end;          // last + 1 if it has been placed, else 0
 } pwsp_placing_root;
@@ -253,7 +253,7 @@ static uint32_t pwsp_placing_place(pwsp_placing *p, uint32_t i) {
     return root->address + root->size;
 }
 
-// What comes first in an order: smaller is earlier.
+// The sort key: smaller is earlier.
 static uint32_t pwsp_placing_rank(const pwsp_placing_root *root, uint32_t order) {
     switch (order) {
     case 0: return UINT32_MAX - root->size;
@@ -355,7 +355,7 @@ static bool pwsp_placing_plan_all(pwsp_placing *p) {
     return true;
 }
 
-// Writes what was found into the list.
+// Writes the addresses into the list.
 static void pwsp_placing_commit(const pwsp_placing *p) {
     for (uint32_t tile = 1; tile < p->list->tile_count; tile++) {
         pwsp_list_tile *t = &p->list->tiles[tile];

@@ -5,12 +5,12 @@
 
 #include "list.h"
 
-#define PWSP_TILE_ALIGN 32u  // bytes: what the addresses of tiles are multiples of
+#define PWSP_TILE_ALIGN 32u  // bytes; addresses of tiles are multiples
 
 // Finds, for each root tile, the first and the last instruction that use it (through itself or a
-// view) and an address in its memory; and how much of each memory is used. Roots that one
-// instruction uses never share bytes, so what it reads is not what it writes unless lowering made
-// them one root. A root that no instruction uses gets address 0, and first = UINT32_MAX, last = 0.
+// view) and an address in its memory; and how much of each memory is used. Roots used by one
+// instruction never share bytes, so it writes no bytes that it reads unless lowering made them one
+// root. A root that no instruction uses gets address 0, and first = UINT32_MAX, last = 0.
 //
 // Errors   LIMIT_EXCEEDED   a memory is too small; OUT_OF_MEMORY. The list is then unchanged.
 // Cost     O(n log n) for n instructions, if a number of tiles that does not grow with n is live at

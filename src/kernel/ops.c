@@ -186,8 +186,8 @@ static uint32_t pwsp_binary_rank(uint32_t dtype) {
                                   : 0;
 }
 
-// Refuses tiles of two types, and names the conversion that makes them alike: of bf16 and another type
-// than f32 there is none, but from both to f32.
+// Refuses tiles of two types, and names the conversion that makes them alike: for bf16 with a type
+// other than f32 none exists, so both go to f32.
 static void pwsp_binary_mixed(pwsp_builder *b, uint32_t left, uint32_t right) {
     PTOWSP_ASSERT(pwsp_binary_rank(left) != pwsp_binary_rank(right));
     bool is_left_kept = pwsp_binary_rank(left) > pwsp_binary_rank(right);

@@ -1,9 +1,9 @@
 // Passes over bodies, in the order in which they run.
 //
 //      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and
-//                     what is done twice and undoes itself (transpose, neg), -> x
+//                     operations that undo themselves (transpose, neg): -> x
 //      fold           op of two constants -> a constant
-//      drop dead      what nothing that is stored depends on; loops and what they carry stay
+//      drop dead      values that no store depends on; loops and carried values stay
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
 //                     relu. Only if the body asks for it, as it changes what is counted; and never
 //                     from one loop into another.
@@ -131,7 +131,7 @@ static bool pwsp_kind_has_effect(uint8_t kind) {
            kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
 }
 
-// Counts what an operation uses once more; by -1: no more.
+// Adds `by`, 1 or -1, to the use counts of an operation's operands.
 static void pwsp_body_count_uses(const ptowsp_body *body, const pwsp_kop *op, uint32_t *uses,
                                  uint32_t by) {
     for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {

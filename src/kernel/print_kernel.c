@@ -152,7 +152,7 @@ static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t c
     pwsp_text_format(text, ")");
 }
 
-// The operations around a loop's body, and those on what it carries. False: not one of these.
+// The operations around a loop's body, and on its carried values. False for any other operation.
 static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
     switch ((pwsp_kop_kind)op->kind) {
@@ -332,8 +332,8 @@ static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_text text) {
     pwsp_text_format(text, ") on %s%s\n", body->machine.name, body->is_fused ? ", fused" : "");
 }
 
-// Where a tile is, of which layout, and what it was made for (later values may have its bytes,
-// too).
+// The memory, address and layout of a tile, and the value that it was made for (later values may
+// reuse its bytes).
 static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
                                    ptowsp_text text) {
     const pwsp_list_tile *tile = &code->tiles[i];
@@ -364,7 +364,7 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     pwsp_text_format(text, "\n");
 }
 
-// The instructions of one core, or all; numbers are those of the whole list.
+// The instructions of one core, or all; numbered as in the whole list.
 static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code *code,
                                    uint32_t side, ptowsp_text text) {
     if (side != PWSP_SIDE_ANY) {

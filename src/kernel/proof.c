@@ -1,13 +1,13 @@
-// The proof: whatever the speeds of a core's pipes, the list does what it says in its order.
+// The proof: at any speeds of a core's pipes, the list has the effect of its sequential order.
 //
-// Nothing is taken from the passes that made the list. One walk over a plain list looks at tiles,
-// addresses and lives (proof_tiles.c), of which a fault is told first, and at flags, FIFOs and the order
-// of accesses (proof_order.c).
+// The proof uses nothing from the passes that made the list. One walk over a plain list checks
+// tiles, addresses and lifetimes (proof_tiles.c), whose faults are reported first, and flags, FIFOs
+// and the order of accesses (proof_order.c).
 //
 // Loops are unrolled, and the plain lists are proved: every loop 0 to 4 times, of more than two
 // loops every pair of them (the others 2 times). This suffices for any number of iterations:
 //
-//      - All iterations of one parity are alike: same bytes, same events. What can
+//      - Iterations of one parity are alike: same bytes, same events. What can
 //        begin while u of iteration i is under way depends only on the parity of i and on what
 //        follows. Iterations 0 and 1 stand for all.
 //      - x of iteration i + d conflicts with u of i if and only if x of i + d - 2 does, for d > 2;
@@ -59,7 +59,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     return pwsp_proof_check_order(proof, arena, proof->born + tile_count);
 }
 
-// Proves a plain list: a whole one, or what is unrolled of it.
+// Proves a plain list: a whole one, or an unrolled one.
 static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machine,
                             const pwsp_unrolled *from, pwsp_arena *arena, pwsp_list_fault *fault) {
     const pwsp_list *list = from ? &from->list : whole;

@@ -9,7 +9,7 @@
 //
 //   - tiles are what the device takes, aligned, inside their memory, views inside their root, and
 //     roots whose bytes overlap are never live at once;
-//   - what is read was written before;
+//   - every read follows a write;
 //   - flags are set once and waited for once, in the order of the list;
 //   - whatever the pipes' speeds, each access comes after the conflicting ones before it in the
 //     list, and S ends after the last store to global memory.
@@ -18,7 +18,7 @@
 //
 // Of several faults the first in the list is named: tiles and lives, then flags, FIFOs and order.
 //
-// Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
+// Errors   INVALID_PARAMS   with the fault; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
 // Cost     O(n * d), where at most d instructions can be under way with one of them; and O(n) memory.
 PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
                                     pwsp_list_fault *fault);

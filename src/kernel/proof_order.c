@@ -1,9 +1,10 @@
 // The proof's view of time: which instructions have surely ended when another one begins.
 //
-// A core's pipes are chains, and a core that waits joins two of them: for a flag, for a slot of a FIFO,
-// at a barrier. A step that can be taken never disables another (a marked graph), so what must come
-// before what is a partial order, whatever the speeds of pipes. Of a chain all up to some place have
-// ended, so one number for each pipe says all that an instruction knows of it:
+// A core's pipes are chains, and a core that waits joins two of them: for a flag, for a slot of a
+// FIFO, at a barrier. A step that can be taken never disables another (a marked graph), so the
+// constraints are a partial order, independent of the speeds of pipes. Along a chain, all
+// instructions up to some place have ended, so one number per pipe is all that an instruction knows
+// of it:
 //
 //      MTE2   0 load a   1 set 0 ->          5 load b      knows nothing of V: must not touch what 4 does
 //      V                 2 wait <- 0  4 add                knows MTE2 up to 1: 0 has ended
@@ -11,11 +12,12 @@
 //      set, TPUSH, TPOP     keep what their pipe knows, and that they have ended
 //      wait                 learns what its set kept
 //      TPOP                 what its TPUSH kept
-//      TPUSH                what the TPOP kept that took out what its slot had before
+//      TPUSH                the clock of the TPOP that emptied its slot
 //      barrier of all       each of the core's pipes learns what any of them knows, and that all have ended
 //
-// A2/A3's vector pipe begins instructions before the one ahead has ended. So it knows of itself only up
-// to its last barrier, or what comes back from another pipe; a flag is set when all before it has ended.
+// A2/A3's vector pipe begins instructions before the one ahead has ended. So it knows its own
+// progress only up to its last barrier, or as reported back by another pipe; a flag is set once all
+// earlier instructions have ended.
 //
 // Then three things must hold, of every instruction:
 //
@@ -25,18 +27,20 @@
 //      - a set knows that the wait for its event before it has ended;
 //      - S, at its end, knows of every store to global memory.
 //
-// Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH behind the TPOP that frees its
-// slot, which is checked as well. So the order of the list lets every pipe reach its end, and there can be
-// no deadlock. What devices do beyond that (a push waits for several pops at once) only delays.
+// Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH after the TPOP that
+// frees its slot, which is checked as well. So the order of the list lets every pipe reach its end,
+// and a deadlock is impossible. Stricter devices (where a push waits for several pops at once) only
+// delay.
 //
-// Cores. In a mixed list the cube core follows one half, and both vector cores follow the other. What
-// the cube core pops, both have pushed, and what it pushes has room once both have popped. Both vector
-// cores are alike, so one suffices: a clock has its own pipes, those of the other vector core, and those of
-// the cube core. Seen from the other vector core these two change places, and the cube core knows the
-// same of both. If the list is split, each accesses a UB of its own and its rows of global memory: those
-// of two accesses with one and the same first row, outside of loops over rows, are apart; all others
-// must be in order, from either core to the other. If it is not, the second core only pushes and pops. All
-// that others learn by way of it they learn from the first one, which waits for more. So it is left out.
+// Cores. In a mixed list the cube core follows one half, and both vector cores follow the other.
+// The cube core pops what both have pushed, and its pushes have room once both have popped. Both
+// vector cores are alike, so one suffices: a clock has entries for its own pipes, the other vector
+// core's and the cube core's. Seen from the other vector core the first two swap, and the cube core
+// knows the same of both. In a split list, each accesses its own UB and its own rows of global
+// memory: two accesses with the same first row, outside loops over rows, are disjoint; all others
+// must be ordered, in both directions. Otherwise the second core only pushes and pops, and
+// everything learned through it is learned from the first core, which waits for more. So it is left
+// out.
 //
 // The passes that placed flags keep such numbers too (waits.c), with code of their own. What both could
 // have wrong the tests would see: their judge has no clocks, and runs lists on pipes of random speeds.
@@ -111,7 +115,7 @@ typedef struct pwsp_proof_fifo {
     uint32_t push_clocks[PWSP_FIFO_SLOTS], pop_clocks[PWSP_FIFO_SLOTS];  // 0: none yet
 } pwsp_proof_fifo;
 
-// The walk over the list: what each pipe of both halves knows, and what it did.
+// The walk over the list: the knowledge and the accesses of each pipe of both halves.
 typedef struct pwsp_proof_walk {
     pwsp_proof *proof;  // its pipes of flags and barriers are found here
     pwsp_arena *arena;
@@ -141,7 +145,7 @@ static void pwsp_proof_learn(pwsp_proof_clock *PWSP_RESTRICT to,
     }
 }
 
-// What the cube core knows of one vector core it knows of the other.
+// The cube core knows the same of both vector cores.
 static void pwsp_proof_level(pwsp_proof_clock *clock) {
     for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
         uint32_t *a = &clock->ended[1][p], *b = &clock->ended[2][p];
@@ -149,8 +153,8 @@ static void pwsp_proof_level(pwsp_proof_clock *clock) {
     }
 }
 
-// Keeps what a pipe knows behind instruction x of it, in a clock that has been learned from. False when
-// memory is out.
+// Saves the knowledge of a pipe after its instruction x, in a clock that others learn from. False
+// when memory is out.
 static bool pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe,
                             uint32_t *number) {
     if (*number == 0) {
@@ -245,7 +249,7 @@ static bool pwsp_proof_is_ordered(const pwsp_proof *proof, uint32_t begin, uint3
     return true;
 }
 
-// May accesses of any pipe be under way of which a clock does not know that they have ended?
+// May any pipe have accesses under way that the clock does not know to have ended?
 static bool pwsp_proof_is_any_open(const uint32_t *last, const uint32_t *ended) {
     uint32_t open = 0;
     for (uint32_t p = 0; p < PWSP_PROOF_ROW; p++) {
@@ -254,8 +258,8 @@ static bool pwsp_proof_is_any_open(const uint32_t *last, const uint32_t *ended) 
     return open != 0;
 }
 
-// Compares what instruction x accesses with what may be under way: of its core, and global memory
-// with other cores. A pipe that is not slow begins x when all before it have ended.
+// Compares the accesses of instruction x with those that may be under way: of its core, and global
+// memory with other cores. A pipe that is not slow begins x when all before it have ended.
 static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_t half,
                                       uint32_t pipe) {
     const pwsp_proof *proof = walk->proof;
@@ -429,7 +433,7 @@ PWSP_INTERNAL bool pwsp_proof_check_order(pwsp_proof *proof, pwsp_arena *arena, 
     walk.proof = proof;
     walk.arena = arena;
     walk.has_slow_vector = proof->machine->family == PTOISA_A2A3;
-    for (uint32_t x = 0; x < proof->count; x++) {  // what is wrong with a tile is said first
+    for (uint32_t x = 0; x < proof->count; x++) {  // faults of tiles are reported first
         if (!pwsp_proof_check_tiles(proof, arena, x)) {
             return false;
         }
@@ -438,7 +442,7 @@ PWSP_INTERNAL bool pwsp_proof_check_order(pwsp_proof *proof, pwsp_arena *arena, 
     if (!pwsp_proof_check_lives(proof, live) || !is_good || !pwsp_proof_check_end(&walk)) {
         return false;
     }
-    uint32_t open = 0;  // the last store, + 1, of which its S knows nothing
+    uint32_t open = 0;  // the last store, + 1, that its S does not know of
     for (uint32_t half = 0; half < PWSP_PROOF_HALVES; half++) {
         const pwsp_proof_clock *clock = &walk.known[half][PTOISA_PIPE_S];
         for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {

@@ -32,8 +32,8 @@ typedef struct pwsp_proof_checked {
 #define PWSP_PROOF_CORES  3
 #define PWSP_PROOF_HALVES 2
 
-// What has ended: of each core's pipes all instructions below that index. A row is filled up to 8, so
-// that compilers compare several at a time; what is behind the pipes is of no meaning.
+// A clock: for each pipe of each core, all instructions below that index have ended. A row is
+// padded to 8, so that compilers compare several at a time; the padding has no meaning.
 #define PWSP_PROOF_ROW 8
 
 typedef struct pwsp_proof_clock {
@@ -81,8 +81,8 @@ PWSP_INLINE uint32_t pwsp_proof_half_of(const pwsp_proof *proof, uint32_t i) {
 
 // -- proof_tiles.c --------------------------------------------------------------------------------
 
-// Checks instruction i and its tiles, finds its accesses and pipe, and notes that roots live there, and
-// what is read that was not written before, or used as scratch since.
+// Checks instruction i and its tiles, finds its accesses and pipe, extends the lives of roots, and
+// records reads of tiles that were not written before, or used as scratch since.
 PWSP_INTERNAL bool pwsp_proof_check_tiles(pwsp_proof *proof, pwsp_arena *arena, uint32_t i);
 
 // Was all that is read written before, and are the bytes of roots that live at once apart? `live` is

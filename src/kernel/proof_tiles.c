@@ -1,4 +1,4 @@
-// The proof's view of memory: what each instruction accesses, and whether that may be where it is.
+// The proof's view of memory: the accesses of each instruction, and whether their places are legal.
 //
 //      tile       one that the device takes: whole boxes, rows or columns of 32 bytes, aligned
 //      view       inside its root, and a root inside its memory

@@ -5,12 +5,12 @@
 
 #include "list.h"
 
-// Can two cores share the rows of the vector half, each half of the valid ones of `tile`? Each row of
-// what an instruction writes then follows from that row of what it reads, at the same place of its
-// root; or, of columns that are seen as rows, each element from that element. So it does not matter
-// how many rows of a tile are valid, only that all are cut at the same one. Else *out_insn is the
-// first instruction that is against it. (That the two cores do not meet in global memory is found by
-// the proof.)
+// Can two cores share the rows of the vector half, each half of the valid ones of `tile`? Then each
+// row that an instruction writes depends only on that row of its inputs, at the same place of the
+// root; for columns viewed as rows, each element only on that element. So the number of valid rows
+// does not matter, only that all tiles are cut at the same row. Otherwise *out_insn is the first
+// instruction that prevents it. (The proof checks that the two cores do not overlap in global
+// memory.)
 PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn);
 
 // The tile whose rows two cores share, where a parameter that is stored to is used with the same first

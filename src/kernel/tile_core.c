@@ -1,5 +1,5 @@
-// The core that runs tile kernels: its memories, and what a task makes of a list, that is the bounds of
-// loops, the valid sizes of tiles and where they are.
+// The core that runs tile kernels: its memories, and the state of a list in a task: loop bounds,
+// valid sizes of tiles, and addresses.
 //
 // Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
 // the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and

@@ -1,4 +1,4 @@
-// What the rooms that run tile kernels share: a core's tiles in a task and in the iterations of its
+// Shared by the rooms that run tile kernels: a core's tiles in a task and in the iterations of its
 // loops.
 
 #ifndef PWSP_TILE_CORE_H
@@ -6,13 +6,13 @@
 
 #include "compiled.h"
 
-// What a vector core has of so many rows: those below the cut, or the rest.
+// The rows of a vector core: those below the cut, or the rest.
 PWSP_INLINE uint32_t pwsp_block_part(const pwsp_tile_block *block, uint32_t rows, uint32_t turn) {
     uint32_t first = rows < block->cut ? rows : block->cut;
     return turn ? rows - first : first;
 }
 
-// What is left of a size behind the index of a loop, up to the loop's end. 0 is no loop.
+// The remainder of a size from the index of a loop, up to the loop's end. 0 means no loop.
 PWSP_INLINE int64_t pwsp_core_left(const pwsp_tile_core *core, uint32_t loop, int64_t size) {
     return loop ? (size < core->end[loop] ? size : core->end[loop]) - core->index[loop] : size;
 }

@@ -1,8 +1,8 @@
 // Unrolling, for the proof: nothing here is shared with the passes that made the list.
 //
 // A tile belongs to the innermost loop that has all uses of its root. Each iteration of that loop
-// gets a copy of it, at its place in this iteration: so the proof sees a root live from its first to
-// its last use in one iteration. All other tiles stay what they are.
+// gets a copy of it, at its place in this iteration, so that the proof sees a root live from its
+// first to its last use in one iteration. All other tiles stay unchanged.
 
 #include "unroll.h"
 

@@ -20,8 +20,8 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
 
 PWSP_INTERNAL void pwsp_unroll_init(pwsp_unrolled *unrolled, pwsp_memory memory);
 
-// Makes the plain list, anew in the memory of the one before: counts[loop] is how often each runs. False
-// when memory is out.
+// Makes the plain list, reusing the memory of the previous one: counts[loop] is the number of
+// iterations. False when memory is out.
 PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
                                pwsp_unrolled *unrolled);
 PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled);

@@ -1,11 +1,11 @@
 // Placing flags and barriers, with vector clocks.
 //
 // A pipe runs its instructions in order, so the knowledge of one pipe about another is one number:
-// known[P][Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions
-// and waits, in the order of the list. A flag set after instruction j carries clocks[j]: the
-// knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence that is already
-// known needs no flag. Of the others the latest in the list is handled first, because it may imply
-// the earlier ones, and never the other way round.
+// known[P][Q] = t means that all of Q up to tick t is done when P continues. Ticks count
+// instructions and waits, in the order of the list. A flag set after instruction j carries
+// clocks[j]: the knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence
+// that is already known needs no flag. Among the others the latest in the list is handled first,
+// because it may imply the earlier ones, and never the other way round.
 //
 // A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
 // moves only by a barrier or through another pipe and back; for all others it is the present.
@@ -14,8 +14,8 @@
 // pair of pipes and their waits are in the same order (a later flag with an earlier set would carry
 // nothing new), so an event that is free stays free further on. When none is free after j:
 //
-//      1. the set moves behind a later instruction of its pipe, where one is free;
-//      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
+//      1. the set moves after a later instruction of its pipe, where an event is free;
+//      2. or the pair's last flag moves its set after j, if its wait comes after j: two in one;
 //      3. or a flag goes back: the setter learns of the older half of the waits that it does not
 //         know of, and sets then;
 //      4. or, if the way back has no event either, all pipes wait for each other.
@@ -23,9 +23,10 @@
 // In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
 //
-// Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
-// and skips what the other one runs, then puts what both have got into the list. TPUSH and TPOP need no flags against each other: they wait for
-// slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
+// Mixed lists. Each half has its own flags, so the pass walks the list once per core, skips the
+// other core's instructions, and then inserts the flags of both. TPUSH and TPOP need no flags
+// against each other: they wait for slots. At the end all pipes of a core wait for each other, as
+// PTO-ISA demands.
 
 #include "waits_state.h"
 
@@ -93,8 +94,8 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
     return low;
 }
 
-// The number of the first instruction of the src's stream, from `low` on, behind which an event is
-// free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
+// The number of the first instruction of the src's stream, from `low` on, after which an event is
+// free; *out_event gets it. The stream's length: it is free now. PWSP_WAITS_NONE: not even now.
 static uint32_t pwsp_waits_first_free(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
                                       uint32_t *out_event) {
     uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
@@ -124,8 +125,8 @@ static uint32_t pwsp_waits_first_free(pwsp_waits *w, uint32_t src, uint32_t dst,
     return low;
 }
 
-// Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
-// free, and waits for it on dst before instruction i. False if no event is free, even now.
+// Sets a flag on src, after instruction `from` of its stream or as soon as an event is free, and
+// waits for it on dst before instruction i. False if no event is free, even now.
 static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
     uint32_t clock[PWSP_WAITS_ROW], event, slot = i;
     uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
@@ -153,7 +154,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
     return true;
 }
 
-// Moves the set of a pair's last flag behind instruction j. False if its wait is before j.
+// Moves the set of a pair's last flag after instruction j. False if its wait is before j.
 static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t j) {
     const pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
     if (!pair->has_last || pair->last_slot <= j) {
@@ -213,7 +214,7 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t src, uint32_t tick, uint32_
 
 // -- the pass -------------------------------------------------------------------------------------
 
-// Orders instruction i behind what it needs of other pipes and does not know of.
+// Orders instruction i after the instructions of other pipes that it needs and does not know of.
 static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
     const uint32_t *known = w->known[w->pipes[i]];
     while (pwsp_waits_is_any_above(needs, known)) {
@@ -229,7 +230,7 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
     }
 }
 
-// Puts what instruction i needs before it, and notes what it does.
+// Inserts the waits of instruction i, and records its accesses.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_insn_tiles accesses;
     uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
@@ -264,7 +265,7 @@ static void pwsp_waits_drain(pwsp_waits *w) {
             continue;
         }
         if (pwsp_waits_is_store(insn)) {
-            last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait behind a loop
+            last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait after a loop
         }
     }
     for (uint32_t pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
@@ -289,7 +290,7 @@ static uint32_t pwsp_waits_place_of(const pwsp_list *list, const pwsp_waits_op *
     return place + (op->side != (side ? side : marks));
 }
 
-// Makes the list anew, with what was added. False, and nothing changed, when memory is out.
+// Rebuilds the list with the added instructions. False, and nothing changed, when memory is out.
 static bool pwsp_waits_rebuild(pwsp_waits *w) {
     pwsp_list *list = w->list;
     uint64_t count = list->insn_count, capacity = count + w->op_count;
@@ -303,8 +304,8 @@ static bool pwsp_waits_rebuild(pwsp_waits *w) {
     if (!starts || !insns) {
         return false;
     }
-    // Counted by place; behind the last place of slot s comes instruction s. starts[k] becomes where
-    // the next one of place k goes.
+    // Counting sort by place; instruction s follows the last place of slot s. starts[k] is the next
+    // position of place k.
     for (uint64_t k = 0; k < w->op_count; k++) {
         w->ops[k].slot = pwsp_waits_place_of(list, &w->ops[k]);
         starts[w->ops[k].slot + 1]++;

@@ -1,11 +1,11 @@
-// Waits of loops: what an iteration owes to later ones.
+// Waits of loops: dependences between iterations.
 //
-// All pipes wait for each other before a loop and behind it, so that a body is a list of its
-// own, to which the above applies. A loop with another one inside ends each iteration in the same
-// way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
-// x of a later one, on another pipe, where u is behind x in the body and
+// All pipes wait for each other before and after a loop, so that a body is a list of its own, to
+// which the above applies. A loop that contains another one ends each iteration in the same way. An
+// innermost loop lets iterations overlap. Between them, u of one iteration must come before x of a
+// later one, on another pipe, where u follows x in the body and
 //
-//      - both touch the same bytes: those of a root that rotates, two iterations later; else one
+//      - both touch the same bytes: of a root that rotates, two iterations later; otherwise one
 //      - or x sets the event for which u waits: two later if the event rotates, else one
 //
 // (If u is ahead of x in the body, the flags of one iteration already see to it, as pipes run in
@@ -80,7 +80,7 @@ static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) 
             const pwsp_waits_op *wait = &w->ops[j];
             if (wait->op == PTOISA_WAIT_FLAG && wait->src == set->src && wait->dst == set->dst &&
                 wait->event == set->event) {
-                // Before the set: an early one is behind an instruction of its pipe.
+                // Before the set: an early one follows an instruction of its pipe.
                 uint32_t before = set->is_early ? 2 * set->slot - 1 : 2 * set->slot;
                 pwsp_waits_need_token(w, set->loop ? 2 : 1, set->dst, set->src, 2 * wait->slot + 1,
                                       before);
@@ -98,7 +98,7 @@ static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_
     }
 }
 
-// Puts the tokens of a body into it, and before and behind the loop.
+// Inserts the tokens of a body, in it and around the loop.
 static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
     for (uint32_t i = 0; i < 2 * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT; i++) {
         const pwsp_waits_token *token = &w->tokens[0][0][0] + i;
@@ -154,7 +154,7 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
     }
 }
 
-// Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.
+// Does every pipe know that all others are done? True at the beginning and after a barrier.
 static bool pwsp_waits_is_quiet(const pwsp_waits *w) {
     for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
         for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
@@ -194,7 +194,7 @@ PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
     w->rotating = 0;
     pwsp_waits_barrier_all(w, i + 1);
     if (!w->is_out_of_memory) {
-        w->ops[w->op_count - 1].is_early = true;  // behind the tokens
+        w->ops[w->op_count - 1].is_early = true;  // after the tokens
     }
     return !w->is_out_of_memory;
 }

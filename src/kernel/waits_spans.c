@@ -124,7 +124,7 @@ PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn
     uint32_t param = (uint32_t)w->list->tile_count + insn->param;
     if (insn->param && pwsp_waits_is_store(insn)) {
         out->at[out->count++] = param;
-    } else if (insn->param) {  // before what is written
+    } else if (insn->param) {  // before the writes
         out->at[out->count++] = out->at[out->read_count];
         out->at[out->read_count++] = param;
     }
@@ -150,7 +150,7 @@ PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_insn_ti
     return true;
 }
 
-// Makes one span of those of a place, which has been written.
+// Merges the spans of a place that has been written.
 static void pwsp_waits_join(pwsp_waits *w, pwsp_waits_span *span, uint32_t end, uint32_t pipe,
                             uint32_t tick) {
     pwsp_waits_span *next = span + 1;

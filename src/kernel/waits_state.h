@@ -6,8 +6,8 @@
 
 #include "waits.h"
 
-// The events of an innermost loop's body: these are of its flags, singly or in pairs, and those behind
-// them of the tokens to later iterations (waits_loops.c).
+// The events of an innermost loop's body: the first ones are for its flags, singly or in pairs, the
+// rest for the tokens to later iterations (waits_loops.c).
 #define PWSP_WAITS_BODY_EVENTS 5
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
@@ -16,7 +16,7 @@
 #define PWSP_WAITS_ROW 8
 
 typedef struct pwsp_waits_span {
-    uint32_t begin;                  // it ends where the next begins; UINT32_MAX: there is no next
+    uint32_t begin;                  // it ends where the next begins; UINT32_MAX: it is the last
     uint32_t write, write_pipe;      // the tick of the last write, or 0, and its pipe
     uint32_t reads[PWSP_WAITS_ROW];  // since the write: the last tick of each pipe, or 0
 } pwsp_waits_span;
@@ -31,16 +31,15 @@ typedef struct pwsp_waits_op {
     uint8_t side;  // pwsp_side
 } pwsp_waits_op;
 
-// Where a tile or parameter is: all memories are one behind another, and parameters behind them, of
-// one number each.
+// Where a tile or parameter is: memories follow one another, then parameters, with one number each.
 typedef struct pwsp_waits_place {
     uint32_t begin, end;
     uint32_t span;  // the one that began there when it was last looked for
     bool is_rotating;
 } pwsp_waits_place;
 
-// What must come before what in a later iteration, of a pair of pipes: from behind the last of the
-// ones to before the first of the others. Places are in units of half slots: see pwsp_waits_rebuild.
+// Constraints from one iteration to a later one, of a pair of pipes: from after the last source to
+// before the first target. Places are in units of half slots: see pwsp_waits_rebuild.
 typedef struct pwsp_waits_token {
     bool is_needed;
     uint32_t set_at, wait_at;
@@ -63,7 +62,7 @@ typedef struct pwsp_waits {
     uint64_t op_count, op_capacity;
     uint8_t *pipes;                      // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
     uint32_t *ticks;                     // [insn] when it is done
-    uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] what its pipe's flags carry behind it
+    uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] carried by its pipe's flags after it
     uint32_t *stream_room;
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -86,7 +85,7 @@ typedef struct pwsp_waits {
     pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
-// Is global memory what an instruction writes?
+// Does an instruction write global memory?
 PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
     return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
 }
@@ -98,8 +97,8 @@ PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn
     return insn->side != w->side && !pwsp_insn_is_mark(insn);
 }
 
-// Raises each number of a row to that of another one. Both are below 2^31, so that they are compared
-// with signs, which all machines can.
+// Raises each number of a row to another row's. Both are below 2^31, so signed comparison works,
+// which all machines have.
 PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *PWSP_RESTRICT to) {
     int32_t *a = (int32_t *)row;
     const int32_t *b = (const int32_t *)to;
@@ -108,7 +107,7 @@ PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *P
     }
 }
 
-// Is a number of a row above that of another one?
+// Is a number of a row above another row's?
 PWSP_INLINE bool pwsp_waits_is_any_above(const uint32_t *row, const uint32_t *of) {
     uint32_t above = 0;
     for (int q = 0; q < PWSP_WAITS_ROW; q++) {
@@ -123,7 +122,7 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 // Finds where tiles and parameters are. False when memory is out.
 PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *machine);
 
-// Lists what an instruction accesses, as indices of `where`: a parameter is among them.
+// Lists the accesses of an instruction, as indices of `where`, parameters included.
 PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                             pwsp_insn_tiles *out);
 
@@ -132,7 +131,8 @@ PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn
 PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_insn_tiles *accesses,
                                          uint32_t *needs);
 
-// Notes what an instruction of a pipe has accessed, which is done at a tick. False when memory is out.
+// Records the accesses of an instruction of a pipe, which is done at a tick. False when memory is
+// out.
 PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_insn_tiles *accesses, uint32_t pipe,
                                    uint32_t tick);
 
