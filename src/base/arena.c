@@ -35,7 +35,7 @@ static void *pwsp_arena_cut(pwsp_arena_block *block, size_t size, size_t align) 
     return ptr;
 }
 
-// Adds a block behind the last, with room for size bytes; NULL when memory is out.
+// Appends a block with room for size bytes; NULL when memory is out.
 static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *last, size_t size,
                                          size_t align) {
     size_t overhead = sizeof(pwsp_arena_block) + align;
@@ -78,7 +78,7 @@ PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
     return true;
 }
 
-// Takes from a block behind the current one, which is too full, or from a new one.
+// Takes from a later block, as the current one is too full, or from a new one.
 static void *pwsp_arena_take_next(pwsp_arena *arena, size_t size, size_t align) {
     pwsp_arena_block *last = arena->current;
     for (pwsp_arena_block *block = last ? last->next : NULL; block; block = block->next) {

@@ -13,7 +13,7 @@ typedef struct pwsp_arena_block pwsp_arena_block;
 typedef struct pwsp_arena {
     pwsp_memory memory;
     pwsp_arena_block *first;    // oldest
-    pwsp_arena_block *current;  // allocation takes from here; blocks behind it are empty
+    pwsp_arena_block *current;  // allocation takes from here; later blocks are empty
     size_t allocated;           // bytes in all blocks, for statistics and tests
     size_t step;                // of blocks after the first, if it was begun; 0: they double
 } pwsp_arena;
@@ -26,8 +26,9 @@ typedef struct pwsp_arena_mark {
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);
 
-// Empties an arena, whose first block gets room for so many bytes: one that is smaller is given back. False
-// when memory is out. For when it is known what will be asked for: more comes in blocks of a quarter of that.
+// Empties an arena, whose first block gets room for so many bytes: one that is smaller is given
+// back. False when memory is out. Use it if the total is known in advance: further blocks have a
+// quarter of that.
 PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size);
 
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
@@ -36,8 +37,8 @@ PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t alig
 // The same, for memory that the caller fills: not zeroed.
 PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align);
 
-// Makes room for `needed` items, aligned to 8, in an array of the arena that grows by doubling: what is
-// new is not zeroed, and what it was before stays in the arena. False, and nothing changed, when
+// Makes room for `needed` items, aligned to 8, in an array of the arena that grows by doubling. New
+// items are not zeroed, and the old array stays in the arena. False, and nothing changed, when
 // memory is out or sizes would overflow. The array is a pointer of any type, as in base.h.
 #define PWSP_EXTEND(arena, array, capacity, needed)                                                \
     pwsp_arena_extend(arena, &(array), &(capacity), needed, sizeof *(array))
@@ -50,7 +51,7 @@ PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text);
 // Memory that comes from the arena, for what wants a pwsp_memory: to free it does nothing.
 PWSP_INTERNAL pwsp_memory pwsp_arena_memory(pwsp_arena *arena);
 
-// What is taken between a mark and going back to it is given back, and its blocks are kept.
+// Returning to a mark gives back everything taken since; the blocks are kept.
 PWSP_INTERNAL pwsp_arena_mark pwsp_arena_here(const pwsp_arena *arena);
 PWSP_INTERNAL void pwsp_arena_back(pwsp_arena *arena, pwsp_arena_mark mark);
 

@@ -41,9 +41,9 @@
 #define PWSP_NOINLINE       __attribute__((noinline))
 #define PWSP_COLD           __attribute__((noinline, cold))
 
-// Conditions that never hold, or always, however the code came here; the reason stands beside them.
-// Debug builds assert it, others take the safe way all the same. In builds for coverage they are
-// constants, so that a way that cannot be reached is none (tests/coverage.awk counts them).
+// Conditions that never, or always, hold; the reason stands beside them. Debug builds assert it,
+// others take the safe branch anyway. In builds for coverage they are constants, so that
+// unreachable branches disappear (tests/coverage.awk counts them).
 #if defined(PTOWSP_COVERAGE)
 #define PWSP_NEVER(condition)  0
 #define PWSP_ALWAYS(condition) 1
@@ -99,7 +99,7 @@ PWSP_INLINE uint64_t pwsp_hash_number(uint64_t hash, uint64_t number) {
     return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
-// What an error gives as its index, for one that may be below 0.
+// The index of an error for a value that may be negative.
 PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
     return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
 }
@@ -109,9 +109,10 @@ PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     return !__builtin_mul_overflow(a, b, out_product);
 }
 
-// In builds that have it, tests that refuse allocations may leave no room to spare (tests/vectors.c):
-// a small array grows to what is needed, and all that a small arena hands out has a block of its own.
-// So each request reaches the hook that may refuse it, and not only one that makes an array grow.
+// In builds that have it, tests that refuse allocations may leave no room to spare
+// (tests/vectors.c): a small array grows to the exact size, and each allocation of a small arena
+// has its own block. So every request reaches the hook that may refuse it, not only those that make
+// an array grow.
 #if defined(PTOWSP_TIGHT)
 extern bool pwsp_is_tight;
 #define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))
@@ -155,12 +156,12 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 #define PWSP_FREE(memory, array, count)                                                            \
     pwsp_memory_free(memory, array, (size_t)(count) * sizeof *(array))
 
-// Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than 128
-// bytes, from 4); what is new is zeroed. Nothing has changed where false.
+// Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than
+// 128 bytes, from 4); new items are zeroed. Nothing has changed if false.
 #define PWSP_GROW(memory, array, capacity, needed)                                                 \
     pwsp_memory_grow(memory, &(array), &(capacity), needed, sizeof *(array))
 
-// The same for what is large and many: it grows by an eighth or less from 128 items on.
+// The same for many large items: grows by an eighth or less from 128 items on.
 #define PWSP_GROW_LITTLE(memory, array, capacity, needed)                                          \
     pwsp_memory_grow_little(memory, &(array), &(capacity), needed, sizeof *(array))
 
@@ -175,7 +176,7 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 #define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);
 #define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);
 
-// The array at an address: copied, as pointers of different types are no aliases of each other.
+// The array at an address: copied, as pointers of different types must not alias.
 PWSP_INLINE void *pwsp_array_items(const void *array) {
     void *items;
     memcpy(&items, array, sizeof items);

@@ -2,7 +2,7 @@
 // queue.
 //
 // Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
-// takes an eighth of its even share of what is left. Early ranges are large, so that the shared
+// takes an eighth of its even share of the remainder. Early ranges are large, so that the shared
 // cursor is touched rarely; the last ones are single items, so that lanes end together. For n items
 // and p lanes that is about 8 p ln(n / 8p) ranges.
 

@@ -16,7 +16,7 @@ struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
-    uint64_t owned_count;  // of what was made from it and is not destroyed
+    uint64_t owned_count;  // objects made from it and not destroyed
     pwsp_halt search;      // of the current schedule search; may be cancelled at any time
     uint32_t last;         // atomic, pwsp_last: which failure was the last one
     ptowsp_status status;  // of the last failure with a text of its own
@@ -34,7 +34,7 @@ PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *
 // BUSY, from any thread.
 PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context);
 
-// Count what is made from a context, and what of it is destroyed.
+// Count the objects made from a context, and those destroyed.
 PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context);
 PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context);
 
@@ -56,11 +56,11 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 typedef struct pwsp_queue {
     PWSP_ALIGNAS(8) uint64_t cursor;  // atomic
     uint64_t item_count;
-    uint64_t grain;  // 0: an eighth of an even share of what is left, at least one
+    uint64_t grain;  // 0: an eighth of an even share of the remainder, at least one
     uint32_t lane_count;
 } pwsp_queue;
 
-// Takes the next range; false when there is none.
+// Takes the next range; false at the end.
 PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint64_t *out_end);
 
 #endif

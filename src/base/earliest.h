@@ -10,8 +10,8 @@
 // which is the player of a lane without a time. When such a player wins, base moves up to the earliest
 // time, and all players are made again. The same happens for a time before base.
 //
-// pwsp_earliest keeps the times. pwsp_tournament is its games alone, for an owner who has the times in
-// another form (time/window.h).
+// pwsp_earliest keeps the times. pwsp_tournament has the games alone, for an owner that keeps the
+// times in a different form (time/window.h).
 
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H

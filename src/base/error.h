@@ -7,7 +7,7 @@
 
 typedef struct pwsp_error {
     ptowsp_status status;
-    uint64_t index;  // of what the status is about, or PTOWSP_NO_INDEX
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_error;
 

@@ -4,8 +4,8 @@
 // woken: a thread that sleeps waits for a kernel that has begun, or for a lane that is about to run
 // ready tasks. Those return or are left out, and wake it.
 //
-// An execution that is part of a larger one, as those of a search are, ends when that one does: it
-// has an outer halt, and asks it each time.
+// An execution that is part of a larger one, such as a search, ends when the outer one does: it
+// checks the outer halt each time.
 
 #ifndef PWSP_HALT_H
 #define PWSP_HALT_H
@@ -24,7 +24,7 @@ typedef struct pwsp_halt {
     PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
 } pwsp_halt;
 
-// Before an execution, on the thread that starts it. What was cancelled before is forgotten.
+// Before an execution, on the thread that starts it. Forgets earlier cancellations.
 PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
     uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
     halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;

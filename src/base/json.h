@@ -1,9 +1,9 @@
-// JSON by templates: what is written looks like the text that comes out, as with printf.
+// JSON by templates that look like the output, as with printf.
 //
 //      print(to, "{'name':'%s','tasks':%u}\n", name, count)      {"name":"say \"when\"","tasks":3}
 //
-// Each ' of the template becomes ", and texts are escaped, as the owner's sink does it. Conversions are
-// %s, and %u and %d, also with l and ll: those of printf, so that compilers check the arguments. Needs no
+// Each ' of the template becomes ", and texts are escaped, as the owner's sink does it. Conversions
+// are printf's %s, %u and %d, also with l and ll, so compilers check the arguments. Depends on no
 // other room: the emitter carries it as well.
 
 #ifndef PWSP_JSON_H

@@ -1,4 +1,4 @@
-// Elementary functions in plain arithmetic, so that there is no libm to link.
+// Elementary functions in plain arithmetic, without libm.
 
 #ifndef PWSP_MATH_H
 #define PWSP_MATH_H

@@ -26,7 +26,7 @@
 // the gate has not been left, and else in one of 64 jobs, which lane 0 does alone until then.
 //
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
-// `done`; see sleeper.h. What is made visible there is the gate.
+// `done`; see sleeper.h. The gate is the state that is published there.
 
 #include "pool.h"
 
@@ -65,7 +65,7 @@ struct pwsp_pool {
     pwsp_sleepers wake;  // workers sleep here
     pwsp_sleeper done;   // the caller sleeps here
 
-    pwsp_worker *workers;  // [lane_count - 1], behind this struct
+    pwsp_worker *workers;  // [lane_count - 1], after this struct
     uint32_t started_count;
 
     char padding[PWSP_FALSE_SHARING];
@@ -186,7 +186,7 @@ typedef struct pwsp_user_job {
     void *job;
     uint32_t lane_count;
     uint32_t good_calls;  // first calls of a lane
-    uint32_t bad_calls;   // second ones, and lanes that are none
+    uint32_t bad_calls;   // duplicates, and lanes out of range
     PWSP_ALIGNAS(8) uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 

@@ -9,7 +9,7 @@
 //
 // All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
 // `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so
-// a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.
+// a second waker moves on to the next sleeper. tests/models/handshake.pml models this protocol.
 //
 // A child of fork() has none of its parent's threads, and any of them may have held a lock. So the
 // owner of threads asks a sleeper of theirs whether it is of this process. One that is not may be
@@ -65,7 +65,7 @@ typedef struct pwsp_sleeping {
 } pwsp_sleeping;
 
 typedef struct pwsp_sleepers {
-    pwsp_mutex mutex;      // protects the sleep, and what the owner likes
+    pwsp_mutex mutex;      // protects the sleep, and state of the owner
     pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
     uint32_t process;      // that has made it
     char padding[PWSP_FALSE_SHARING];
@@ -102,7 +102,7 @@ PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
 PWSP_INTERNAL void pwsp_nap(uint64_t ns);
 
 // Waits a little in round *round, which it counts: a pause, later a moment for other threads. False
-// when it is time to sleep; the rounds begin anew then.
+// when it is time to sleep; the rounds restart then.
 PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_count) {
     if (*round < spin_count) {
         pwsp_pause();

@@ -6,12 +6,13 @@
 //                                           state DONE (3)
 //      poll or wait: sees DONE (4)
 //
-// (1) releases what the owner has prepared to (2), (3) releases the execution to (4). While the
-// execution runs, it uses the inner context: the memory and the lanes of the owner's, with an error
-// of its own. So the owner may use its context meanwhile.
+// (1) releases the owner's preparation to (2), (3) releases the execution to (4). While the
+// execution runs, it uses the inner context, which shares the owner's memory and lanes but has its
+// own error. So the owner may use its context meanwhile.
 //
-// A child of fork() has no such thread: the next start makes one. An execution that was under way at
-// the fork is lost to the child. It stays pending there, as nobody knows what it was changing.
+// A child of fork() has no such thread: the next start makes one. An execution that was under way
+// at the fork is lost to the child. It stays pending there, as the state that it was changing is
+// unknown.
 
 #ifndef PWSP_START_H
 #define PWSP_START_H
@@ -50,7 +51,8 @@ PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
 // Calls fn on the thread. is_busy: the inner context has been entered.
 PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user);
 
-// Waiting for what is not pending: BUSY from within an execution, an error in the context otherwise.
+// Waiting without a pending start: BUSY from within an execution, an error in the context
+// otherwise.
 PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
                                               const char *what);
 
@@ -58,8 +60,8 @@ PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_r
 PWSP_INTERNAL bool pwsp_start_is_under_way(const pwsp_start *start);
 PWSP_INTERNAL bool pwsp_start_is_lost(const pwsp_start *start);
 
-// Waits, and returns what fn has returned. Its error becomes that of the owner's context. It is still
-// pending after that only if it is lost: then this is the error of waiting, whose text `what` begins.
+// Waits, and returns the status of fn. Its error becomes the error of the owner's context. It stays
+// pending only if it is lost: then the error is about waiting, and its text begins with `what`.
 PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start, const char *what);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define PWSP_ERROR_TEXT_MAX 512
 
-// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+// Limits of places and variables in error texts, so that the error itself fits after them.
 #define PWSP_PLACE_TEXT_MAX     160
 #define PWSP_VARIABLES_TEXT_MAX 120
 
@@ -25,10 +25,10 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
-// Goes on from *hash with what is written; see ptowsp_hash.
+// Extends *hash by the written text; see ptowsp_hash.
 PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
 
-// In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
+// In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
         ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \

@@ -17,7 +17,7 @@ typedef struct pwsp_channel_line {
 
 // Token k has place k & mask of the ring. The place holds the time of its send while the token is
 // pending. It then holds the time of its receive, until another token takes the place. The value is
-// mask + 1 places behind. (The two are apart because compilers would store both at once, and a load
+// mask + 1 places later. (The two are apart because compilers would store both at once, and a load
 // of the time would wait for that.)
 typedef struct pwsp_channel {
     uint64_t *ring;
@@ -26,7 +26,7 @@ typedef struct pwsp_channel {
     uint64_t depth;
     uint64_t delay;  // the latency, or 0 where a step has no time
     uint64_t received;
-    uint64_t high;         // the largest number of tokens at once, of which one has been received
+    uint64_t high;         // the largest number of tokens at once, including one being received
     uint64_t full, empty;  // cycles that senders and receivers have waited
     uint64_t limit;        // of tokens sent
     uint64_t close_time, latency;

@@ -1,4 +1,4 @@
-// Why no process can go on: processes remain, and all of them wait.
+// Why no process can proceed: some remain, and all of them wait.
 //
 // A process that waits for room needs a consumer of the channel; a process that waits for a token
 // needs a producer. The remaining processes wait themselves. So following from one to the next
@@ -35,7 +35,7 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
 }
 
 // The first process that could release another, or NULL: a consumer of the channel that it waits
-// for, or a producer. Itself only if there is no other one: only one of a channel can be its first.
+// for, or a producer. Itself only if there is no other.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];

@@ -1,5 +1,5 @@
-// Processes that exchange tokens through channels, section 21 of ptowsp.h: what they are, and which
-// of them moves. What a send or a receive does is in rules.h.
+// Processes that exchange tokens through channels, section 21 of ptowsp.h: their state, and which
+// one moves. rules.h defines send and receive.
 //
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
@@ -48,13 +48,13 @@ typedef struct pwsp_process {
     uint64_t *kept;
     struct pwsp_frame *frames;
     uint32_t next_op, frame_count;
-    uint32_t index;  // among those of the pipeline
+    uint32_t index;  // in the pipeline
     uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
     uint32_t channel;  // of its last send or receive
     uint32_t node;     // its node, for reports: kept by the owner
     uint32_t mark;     // for searches
-    bool is_loop;      // its receive goes on to the end of the stream
+    bool is_loop;      // its receive loops to the end of the stream
     bool has_met;      // its wait was completed by another process
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited

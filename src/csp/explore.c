@@ -17,9 +17,9 @@
 // producer or consumer, or sees the end of a stream, moves at once, and of the others the set with
 // the fewest moves is tried.
 //
-// Of moves that differ only in which of two replicas does it, at the same place and with the same
-// knowledge, one is tried: the state with one in place of the other is the same state, so what follows
-// from one move follows from the other with the two exchanged, and gets stuck as soon.
+// Among moves that differ only in which of two replicas makes them, at the same place and with the
+// same knowledge, one is tried: exchanging the two gives the same state, so the other move leads to
+// the same futures with the two exchanged, and to deadlocks after as many steps.
 //
 // How states are kept is in explore_state.c.
 
@@ -41,7 +41,7 @@ static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process
     return PWSP_EXPLORE_NOBODY;
 }
 
-// What a waiting process could do now.
+// The move that a waiting process could make now.
 static pwsp_offer pwsp_explorer_offer(const pwsp_explorer *e, const pwsp_process *process) {
     const pwsp_channel *channel = pwsp_explorer_channel(e, process);
     bool has_partner =
@@ -78,7 +78,7 @@ static bool pwsp_explorer_room(pwsp_explorer *e, pwsp_explore_choice **list, uin
     return is_good;
 }
 
-// Adds all processes of one side of a channel to a set: the list behind *first, linked by `after`.
+// Adds all processes of one side of a channel to a set: the list from *first, linked by `after`.
 static void pwsp_explorer_add_side(const pwsp_explorer *e, uint32_t channel, bool is_produced,
                                    uint32_t *first) {
     uint8_t *seen = &e->seen[2 * (channel - e->pipelines->op->first_channel) + is_produced];
@@ -223,8 +223,8 @@ static bool pwsp_explorer_move(pwsp_explorer *e, pwsp_explore_choice choice) {
                                      : process->next_op + 1);
 }
 
-// Moves what needs no choice, until there is one, or none can move. False with the expander's
-// error, at the limit, or when memory is out.
+// Makes forced moves until there is a choice or no move. False with the expander's error, at the
+// limit, or when memory is out.
 static bool pwsp_explorer_settle(pwsp_explorer *e) {
     pwsp_explore_choice choice = {0, PWSP_EXPLORE_NOBODY};
     for (bool has_moved = true; has_moved;) {
@@ -344,7 +344,7 @@ static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
         !pwsp_explorer_room(e, &e->path, &e->path_capacity, e->choice_count)) {
         return false;
     }
-    PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
+    PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is not a choice
     pwsp_explorer_pick(e);
     if (e->is_out_of_memory) {
         return false;

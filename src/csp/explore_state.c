@@ -10,7 +10,7 @@
 
 // -- bytes ----------------------------------------------------------------------------------------
 
-// A state that is written, or read back, by the same walk over what it has.
+// A state is written and read back by the same walk over its parts.
 typedef struct pwsp_explore_coder {
     pwsp_explorer *e;
     uint64_t at;

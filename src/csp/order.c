@@ -369,8 +369,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_order_resume(pwsp_moves moves, pwsp_pipeline
     }
 }
 
-// A halt is looked for before each visit: a process whose receives are all done for it, as those of
-// a ring are, looks nowhere else.
+// Checks the halt before each visit: a process whose receives others complete, as in a ring, checks
+// nowhere else.
 PWSP_FORCE_INLINE bool pwsp_order_walk(pwsp_moves moves, pwsp_pipelines *pipelines) {
     pwsp_exchange *exchange = &pipelines->exchange;
     pwsp_process *process;

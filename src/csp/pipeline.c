@@ -123,7 +123,7 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     }
 }
 
-// Makes room for what the largest pipeline takes. False when memory is out.
+// Makes room for the largest pipeline. False when memory is out.
 static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, const pwsp_pipeline_needs *needs) {
     const pwsp_memory *memory = &pipelines->memory;
     pwsp_exchange *exchange = &pipelines->exchange;
@@ -367,7 +367,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
 
-// Does what processes do depend on when others do what they do? is_simple: no channel has several
+// Do the moves of processes depend on the timing of others? is_simple: no channel has several
 // producers or consumers.
 static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool is_simple) {
     const pwsp_task_op *task = &pipelines->op->task;

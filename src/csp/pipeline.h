@@ -12,7 +12,7 @@
 typedef enum pwsp_order_kind {
     PWSP_ORDER_OTHER,
     PWSP_ORDER_LOOP_END,  // of a loop whose variable counts
-    PWSP_ORDER_SEND,      // of what is in a cell
+    PWSP_ORDER_SEND,      // of the value of a cell
     PWSP_ORDER_RECEIVE,
     PWSP_ORDER_TASK,
     PWSP_ORDER_CONSTANT  // a task that is its cycles alone
@@ -41,8 +41,8 @@ typedef struct pwsp_pipeline_host {
     // Loads the expander's current slot, in a process, once its element has been written. NULL: it
     // already is. False after a failure.
     bool (*load)(void *user);
-    // Waits for the tasks that run later than they were accounted for. NULL: there are none. False
-    // with the expander's error if one has failed.
+    // Waits for tasks that run later than they were accounted for. NULL: no such tasks. False with
+    // the expander's error if one has failed.
     bool (*settle)(void *user);
     void *user, *waiting;  // of the first two; of load and settle
     bool is_ordered;       // tasks must be run in the order of time
@@ -134,7 +134,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 // several producers or consumers. False with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_simple);
 
-// Takes the pipeline's present state as that of a deadlocked run of it, with the expander's error.
+// Records the pipeline's present state as a deadlocked run, with the expander's error.
 PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines);
 
 // The expander returns to its place, and slots are as they were before the pipeline.
@@ -145,7 +145,7 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 // its own copy of cells that others use as well (of replicas, of slots that are set), and these are
 // in place only while it walks.
 
-// Swaps the cells that a process keeps with those of the run.
+// Swaps the private cells of a process with the run's cells.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
     const uint32_t *privates = &pipelines->program->privates.items[op->first_private];

@@ -1,13 +1,13 @@
-// What a send, a receive and a rendezvous do: the one place that says so, for simulated runs,
-// emitted trees and searches of orders alike.
+// The rules of send, receive and rendezvous: the only definition, for simulated runs, emitted trees
+// and searches of orders alike.
 //
-//      offer     what the channel lets a process do: wait, use its ring, meet, see the end (channel.h)
+//      offer     the process' options: wait, use the ring, rendezvous, see the end (channel.h)
 //      act       the process does that, if it can: tokens move, and times of those that take part
 //      attempt   acts or waits in line; a process that this releases is woken
 //
-// The time of a step is that of the last of its conditions (channel.c). What a process waits for it
-// goes to the accounts of process and channel. Where the driver chooses the moves, a process comes to
-// its k-th step at time k and channels have no delay, so nothing is waited for.
+// A step happens at the time of the last of its conditions (channel.c). Waiting is charged to the
+// process and the channel. Where the driver chooses the moves, a process comes to its k-th step at
+// time k and channels have no delay, so nobody waits.
 //
 // Everything is inlined: the walk of order.c knows how processes move when it is compiled.
 
@@ -32,7 +32,7 @@ PWSP_FORCE_INLINE void pwsp_rules_pass(pwsp_process *process, uint64_t time, uin
 }
 
 // Records that a token has been put or taken at a time. `before` is the token whose place in the
-// ring says what has been waited for.
+// ring holds the time that was waited for.
 PWSP_INTERNAL void pwsp_rules_record(pwsp_exchange *exchange, pwsp_process *process, bool sends,
                                      const pwsp_channel *at, uint64_t before, uint64_t time,
                                      uint64_t token);

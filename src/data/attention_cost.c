@@ -4,9 +4,9 @@
 //                                                                     |
 //      states in GM  <-------------- per_merged_row ----------------  UB
 //
-// Sources: bytes and latencies are those of the machine (its fields say where they are from); blocks
-// of the cube are those of PTO-ISA's public model, as in ../isa/cost.h. All is plain arithmetic on
-// doubles, the same everywhere.
+// Sources: bytes and latencies come from the machine (its fields name their sources); blocks of the
+// cube come from PTO-ISA's public model, as in ../isa/cost.h. All is plain arithmetic on doubles,
+// the same everywhere.
 
 #include "../base/base.h"
 

@@ -14,7 +14,7 @@
 // there is nothing to run.
 typedef struct pwsp_code {
     uint32_t begin, end, cell;
-    uint32_t expr;    // what it was made of, as the owner of the code keeps it; 0: none
+    uint32_t expr;    // its source, as the owner of the code numbers it; 0: none
     uint32_t column;  // where its values are while a loop runs in blocks; 0: nowhere
 } pwsp_code;
 

@@ -1,9 +1,9 @@
 // One operation on a column at a time.
 //
-// What an operation does is the table PWSP_OPCODES. Vectors need other words for some of it: a
-// comparison gives all bits or none, and there is no choice between two values but by such masks.
-// PWSP_VECTOR_OPCODES has those words. Divisions have a vector form in doubles, for small numbers; others
-// are done one by one.
+// The table PWSP_OPCODES defines the operations. Vectors need different expressions for some: a
+// comparison gives all bits or none, and such masks replace the choice between two values.
+// PWSP_VECTOR_OPCODES has those expressions. Divisions have a vector form in doubles, for small
+// numbers; others are done one by one.
 
 #include "column.h"
 

@@ -24,9 +24,9 @@ PWSP_INTERNAL void pwsp_column_fill(uint64_t *column, uint64_t value, uint32_t c
 // How many operands an operation takes from cells: 1 to 3.
 PWSP_INTERNAL uint32_t pwsp_opcode_operands(pwsp_opcode opcode);
 
-// Runs instructions whose operands and results are columns, on the first `count` elements. There
-// are no skips among them. False when an element would be read outside its array: then the columns
-// mean nothing. Elements up to the next multiple of PWSP_COLUMN_STEP are written, too.
+// Runs instructions whose operands and results are columns, on the first `count` elements. They
+// contain no skips. False if an element would be read outside its array: the columns are then
+// undefined. Elements up to the next multiple of PWSP_COLUMN_STEP are written, too.
 PWSP_INTERNAL bool pwsp_column_run(const pwsp_instruction *code, uint32_t count, uint64_t *columns,
                                    const pwsp_array *arrays, uint32_t elements);
 

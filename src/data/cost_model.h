@@ -1,4 +1,4 @@
-// Cost models as users name them: rows of PTOWSP_MODELS. What they cost is in ../isa/cost.h.
+// Cost models as users name them: rows of PTOWSP_MODELS. Their costs are in ../isa/cost.h.
 
 #ifndef PWSP_COST_MODEL_H
 #define PWSP_COST_MODEL_H

@@ -143,7 +143,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
     return pwsp_exprs_add(exprs, memory, &node);
 }
 
-// A name and what is right before it: one word, of which texts have at most PTOWSP_NAME_MAX
+// A name and the text right before it: one word, of which texts have at most PTOWSP_NAME_MAX
 // characters, or the name in quotes.
 static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_text text) {
     // Words that stand where a name may stand, but mean something else there.

@@ -1,4 +1,4 @@
-// Layouts of tensors over ranks: what the rooms of layouts share.
+// Layouts of tensors over ranks: shared by the rooms of layouts.
 
 #ifndef PWSP_LAYOUT_H
 #define PWSP_LAYOUT_H
@@ -16,7 +16,7 @@ PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_sta
 PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spread *b,
                                        int64_t dim_size, uint32_t parts);
 
-// What a rank holds of a layout that is valid.
+// The piece of a rank, of a valid layout.
 PWSP_INTERNAL ptowsp_mesh_layout_part pwsp_layout_part(const ptowsp_mesh *mesh,
                                                        const ptowsp_mesh_layout *layout,
                                                        uint32_t rank);

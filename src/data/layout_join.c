@@ -40,7 +40,7 @@ static char pwsp_join_class(ptowsp_join join, const ptowsp_mesh_layout *layout,
     return is_right ? (is_last ? 'n' : 'k') : (is_last ? 'k' : 'm');
 }
 
-// The shape of the result; NULL, or why there is none.
+// The shape of the result; NULL, or the reason why the shapes do not match.
 static const char *pwsp_join_shape(ptowsp_join join, const ptowsp_mesh_layout *a,
                                    const ptowsp_mesh_layout *b, int64_t *out_shape) {
     const uint32_t rank = a->rank;

@@ -6,7 +6,7 @@
 //      by letter x     LETTER x    by x where they have x, else replicated
 //      partial sum     SUMMED k    by k, which no result has, where they have k, else replicated
 //                      FACTOR      one factor '*' partial sum, the others replicated
-//                      TERMS       what has '+' partial sum, the others replicated
+//                      TERMS       tiles with '+' partial sum, the others replicated
 //      partial max     LARGEST     those with '^' that are partial stay so, the others replicated
 //
 // With SUMMED and FACTOR, tiles with '+' are partial sums too: they are other terms of the sum.

@@ -1,4 +1,4 @@
-// Rules of kernels: what layouts the tiles of a task have to have, from those of its results.
+// Rules of kernels: the layouts that a task's tiles need, derived from the layouts of its results.
 
 #ifndef PWSP_LAYOUT_RULE_H
 #define PWSP_LAYOUT_RULE_H
@@ -29,10 +29,11 @@ typedef struct pwsp_rule_fault {
 
 #define PWSP_RULE_NO_DIM UINT32_MAX
 
-// Reads "mk kn mn"; NULL, or what is wrong.
+// Reads "mk kn mn"; returns NULL, or the error.
 PWSP_INTERNAL const char *pwsp_rule_read(const char *text, pwsp_rule *out_rule);
 
-// Finds what all tiles need; false with what cannot be, when `need` of the tile is what it would be.
+// Finds the layouts that all tiles need. False with the reason if one is impossible; `need` of the
+// tile is then the layout asked for.
 PWSP_INTERNAL bool pwsp_rule_needs(const pwsp_rule *rule, const ptowsp_mesh *mesh,
                                    pwsp_rule_tile *tiles, uint32_t count, pwsp_rule_fault *fault);
 

@@ -169,7 +169,7 @@ ptowsp_status ptowsp_linear_inverse(const ptowsp_linear *linear, ptowsp_linear *
     return PTOWSP_OK;
 }
 
-// The rank of columns, of whose bits only those of the mask count.
+// The rank of columns restricted to the bits of the mask.
 static uint32_t pwsp_linear_rank(const ptowsp_linear *linear, uint64_t mask) {
     uint64_t basis[64];  // those found so far; their highest bits differ
     uint32_t rank = 0;
@@ -194,8 +194,8 @@ uint32_t ptowsp_linear_rank(const ptowsp_linear *linear) {
     return pwsp_linear_rank(linear, UINT64_MAX);
 }
 
-// Addresses are a space of 2^rank words, and those of one bank a coset of the kernel of its bits, so
-// each bank that is met at all is met equally often.
+// Addresses form a space of 2^rank words, and the addresses of one bank a coset of the kernel of
+// its bits, so all banks that occur do so equally often.
 ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
                                       uint32_t bank_bits, uint64_t *out_accesses) {
     if (!out_accesses || !pwsp_linear_is_valid(linear) || first_bit > 64 ||

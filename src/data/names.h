@@ -21,7 +21,7 @@ typedef struct pwsp_names {
 // Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?
 PWSP_INTERNAL bool pwsp_name_is_valid(const char *text);
 
-// The entry whose hash is that of text, or NULL. Its text may be another one: a collision.
+// The entry with the hash of text, or NULL. Its text may differ: a collision.
 PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text);
 
 // Adds a name whose hash is not there yet; text must live as long as the table. False when memory

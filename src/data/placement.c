@@ -63,7 +63,7 @@ static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_l
         }
     }
     pwsp_placed_sort(&by, order, used);
-    uint32_t *below = order + count;  // what is placed, by offset
+    uint32_t *below = order + count;  // placed items, by offset
     uint64_t peak = 0;
     for (uint32_t i = 0; i < used; i++) {
         pwsp_placed *item = &items[order[i]];

@@ -19,7 +19,7 @@ typedef struct pwsp_placed {
     uint32_t first_lifetime, lifetime_count;
 } pwsp_placed;
 
-// What a placement takes.
+// The memory of a placement.
 typedef struct pwsp_placement {
     uint64_t peak;   // bytes from 0 to the highest end of an item
     uint64_t sum;    // of all items

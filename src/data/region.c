@@ -32,7 +32,7 @@ PWSP_INLINE uint64_t pwsp_stride_abs(int64_t stride) {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
 }
 
-// A region's lowest byte, and the distance from there to the first byte behind it.
+// A region's lowest byte, and the distance from there to its end.
 typedef struct pwsp_extent {
     uint64_t low, length;
 } pwsp_extent;
@@ -99,9 +99,9 @@ static uint32_t pwsp_steps_add_region(pwsp_step *steps, uint32_t count, const pw
 }
 
 // The least x, and with it y, such that a * x - m * y is in [low, high], where 0 < low <= high < m
-// and a < m; false if there is none. When no multiple of a is in [low, high] itself, then y > 0,
-// and modulo a the same question arises for y: m mod a times y has to be in [-high, -low] modulo a.
-// As in Euclid's algorithm, (a, m) becomes (m mod a, a), so it nests at most 90 deep.
+// and a < m; false if none exists. When no multiple of a is in [low, high] itself, then y > 0, and
+// modulo a the same question arises for y: m mod a times y has to be in [-high, -low] modulo a. As
+// in Euclid's algorithm, (a, m) becomes (m mod a, a), so it nests at most 90 deep.
 static bool pwsp_first_hit(uint64_t a, uint64_t m, uint64_t low, uint64_t high, uint64_t *out_x,
                            uint64_t *out_y) {
     PTOWSP_ASSERT(0 < low && low <= high && high < m && a < m);
@@ -127,7 +127,7 @@ static bool pwsp_first_hit(uint64_t a, uint64_t m, uint64_t low, uint64_t high, 
 }
 
 // Whether two steps hit [low, high], where low = high - (width - 1). Strides fall, and are larger
-// than width; low is above 0, so that no step at all is no hit, and at most the sum of all steps.
+// than width; low is above 0, so zero steps do not hit it, and at most the sum of all steps.
 static bool pwsp_two_steps_hit(const pwsp_step *steps, uint64_t width, uint64_t high) {
     uint64_t large = steps[0].stride, small = steps[1].stride;
     uint64_t low = high - (width - 1), reach = steps[1].last * small;
@@ -149,7 +149,7 @@ static bool pwsp_two_steps_hit(const pwsp_step *steps, uint64_t width, uint64_t 
 // The same for any number of steps.
 static bool pwsp_steps_hit(const pwsp_step *steps, uint32_t count, uint64_t width, uint64_t high) {
     PTOWSP_ASSERT(0 < width && width <= high);
-    // The width of all steps is that of both spans, which meet.
+    // All steps together span both regions, which overlap.
     if (PWSP_NEVER(count == 0)) {
         return false;
     }
@@ -183,7 +183,7 @@ PWSP_INLINE bool pwsp_region_has_dense_rows(const pwsp_region *region) {
 
 PWSP_INTERNAL bool pwsp_region_overlaps(const pwsp_region *a, const pwsp_region *b) {
     pwsp_extent a_extent = pwsp_extent_of(a), b_extent = pwsp_extent_of(b);
-    // Spans meet if b ends behind a's begin, by less than both lengths. One comparison sees that
+    // Spans overlap if b ends after a's begin, by less than both lengths. One comparison sees that
     // also modulo 2^64.
     uint64_t high = b_extent.low + b_extent.length - a_extent.low - 1;
     if (high >= a_extent.length + b_extent.length - 1) {
@@ -226,8 +226,8 @@ PWSP_INTERNAL bool pwsp_region_contains(const pwsp_region *outer, const pwsp_reg
     for (; gap_count > 0 && gaps[gap_count - 1].stride <= width; gap_count--) {
         width += gaps[gap_count - 1].last * gaps[gap_count - 1].stride;
     }
-    // Steps of inner that are multiples of one of outer's go from block to block along it. What the
-    // others span has to fit in one block.
+    // Steps of inner that are multiples of one of outer's go from block to block along it. The span
+    // of the others must fit into one block.
     uint32_t step_count = pwsp_steps_add_region(steps, 0, inner);
     uint64_t rest = in.length;
     for (uint32_t g = 0; g < gap_count; g++) {

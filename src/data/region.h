@@ -34,7 +34,7 @@ PWSP_INTERNAL bool pwsp_region_equal(const pwsp_region *a, const pwsp_region *b)
 // Cost     Some 5 ns when spans are apart, first elements are the same, there are no gaps, or rows
 //          without gaps have one stride (one division); 15 ns with gaps in columns too. Two strides
 //          take Euclid's algorithm. Only three or four different strides, all with gaps, need a
-//          loop: over rows of one that come near the other, at worst over pairs of rows.
+//          loop over rows of one region near the other, at worst over pairs of rows.
 PWSP_INTERNAL bool pwsp_region_overlaps(const pwsp_region *a, const pwsp_region *b);
 
 // Whether every byte of inner is in outer. true is certain. false is so too when outer has no gaps,

@@ -5,9 +5,9 @@
 //      enters a dimension     when all earlier axes that cut it, now or in the end, are as in the
 //                             end, and no later axis cuts it now
 //
-// Among axes that may take their last step, the cheapest kind goes first, the last axis first. Where
-// none may, the last axis that is in the way is gathered. So the axes that cut a dimension now are
-// always the first of those of `from` or of `to`, and `now` is valid with them. Every step brings an
+// Among axes that may take their last step, the cheapest kind goes first, ties by the last axis. If
+// none may, the last blocking axis is gathered. So the axes that currently cut a dimension are
+// always a prefix of its axes in `from` or `to`, and `now` is valid with them. Every step brings an
 // axis to its end, or gathers one that no later step cuts too early: two steps an axis at most.
 
 #include "layout.h"

@@ -12,7 +12,7 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
             return PTOWSP_INVALID_PARAMS;
         }
     }
-    ptowsp_space space;  // sizes may be those of *out_space
+    ptowsp_space space;  // sizes may alias *out_space
     memset(&space, 0, sizeof space);
     space.rank = rank;
     for (uint32_t i = 0; i < rank; i++) {

@@ -28,7 +28,7 @@ PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algor
     }
 }
 
-// The elements that all members send, with what they keep, must be countable in bytes.
+// The bytes that all members send and keep must fit into 64 bits.
 static bool pwsp_collective_fits(const ptowsp_collective *c) {
     const uint64_t limit = (uint64_t)INT64_MAX / ptowsp_dtype_size(c->dtype);
     uint64_t sum = pwsp_sum_u64(c->count, 2 * PTOWSP_RANK_COUNT_MAX);

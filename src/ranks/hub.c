@@ -1,8 +1,8 @@
 // Transports over memory: of this process, or shared with its children.
 //
-// Each ordered pair of ranks has a ring of bytes with one writer and one reader, so there is no lock.
-// A message is a head of 16 bytes (tag, size) and its bytes. It may be longer than the ring: both
-// sides move on what fits, when they are tested.
+// Each ordered pair of ranks has a ring of bytes with one writer and one reader, so there is no
+// lock. A message is a head of 16 bytes (tag, size) and its bytes. It may be longer than the ring:
+// both sides transfer what fits whenever they are tested.
 //
 //      ring   taken ....... put                 positions never fall; byte i is at i % ring_bytes
 //      put    written by the writer, release: pairs with the reader's acquire
@@ -12,8 +12,7 @@
 // then, whether it is still there: in /proc, where there is one, as a dead child that nobody has
 // waited for still takes signals. Elsewhere time limits find it.
 //
-// What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
-// process that has it.
+// Shared memory holds no pointers. It has no name, so it ends with the last process that maps it.
 
 #include "../base/atomic.h"
 #include "../base/processors.h"
@@ -30,7 +29,7 @@
 
 enum { PWSP_HUB_OPEN = 0, PWSP_HUB_ENDED = 1 };
 
-// What ranks share: this, and the rings behind it.
+// Shared by ranks: this, followed by the rings.
 typedef struct pwsp_hub_board {
     PWSP_ALIGNAS(8) uint32_t failed;  // atomic: rank + 1 of one that has failed
     char padding[PWSP_FALSE_SHARING];
@@ -95,7 +94,7 @@ static void pwsp_hub_copy(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t p
     }
 }
 
-// Moves what can be of the bytes [begin, end) of a message, which are at data.
+// Transfers as many of the bytes [begin, end) of a message, at data, as possible.
 static void pwsp_hub_move_part(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t *position,
                                uint64_t *room, pwsp_hub_transfer *t, uint64_t begin, uint64_t end,
                                char *data, bool is_put) {
@@ -139,8 +138,8 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
 #define PWSP_HUB_LOOK_TESTS 64
 #define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
 
-// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False, and an empty text, where it
-// cannot be read; *out_is_none then says whether there is no such process.
+// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False, and an empty text, if it
+// cannot be read; *out_is_none then tells whether the process is missing.
 static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size, bool *out_is_none) {
     const int wrong = pwsp_system_read(stat, size, "/proc/%" PRIu32 "/stat", process);
     *out_is_none = wrong == ENOENT || wrong == ESRCH;
@@ -240,7 +239,7 @@ static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
     ((pwsp_hub_end *)user)->transfers[is_send][peer].is_active = false;
 }
 
-// In a child of the process that has the rank it does nothing: the rank goes on.
+// In a child of the process that owns the rank it does nothing: the rank continues.
 static void pwsp_hub_close(void *user, bool has_failed) {
     pwsp_hub_end *end = (pwsp_hub_end *)user;
     pwsp_hub_board *board = end->hub->board;
@@ -256,8 +255,8 @@ static void pwsp_hub_close(void *user, bool has_failed) {
 
 // -- hubs -----------------------------------------------------------------------------------------
 
-// Zeroed memory that children have in common with this process; NULL where there is none. Strict C11
-// may hide MAP_ANONYMOUS, for which mapping /dev/zero is another word.
+// Zeroed memory shared with children of this process; NULL if unavailable. Strict C11 may hide
+// MAP_ANONYMOUS; mapping /dev/zero is equivalent.
 static void *pwsp_hub_map(size_t size) {
 #if defined(MAP_ANONYMOUS)
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
-// Links: those of machines, checks, the time of a collective on them (traffic.c), and the choice of an
-// algorithm by it.
+// Links: the links of machines, checks, the time of a collective (traffic.c), and the choice of an
+// algorithm by time.
 
 #include "traffic.h"
 

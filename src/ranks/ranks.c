@@ -4,9 +4,9 @@
 //      poll    begins messages of the round, at most one each way with each peer, and tests them;
 //              when all of the round are done, the local steps; then the next round
 //
-// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So one
-// that is lost, comes twice, or belongs to another collective is found where it arrives. Sizes are
-// compared as well.
+// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So a
+// message that is lost, duplicated, or of a different collective is detected where it arrives.
+// Sizes are compared as well.
 
 #include "../base/atomic.h"
 #include "../base/sleeper.h"
@@ -42,7 +42,7 @@ struct ptowsp_ranks {
     bool is_closed;
     pwsp_ranks_peer *peers;  // [count]
 
-    // What is under way.
+    // The collective under way.
     bool is_started;
     ptowsp_collective collective;
     uint32_t hash, element;
@@ -218,7 +218,7 @@ static void pwsp_ranks_do(ptowsp_ranks *r, const ptowsp_collective_step *step) {
     }
 }
 
-// Moves on what can be without waiting.
+// Makes progress without waiting.
 static ptowsp_status pwsp_ranks_progress(ptowsp_ranks *r) {
     while (r->round_begin < r->step_count) {
         for (uint64_t i = r->round_begin; r->left > 0 && i < r->round_end; i++) {

@@ -1,4 +1,4 @@
-// Collectives between ranks: what the rooms of this floor share.
+// Collectives between ranks: shared by the rooms of this floor.
 
 #ifndef PWSP_RANKS_H
 #define PWSP_RANKS_H

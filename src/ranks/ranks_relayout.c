@@ -1,11 +1,11 @@
 // A tensor from one layout to another over a communicator: the steps of ptowsp_mesh_layout_relayout
 // (data/relayout.c), each between the ranks of a line of the mesh, which differ in one coordinate.
 //
-//      slice             nothing is sent: a part of what the rank has
+//      slice             nothing is sent: a part of the rank's piece
 //      all-reduce        all that it has
-//      reduce-scatter    equal pieces, packed one behind another; by cuts an all-reduce and a slice
+//      reduce-scatter    equal pieces, packed in turn; by cuts an all-reduce and a slice
 //      all-gather        equal pieces, unpacked; by cuts as the following
-//      all-to-all        for each member what it will have of what this one has: ragged counts
+//      all-to-all        each member's new part of this rank's piece: ragged counts
 //
 // Parts are boxes of the tensor, stored row by row. `have` is the rank's part before a step, which
 // belongs to the caller or to the step before it.
@@ -59,7 +59,7 @@ static uint64_t pwsp_box_row(const pwsp_mover *m, const pwsp_box *part, const pw
     return place * m->element;
 }
 
-// Copies a box from the memory of one part that has it to that of another.
+// Copies a box from the memory of one part to another part that contains it.
 static void pwsp_box_copy(const pwsp_mover *m, const pwsp_box *box, char *to,
                           const pwsp_box *to_part, const char *from, const pwsp_box *from_part) {
     const uint32_t rank = m->now.rank;
@@ -97,7 +97,7 @@ static ptowsp_status pwsp_mover_run(const pwsp_mover *m, ptowsp_collective_kind 
     return ptowsp_ranks_run(m->ranks, &collective, in, out);
 }
 
-// Packs what each member takes of what this one has, or unpacks what this one takes of theirs.
+// Packs the parts of this rank's piece for each member, or unpacks the parts received from them.
 static void pwsp_mover_pack(const pwsp_mover *m, bool is_packed, const pwsp_box *mine, char *part,
                             char *packed) {
     for (uint32_t i = 0; i < m->members; i++) {
@@ -133,7 +133,7 @@ static uint64_t pwsp_mover_sum(const pwsp_mover *m, const uint64_t *counts, bool
     return sum * m->element;
 }
 
-// Memory of a step: counts, what is sent, what is received.
+// Memory of a step: counts, sent bytes, received bytes.
 typedef struct pwsp_parcels {
     uint64_t *counts;
     char *sent, *received;
@@ -152,7 +152,7 @@ static void pwsp_parcels_free(const pwsp_memory *memory, const pwsp_parcels *p) 
     pwsp_memory_free(memory, p->counts, p->counts_size);
 }
 
-// To each member what it will have: ragged.
+// To each member its new part: ragged.
 static ptowsp_status pwsp_mover_exchange(const pwsp_mover *m, pwsp_parcels *p,
                                          const ptowsp_spread *before, const pwsp_box *mine,
                                          char *have, const pwsp_box *next, char *out) {

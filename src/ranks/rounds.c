@@ -9,8 +9,8 @@
 //      ring within nodes           place 0 sums {0, 3}, place 1 {1, 4}, place 2 {2, 5}
 //      ring between nodes          at place 0: node 0 sums {0}, node 1 {3}
 //
-// `work` is where partial sums are: the output, or scratch if the output is one part. What is
-// received to be added goes to scratch behind it.
+// `work` is where partial sums are: the output, or scratch if the output is one part. Elements
+// received for adding go to scratch after it.
 
 #include "ranks.h"
 
@@ -89,7 +89,7 @@ static void pwsp_rounds_copy(pwsp_rounds *r, ptowsp_collective_space from, uint6
     pwsp_rounds_emit(r, PTOWSP_MOVE_COPY, 0, from, from_at, to, to_at, count);
 }
 
-// Adds what is in the inbox to the elements of work at `at`, on the left or on the right of them.
+// Adds the inbox to the elements of work at `at`, as left or right operand.
 static void pwsp_rounds_add(pwsp_rounds *r, bool is_left, uint64_t inbox_at, uint64_t at,
                             uint64_t count) {
     pwsp_rounds_emit(r, is_left ? PTOWSP_MOVE_REDUCE : PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH,
@@ -159,8 +159,8 @@ static pwsp_rounds_group pwsp_rounds_group_of(uint32_t base, uint32_t stride, ui
     return group;
 }
 
-// Members of a node, which is `inner` of them; or those of one place in all nodes. A plain ring is
-// that of one node.
+// The `inner` members of a node; or the members at one position in all nodes. A plain ring has one
+// node.
 static pwsp_rounds_group pwsp_rounds_inside(const pwsp_rounds *r, uint32_t inner) {
     return pwsp_rounds_group_of(r->me / inner * inner, 1, inner, r->me % inner);
 }
@@ -240,7 +240,7 @@ static void pwsp_rounds_doubling_all_reduce(pwsp_rounds *r) {
     }
 }
 
-// Halves what is summed and the members that sum it. Parts of a range of numbers are contiguous.
+// Halves the range to sum and the members that sum it. Parts of a range of numbers are contiguous.
 static void pwsp_rounds_halving_reduce_scatter(pwsp_rounds *r) {
     const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
     uint32_t low = 0;
@@ -378,7 +378,7 @@ static uint64_t pwsp_rounds_block(const pwsp_rounds *r, uint32_t from, uint32_t 
     return counts ? counts[(size_t)from * r->p + to] : pwsp_rounds_len(r, to);
 }
 
-// To the members behind this one, from those before it: all at once, or one each round.
+// To the following members, from the preceding ones: all at once, or one each round.
 static void pwsp_rounds_all_to_all(pwsp_rounds *r, bool is_at_once) {
     uint64_t in_at = 0, out_at = 0;
     for (uint32_t i = 0; i < r->p; i++) {

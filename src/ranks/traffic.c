@@ -4,15 +4,15 @@
 //                            --> cells of (member, round): expected messages, the latest arrival
 //      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
 //
-// Each rank is in one round of one collective. Of the ranks that have a message to send, the one
-// whose way out is free earliest sends it; ties by rank. Times only grow, as latencies are not
+// Each rank is in one round of one collective. Among ranks with a message to send, the one whose
+// outgoing link is free earliest goes first; ties by rank. Times only grow, as latencies are not
 // negative, so each link serves messages in the order of these times, of whichever collective they
 // are: first come, first served, as in LogGOPSim (Hoefler, Schneider, Lumsdaine 2010). A link is
-// never idle while a message waits for it alone, so what is shared is moved as fast as by fair
-// shares, and all times are integers.
+// never idle while a message waits for it alone, so messages on a shared link move as fast as with
+// fair shares, and all times are integers.
 //
-// Links have levels: those inside nodes and those between, or one for each axis of a mesh. A message
-// takes that of the first axis, from the outermost on, along which its two ranks differ.
+// Links have levels: inside nodes and between nodes, or one for each axis of a mesh. A message
+// takes the level of the first axis, from the outermost on, along which its two ranks differ.
 //
 // Time is in parts of a picosecond, so that cycles of any clock are whole numbers of them.
 
@@ -226,7 +226,7 @@ PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow) {
 
 // -- symmetry -------------------------------------------------------------------------------------
 
-// Members of the first node, if all nodes have as many, one behind the other; else all.
+// Members of the first node, if all nodes have as many and they are contiguous; otherwise all.
 static uint32_t pwsp_traffic_period(const pwsp_traffic *t, const ptowsp_collective *c) {
     uint32_t period = 1;
     const uint64_t span = t->level_count > 1 ? t->levels[0].span : 0;

@@ -1,5 +1,5 @@
-// Messages of collectives on links: see traffic.c. Ranks join a collective when they can; what is
-// under way shares the links.
+// Messages of collectives on links: see traffic.c. Ranks join a collective when they are ready;
+// messages under way share the links.
 
 #ifndef PWSP_TRAFFIC_H
 #define PWSP_TRAFFIC_H
@@ -21,7 +21,7 @@ typedef struct pwsp_traffic_cell {
 
 typedef struct pwsp_traffic_member {
     uint64_t now;  // when its sends of this round have ended so far; at last its end
-    uint64_t send_begin, send_end;  // what is left of its sends
+    uint64_t send_begin, send_end;  // the remaining sends
     uint32_t round;
     bool has_joined, has_sent;  // has_sent: all of this round
 } pwsp_traffic_member;
@@ -73,8 +73,8 @@ PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
                                      uint32_t stride, uint32_t slot_count);
 PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t);
 
-// Members that stand for all, where all begin at once and member i does what member i + n does: this
-// n, or `members` if there is no such symmetry. The slots are the members then.
+// Members that represent all, if all begin at once and member i acts as member i + n: this n, or
+// `members` without such a symmetry. The slots are the members then.
 PWSP_INTERNAL uint32_t pwsp_traffic_symmetry(const ptowsp_links *links, const ptowsp_collective *c);
 
 // A collective with so many members, that has been checked and has an algorithm. NULL: memory is out.
@@ -89,7 +89,7 @@ PWSP_INTERNAL uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *fl
 PWSP_INTERNAL void pwsp_traffic_join(pwsp_traffic *t, pwsp_flow *flow, uint32_t member,
                                      uint64_t start);
 
-// Handles the next event; t->done says whose collective has ended by it. False: there is none.
+// Handles the next event; t->done names the ranks whose collective it ended. False: there is none.
 PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t);
 
 #endif

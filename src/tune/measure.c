@@ -23,7 +23,7 @@ static void pwsp_measure_reduce(double *values, uint32_t count, ptowsp_measureme
     }
     pwsp_measure_sort(NULL, distances, count);
     out->deviation = pwsp_measure_middle(distances, count);
-    // Outliers are at both ends of what is sorted.
+    // Outliers are at both ends of the sorted samples.
     double limit = out->deviation > 0 ? 3.5 * out->deviation / 0.6745 : distances[count - 1];
     uint32_t first = 0, end = count;
     while (median - values[first] > limit) {

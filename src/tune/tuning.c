@@ -1,6 +1,6 @@
-// Tables of tuning records that follow a file. What a table has is always what the file has, up to
-// a cursor: an addition writes its line and then reads it back, with all that other processes wrote
-// before it. So nothing is counted twice, and no process has records in another order.
+// Tables of tuning records that follow a file. A table always equals the file up to a cursor: an
+// addition writes its line and then reads it back, with everything that other processes wrote
+// before it. So nothing is counted twice, and all processes have the records in the same order.
 //
 //      begin     open, lock, is it the table's file?  no: clear
 //                read from the cursor to the end of the last whole line
@@ -96,7 +96,7 @@ static ptowsp_status pwsp_tuning_on_line(void *user, const char *line, size_t le
     if (kind == PWSP_TUNING_RECORD) {
         ptowsp_status status = pwsp_tuning_table_add(&tuning->table, &key, value);
         if (status == PTOWSP_INVALID_PARAMS) {
-            kind = PWSP_TUNING_DAMAGED;  // a machine with another one's hash is no accident
+            kind = PWSP_TUNING_DAMAGED;  // a machine with another one's hash is not an accident
         } else if (status != PTOWSP_OK) {
             return pwsp_tuning_not_added(tuning, status);
         }

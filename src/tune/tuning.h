@@ -50,7 +50,7 @@ typedef struct pwsp_tuning_table {
 PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table);
 
-// NULL: there is none.
+// NULL: none.
 PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table *table,
                                                         const ptowsp_tuning_key *key);
 
@@ -58,7 +58,7 @@ PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table 
 PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
                                                   const ptowsp_tuning_key *key, uint64_t value);
 
-// What the table has of a key.
+// The table's entry of a key.
 PWSP_INTERNAL ptowsp_tuning_value pwsp_tuning_table_value(pwsp_tuning_table *table,
                                                           pwsp_tuning_entry *entry);
 
@@ -85,8 +85,8 @@ PWSP_INTERNAL size_t pwsp_tuning_line_write(char line[PWSP_TUNING_LINE_MAX],
 
 // How far a file has been read.
 typedef struct pwsp_tuning_cursor {
-    uint64_t offset;      // of what is read next: the begin of a line, unless long_bytes
-    uint64_t long_bytes;  // of a line longer than the buffer: those of it before offset
+    uint64_t offset;      // of the next read: the begin of a line, unless long_bytes
+    uint64_t long_bytes;  // of a line longer than the buffer: its bytes before offset
 } pwsp_tuning_cursor;
 
 struct ptowsp_tuning {
@@ -94,10 +94,10 @@ struct ptowsp_tuning {
     pwsp_tuning_table table;
     uint64_t damaged_count, foreign_count;
     pwsp_tuning_cursor cursor;
-    uint64_t tail_bytes;  // behind the last line
+    uint64_t tail_bytes;  // after the last line
     int pin;              // the file that the table is of, kept open; -1: none
     pwsp_file_id id;      // the pin's, as it was opened last
-    char *path;           // NULL: there is no file
+    char *path;           // NULL: no file
     char *made;           // where compacting writes
     size_t size;          // of this block
     char buffer[PWSP_TUNING_BUFFER];
@@ -108,7 +108,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_refused(ptowsp_tuning *tuning, const cha
                                                 const char *path, int wrong);
 
 // Opens and locks the file, and brings the table up to date with it. Unless OK, nothing is open. If
-// it is only to be read and there is none, *out_file is -1.
+// it is only to be read and does not exist, *out_file is -1.
 PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_write,
                                               int *out_file);
 PWSP_INTERNAL void pwsp_tuning_end(ptowsp_tuning *tuning, int file);

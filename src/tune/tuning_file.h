@@ -16,9 +16,9 @@ typedef struct pwsp_file_id {
     bool is_device;
 } pwsp_file_id;
 
-// Opens the file that the path names and locks it: shared to read, else exclusive, and then it is
-// made if there is none. It is the one that the path names once it is locked. The lock waits for
-// those of others: ETIMEDOUT after 10 s. ENOTSUP: it is neither a file nor a device.
+// Opens the file that the path names and locks it: shared to read, otherwise exclusive, creating it
+// if needed. The locked file is the one that the path names after locking. Waits for other locks:
+// ETIMEDOUT after 10 s. ENOTSUP: neither a file nor a device.
 PWSP_INTERNAL int pwsp_file_lock(const char *path, bool is_to_write, int *out_file,
                                  pwsp_file_id *out_id);
 

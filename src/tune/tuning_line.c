@@ -5,7 +5,7 @@
 //      sizes  = '-' | number *('x' number)         at most PTOWSP_TUNING_SIZE_MAX; the last is not 0
 //      value  = number ['.' 1*3 digit]
 //
-// The hash is that of all bytes before it. A step of FNV-1a is a bijection for each byte, so one
+// The hash covers all bytes before it. A step of FNV-1a is a bijection for each byte, so one
 // changed byte always changes it.
 
 #include "tuning.h"
@@ -28,12 +28,12 @@ PWSP_INTERNAL bool pwsp_tuning_is_word(const char *text) {
     return length > 0 && length <= PTOWSP_NAME_MAX && text[length] == '\0';
 }
 
-// What is left of a line; begin NULL: it was wrong.
+// The rest of a line; begin NULL after an error.
 typedef struct pwsp_tuning_words {
     const char *begin, *end;
 } pwsp_tuning_words;
 
-// Takes the next word and the space behind it, if there is one; its length, 0: there is none.
+// Takes the next word and the space after it, if any; its length, or 0 at the end.
 static size_t pwsp_tuning_word(pwsp_tuning_words *words, const char **out_word) {
     const char *at = words->begin;
     while (at<words->end && * at> ' ' && *at <= '~') {

@@ -1,5 +1,5 @@
-// Records by their keys. A key's entry has what was measured in sum, and the newest of its records,
-// each of which names the one before it:
+// Records by their keys. A key's entry has the summary of its measurements and its newest record;
+// each record names the previous one:
 //
 //      slots (by hash)  ->  entries (by first record)  ->  records (in the order of the file)
 //      tag, entry           key, count, least, most        value, entry, before
