@@ -21,8 +21,7 @@ Network::~Network() {
     for (pwsp_channel &channel : channels_) {
         pwsp_channel_free(&channel, &memory_);
     }
-    PWSP_FREE(&memory_, exchange_.ready.times, 2 * exchange_.ready.leaf_count);
-    PWSP_FREE(&memory_, exchange_.ready.winners, 2 * exchange_.ready.leaf_count);
+    pwsp_earliest_free(&exchange_.ready, &memory_);
     pthread_cond_destroy(&finished_);
     pthread_mutex_destroy(&mutex_);
 }
