@@ -411,8 +411,8 @@ static void pwsp_device_done(void *user, const pwsp_turn *turn, uint32_t by, boo
     device->job.done(user, &result, by);
 }
 
-// Notes what a core is stuck in. Of several stuck entries the first by its description counts,
-// because entries of programs are reused.
+// Records the task in which a core is stuck. Of several stuck entries the first by its description
+// counts, because entries of programs are reused.
 static void pwsp_device_lose(void *user, const pwsp_turn *turn, uint32_t core) {
     ptowsp_device *device = (ptowsp_device *)user;
     char text[sizeof device->stuck_text];

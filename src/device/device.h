@@ -29,7 +29,7 @@ typedef struct pwsp_core_result {
     uint64_t start, end;  // ticks, if the job is clocked
 } pwsp_core_result;
 
-// A job of a device: what its cores need, and what is done with results. `user` is the device.
+// A job of a device: the state its cores need, and the handling of results. `user` is the device.
 typedef struct pwsp_device_job {
     pwsp_core_job cores;  // without user, links, give, done and lose, which are alike in all
     void (*run)(void *user, pwsp_core_result *result);  // writes status and cycles
@@ -134,7 +134,7 @@ PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_
                                       : cores->desc.vector_count;
 }
 
-// What a device lacks that can run no task of a unit, for errors: "needs ...".
+// The cores that a device lacks for tasks of a unit, for errors: "needs ...".
 PWSP_INLINE const char *pwsp_device_lack(ptowsp_unit unit) {
     return unit == PTOWSP_UNIT_MIX    ? "two vector cores with each cube core, and there are fewer"
            : unit == PTOWSP_UNIT_CUBE ? "a cube core, and there is none"

@@ -1,4 +1,4 @@
-// Graphs on a device: entries are tasks; parts are those of a range task, one for each core of its
+// Graphs on a device: entries are tasks; parts belong to a range task, one for each core of its
 // unit.
 //
 // The sealed form of the graph is used as lanes use it: the AICPU thread that has the result of a
@@ -96,7 +96,8 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
 }
 
-// The function of a task has returned. What it has added goes to the queues; else the task is over.
+// The function of a task has returned. Its added tasks go to the queues; without any, the task is
+// over.
 static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32_t task,
                                       ptowsp_status status) {
     ptowsp_graph *graph = device->graph.graph;

@@ -1,5 +1,5 @@
 // Pieces of device memory. Bisection finds an address in `order`, which is sorted by address. A new
-// piece moves the 4-byte entries behind it: some 10 us with a hundred thousand pieces. Freed pieces
+// piece moves the 4-byte entries after it: some 10 us with a hundred thousand pieces. Freed pieces
 // are remembered for a while, so that error texts can name them.
 
 #include "device_memory.h"

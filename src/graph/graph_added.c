@@ -9,12 +9,12 @@
 //
 //      a -> b ( x, y -> z ) -> c
 //
-// All memory is reserved when the graph is sealed. A part takes its numbers, of tasks and of edges, in
-// one step from `grown`. Numbers follow those of the graph's own tasks, in the order of the calls; tasks
-// of a part have neighbouring ones. The order of calls depends on the lanes, so results must not depend on
-// these numbers: a task whose added tasks fail fails as the first of them by the order of adding, whose
-// numbers rise. In this way the status of the graph's own tasks, and the error, are the same for any
-// number of lanes.
+// All memory is reserved when the graph is sealed. A part takes its numbers, of tasks and of edges,
+// in one step from `grown`. Numbers follow the graph's own tasks, in the order of the calls; tasks
+// of a part are numbered consecutively. The order of calls depends on the lanes, so results must
+// not depend on these numbers: a task whose added tasks fail fails as the first of them by the
+// order of adding, whose numbers rise. So the status of the graph's own tasks, and the error, are
+// the same for any number of lanes.
 //
 // If there is no room for a part, the run ends, as when it is cancelled. That depends on the sum of
 // all parts alone, and so not on the order of calls; to fail the task that came too late would.
@@ -24,7 +24,8 @@
 //      pending = number of tasks (1)                   pending - 1 (acquire, release) (3), pairs with (1)
 //      gives the tasks to lanes (2)                    0: the parent is over
 //
-// (1) is published by (2), as every task is. (3) acquires what the tasks that have ended before wrote.
+// (1) is published by (2), as every task is. (3) acquires the writes of tasks that have ended
+// before.
 
 #include "graph_state.h"
 
@@ -60,7 +61,7 @@ PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
     while (graph->class_count < graph->task_count) {
         graph->arrays.classes[graph->class_count++] = 0;
     }
-    graph->class_count += graph->growth.task_max;  // those of added tasks, until the run ends
+    graph->class_count += graph->growth.task_max;  // of added tasks, until the run ends
 }
 
 PWSP_INTERNAL void pwsp_graph_end_added(ptowsp_graph *graph) {
@@ -268,7 +269,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_
     return PWSP_GRAPH_NONE;
 }
 
-// What a failed task has added is skipped, as all that comes after it.
+// Tasks added by a failed task are skipped, like its successors.
 static void pwsp_graph_drop(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task) {
     const pwsp_graph_join *join = &graph->arrays.joins[task];
     for (uint32_t part = join->first; part != PWSP_GRAPH_NONE;) {

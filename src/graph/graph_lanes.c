@@ -8,8 +8,8 @@
 //      pending is 1       only this edge is missing: no other lane will write it     load (acquire)
 //      pending is more    other lanes may count down as well           fetch_sub (acquire, release)
 //
-// The load or fetch_sub that sees the last 1 acquires what all other edges' fetch_subs have
-// released. That lane restores pending for the next run.
+// The load or fetch_sub that sees the last 1 acquires the releases of all other edges' fetch_subs.
+// That lane restores pending for the next run.
 //
 // A lane without a task looks for one in this order: its own deque and the sources it has taken;
 // the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
@@ -22,12 +22,12 @@
 //
 //      long    from 1 us        offers all that it has before it starts a task, as it cannot know
 //                               how long that takes; takes sources one at a time
-//      medium                   offers half of what it has whenever nothing is on offer
+//      medium                   offers half of its tasks whenever nothing is on offer
 //      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed
 //                               of fewer costs more than they take; and it may want to be alone
 //
-// Unless tasks are short, what the next ones need is fetched into the cache while one runs: a task's
-// function is longer than the processor looks ahead. That saves some 30 ns of a task with four edges.
+// Unless tasks are short, the data of the next ones is prefetched while one runs: a task's function
+// is longer than the processor looks ahead. That saves some 30 ns of a task with four edges.
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
 // stay within a lane: every counter that both lanes write travels between caches for some 50 ns. So
@@ -132,8 +132,8 @@ static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
 }
 
-// The task to go on with, after one has become ready, or NONE has: where tasks stand in lists, the best
-// of all.
+// The next task, after one has become ready, or after none has (NONE): where tasks stand in lists,
+// the best of all.
 static uint32_t pwsp_graph_next(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t ready) {
     if (graph->is_classed && ready != PWSP_GRAPH_NONE) {
         pwsp_graph_push(graph, lane, ready);
@@ -153,9 +153,9 @@ static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
-// Fetches the counters behind a task that is about to run: other lanes may have written them, and
-// each miss afterwards would cost some 50 ns. For one or two it does not pay: their row, just fetched,
-// would be waited for.
+// Prefetches the counters of the successors of a task that is about to run: other lanes may have
+// written them, and each miss afterwards would cost some 50 ns. For one or two it does not pay:
+// their row, just fetched, would be waited for.
 PWSP_FORCE_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t begin,
                                                  uint32_t end) {
     if (end - begin < PWSP_GRAPH_FETCH_MIN) {
@@ -323,7 +323,7 @@ static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane
            pwsp_load_seq_cst(&graph->engine.keeper) == lane->base.index + 1;  // (7)
 }
 
-// Does sharing cost more than it brings? Then a keeper is needed: this lane, if there is none yet.
+// Does sharing cost more than it gains? Then a keeper is needed: this lane, if there is no other.
 static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
                                    uint64_t now) {
     uint64_t alone = pwsp_load_relaxed(&graph->shared.alone_ticks);
@@ -344,7 +344,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
     }
 }
 
-// Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
+// Reads the clock. Returns the task to continue with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     PTOWSP_ASSERT(lane->run_count > 0);
     uint64_t now = pwsp_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;

@@ -1,4 +1,4 @@
-// A run of a graph, on lanes or on a device: what is set before it, and what it reports.
+// A run of a graph, on lanes or on a device: its setup and its report.
 
 #include "graph_state.h"
 
@@ -83,7 +83,8 @@ static ptowsp_status pwsp_graph_fail_cut(ptowsp_graph *graph, uint32_t flags) {
                      graph->last.ran_count + pwsp_graph_added_count(graph));
 }
 
-// Why the lowest failed task has failed: by itself, by what it asked for, or by one that it has added.
+// Why the lowest failed task has failed: by itself, by a wrong addition, or by a task that it has
+// added.
 static ptowsp_status pwsp_graph_fail_task(ptowsp_graph *graph, uint32_t task) {
     char why[160];
     ptowsp_text_buffer buffer = {why, sizeof why, 0};

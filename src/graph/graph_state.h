@@ -14,7 +14,7 @@
 // there are no `afters`. Few tasks have more properties (a range, a name, a class of priority and
 // unit). These live in separate arrays, which only graphs with such tasks have.
 //
-// A graph whose tasks may add tasks (graph_added.c) has room for them behind its own: the arrays by
+// A graph whose tasks may add tasks (graph_added.c) has room for them after its own: the arrays by
 // task are as long as task_count + added_task_max, and `targets` as edge_count + added_edge_max.
 
 #ifndef PWSP_GRAPH_STATE_H
@@ -44,7 +44,7 @@ typedef struct pwsp_graph_count {
     uint32_t fan_in;
 } pwsp_graph_count;
 
-// A kernel call, in the graph's arena: one block, with its arguments and tiles behind it.
+// A kernel call, in the graph's arena: one block, followed by its arguments and tiles.
 typedef struct pwsp_graph_kernel {
     const ptowsp_graph *graph;
     ptowsp_kernel_fn fn;
@@ -67,7 +67,7 @@ typedef struct pwsp_graph_range {
     uint32_t is_cut;                // atomic: some items were left out, as the run was cancelled
 } pwsp_graph_range;
 
-// What a task adds while its function runs, and what is left to do of that. See graph_added.c.
+// The tasks added while a task's function runs, and those still pending. See graph_added.c.
 typedef struct pwsp_graph_join {
     const char *fault;  // of its first call that was refused, or NULL
     uint64_t fault_value;
@@ -109,7 +109,7 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_LONG_TICKS PWSP_TICKS_US
 #define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_TICKS_US)  // how long it is alone
 
-// Conditions that make a run not plain, beside those of its halt, in the same word.
+// Conditions that make a run not plain, in one word with its halt's.
 #define PWSP_GRAPH_HAS_FAILED 0x100u
 #define PWSP_GRAPH_IS_CLOCKED 0x200u   // spans are written
 #define PWSP_GRAPH_MAY_GROW   0x400u   // its tasks may add tasks
@@ -122,7 +122,7 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 typedef struct pwsp_graph_lane {
     pwsp_engine_lane base;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // The pace of tasks on this lane, and what follows from it; see graph_lanes.c.
+    // The pace of tasks on this lane, and the decisions that depend on it; see graph_lanes.c.
     int pace;
     uint32_t offer_at;            // it offers from this number of private tasks on
     uint32_t grab;                // tasks that it takes back at once
@@ -137,27 +137,26 @@ typedef struct pwsp_graph_lane {
     uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
 } pwsp_graph_lane;
 
-// The arrays of a graph: type, name. `with` is handed to each row. Joins and added tasks are those
-// of graphs whose tasks may add tasks, by task and by added task; statistics are those of
-// the lanes of the last run, or of the cores of its device.
-// clang-format off
-#define PWSP_GRAPH_ARRAYS(ROW, with)                                                    \
-    ROW(with, pwsp_graph_node, nodes)                                                   \
-    ROW(with, pwsp_graph_count, counts)                                                 \
-    ROW(with, uint32_t, befores)  /* by edge */                                         \
-    ROW(with, uint32_t, afters)   /* the same; none if is_sorted */                     \
-    ROW(with, pwsp_graph_range, ranges)                                                 \
-    ROW(with, const char *, names)   /* by task, as far as name_count */                \
-    ROW(with, uint8_t, classes)   /* by task, as far as class_count, 0 beyond: */       \
-                                  /* unit * PWSP_GRAPH_LEVELS + priority */             \
-    ROW(with, uint32_t, first)                                                          \
-    ROW(with, uint32_t, targets)                                                        \
-    ROW(with, uint32_t, sources)                                                        \
-    ROW(with, uint32_t, links)                                                          \
-    ROW(with, uint32_t, outcomes)                                                       \
-    ROW(with, uint8_t, kinds)                                                           \
-    ROW(with, pwsp_graph_join, joins)                                                   \
-    ROW(with, pwsp_graph_added, added)                                                  \
+// The arrays of a graph: type, name. `with` is handed to each row. Joins (by task) and added tasks
+// exist in graphs whose tasks may add tasks; statistics are of the lanes of the last run, or of the
+// cores of its device. clang-format off
+#define PWSP_GRAPH_ARRAYS(ROW, with)                                                               \
+    ROW(with, pwsp_graph_node, nodes)                                                              \
+    ROW(with, pwsp_graph_count, counts)                                                            \
+    ROW(with, uint32_t, befores) /* by edge */                                                     \
+    ROW(with, uint32_t, afters)  /* the same; none if is_sorted */                                 \
+    ROW(with, pwsp_graph_range, ranges)                                                            \
+    ROW(with, const char *, names) /* by task, as far as name_count */                             \
+    ROW(with, uint8_t, classes)    /* by task, as far as class_count, 0 beyond: */                 \
+                                   /* unit * PWSP_GRAPH_LEVELS + priority */                       \
+    ROW(with, uint32_t, first)                                                                     \
+    ROW(with, uint32_t, targets)                                                                   \
+    ROW(with, uint32_t, sources)                                                                   \
+    ROW(with, uint32_t, links)                                                                     \
+    ROW(with, uint32_t, outcomes)                                                                  \
+    ROW(with, uint8_t, kinds)                                                                      \
+    ROW(with, pwsp_graph_join, joins)                                                              \
+    ROW(with, pwsp_graph_added, added)                                                             \
     ROW(with, ptowsp_graph_lane_stats, stats)
 // clang-format on
 
@@ -172,7 +171,7 @@ typedef struct pwsp_graph_capacities {  // of items
 #undef PWSP_GRAPH_POINTER
 #undef PWSP_GRAPH_CAPACITY
 
-// How many tasks may be added, and what is wrong with a task that was added to while it was not running.
+// How many tasks may be added, and the error of adding to a task that is not running.
 typedef struct pwsp_graph_growth {
     uint64_t task_max, edge_max;
     uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
@@ -221,7 +220,7 @@ struct ptowsp_graph {
     pwsp_memory memory;
     ptowsp_status status;  // the first error of building
     bool is_sealed;
-    bool is_ordered;  // all edges lead to higher numbers, so there is no cycle
+    bool is_ordered;  // all edges lead to higher numbers, so the graph has no cycle
     bool is_sorted;   // edges are in the order of the tasks that they lead to
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_whole;    // of a started run: each lane was called once
@@ -260,7 +259,7 @@ PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t tas
     return task < graph->record.capacity ? &graph->record.spans[task] : NULL;
 }
 
-// Makes an array longer or shorter, or leaves it as it was: false. What is new is not zeroed.
+// Makes an array longer or shorter, or leaves it as it was: false. New items are not zeroed.
 PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void *array, uint64_t *capacity,
                                      uint64_t count, size_t item_size);
 
@@ -359,8 +358,8 @@ PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *t
 PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_t *part,
                                               uint32_t at);
 
-// An added task is over, as *task, with *status or skipped. If its parent is over as well, *task,
-// *status and *is_skipped become those of the parent.
+// An added task is over, as *task, with *status or skipped. If that completes its parent, *task,
+// *status and *is_skipped become the parent's.
 PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_status *status,
                                     bool *is_skipped);
 

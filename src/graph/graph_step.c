@@ -45,7 +45,7 @@ PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally,
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped) {
     uint32_t next = PWSP_GRAPH_NONE;
-    do {  // for the task, and for those that only waited for what they have added
+    do {  // for the task, and for parents that only waited for their added tasks
         if (PWSP_UNLIKELY(is_skipped || status < 0)) {
             pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
         }

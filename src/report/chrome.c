@@ -1,8 +1,8 @@
 // Chrome's JSON: an event per line.
 //
 // Times are microseconds, written as whole numbers of nanoseconds with the point moved, so that no
-// digit is lost here. An arrow of the critical path leaves a task in its last nanosecond, as one at
-// its end would belong to what follows.
+// digit is lost here. An arrow of the critical path leaves a task in its last nanosecond: an arrow
+// at its end would belong to the next slice.
 //
 // Viewers take times as doubles, and an end is ts + dur, rounded. With three digits that may be
 // later than the ts of the next slice, or than the end of the slice around: 0.1 + 0.2 > 0.3. Then a
@@ -71,7 +71,7 @@ static void pwsp_chrome_slice(const pwsp_picture *picture, uint64_t start, uint6
     pwsp_chrome_double(picture->out, last > from ? last - from : 0, step / 8);
 }
 
-// A row is a thread. Second rows of tracks are numbered behind all that are first.
+// A row is a thread. Second rows of tracks are numbered after all first rows.
 static void pwsp_chrome_row(const pwsp_picture *picture, uint32_t track, uint32_t row) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     const bool is_lane = track < picture->lane_count;

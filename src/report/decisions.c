@@ -1,6 +1,6 @@
-// What the library decided for a run, and why. Nothing is logged for it: a decision depends on the
-// program, on what is bound and on the options of the last execution, so all are found again when
-// somebody asks. One function visits them, and text and JSON are two visitors.
+// The library's decisions for a run, with reasons. Nothing is logged: a decision depends on the
+// program, the bindings and the options of the last execution, so all are recomputed on request.
+// One function visits them; text and JSON are two visitors.
 
 #include "../result/result.h"
 #include "../workload/schedule.h"

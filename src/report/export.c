@@ -1,4 +1,4 @@
-// Exports of recorded runs: what they refuse, and which format does what.
+// Exports of recorded runs: their errors, and the dispatch to formats.
 
 #include "picture.h"
 
@@ -47,7 +47,7 @@ static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_
     return pwsp_export_check_rows(context, extent.tracks, options, "");
 }
 
-// What all formats refuse. Fills in the defaults.
+// The errors of all formats. Fills in the defaults.
 static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
                                               ptowsp_export_options *options,
                                               ptowsp_output output) {
@@ -132,7 +132,7 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     return true;
 }
 
-// What is drawn: a run or a set of spans, as a format of exports or, if it is_report, of reports.
+// The subject: a run or a set of spans, as a format of exports or, if it is_report, of reports.
 typedef struct pwsp_export_job {
     const pwsp_result *result;
     const ptowsp_span_set *set;

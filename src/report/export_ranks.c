@@ -3,7 +3,7 @@
 //      spans   rank 0: slot 0, slot 1, ... | rank 1: ... |     in the order of records
 //      lanes   each rank: its lanes, and the links as the last one
 //      kinds   the names of all programs' kernels, each once
-//      arrows  from what a task has waited for
+//      arrows  from the tasks that a task has waited for
 
 #include "picture.h"
 

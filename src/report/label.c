@@ -1,6 +1,6 @@
 // Labels of tasks: "attend request=3 head=1".
 //
-// The names of axis values are those of the variables in the tree, as a kernel's axes have none.
+// Axis values are named by the variables in the tree, as a kernel's axes have no names.
 
 #include "label.h"
 

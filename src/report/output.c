@@ -61,8 +61,9 @@ PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) {
 
 // -- characters -----------------------------------------------------------------------------------
 
-// The length of the UTF-8 character at the text's start, or 0 if there is none: no overlong forms,
-// surrogates or code points above U+10FFFF (RFC 3629), nor U+FFFE and U+FFFF, which XML lacks.
+// The length of the UTF-8 character at the text's start, or 0 if it is not valid: no overlong
+// forms, surrogates or code points above U+10FFFF (RFC 3629), nor U+FFFE and U+FFFF, which XML
+// lacks.
 static size_t pwsp_utf8_length(const unsigned char *text, size_t left) {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char first = text[0];

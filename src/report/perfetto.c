@@ -4,11 +4,11 @@
 //      packet     time, sequence, flags, one of: track descriptor, track event; interned names
 //      task       two events on its track, begin and end; the first has the label
 //
-// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Each track has
-// a sequence of packets of its own, as threads have in Perfetto's SDK. Its first packets say once
-// what its events need not: their track, and that times are differences to the packet before, on a
-// clock of the sequence. So most tasks take 26 to 30 bytes. Sequence 1 has descriptors and the
-// counter, in absolute time.
+// Field numbers follow the published schema (Perfetto, protos/perfetto/trace). Each track has its
+// own sequence of packets, as threads have in Perfetto's SDK. Its first packets carry the defaults
+// of its events: their track, and that times are differences to the previous packet, on a clock of
+// the sequence. So most tasks take 26 to 30 bytes. Sequence 1 has descriptors and the counter, in
+// absolute time.
 //
 // Kernels are interned as categories, and as names of bars without values: the packet of a sequence
 // that first uses one carries it. A packet is put together in memory before it is written, as its
@@ -16,14 +16,14 @@
 
 #include "picture.h"
 
-// Texts are at most labels, of which each byte may be no UTF-8.
+// Texts are at most labels, whose bytes may all be invalid UTF-8.
 enum { PWSP_PB_PACKET_MAX = 8192, PWSP_PB_TEXT_MAX = 3 * PWSP_LABEL_MAX, PWSP_PB_DEPTH_MAX = 4 };
 
 // Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
 enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_MEASURED, PWSP_PB_TRACK };
 
-// Sequences: the first, and those of tracks. Clocks: since boot, where time is absolute, and the
-// first of those that a sequence may define.
+// Sequences: the first, and one per track. Clocks: since boot, for absolute time, and the first
+// that a sequence may define.
 enum { PWSP_PB_FIRST = 1, PWSP_PB_OF_TRACK = 2, PWSP_PB_BOOTTIME = 6, PWSP_PB_CLOCK = 64 };
 
 // sequence_flags
@@ -75,7 +75,7 @@ static void pwsp_pb_text(pwsp_pb *pb, uint32_t field, const char *text, size_t l
     pb->count += length;
 }
 
-// A message inside: its length is one byte, and moves up what follows where that is not enough.
+// A nested message: its length takes one byte; if that is too small, the content moves up.
 static void pwsp_pb_open(pwsp_pb *pb, uint32_t field) {
     PTOWSP_ASSERT(pb->depth < PWSP_PB_DEPTH_MAX);
     pwsp_pb_varint(pb, field << 3 | 2);
@@ -182,7 +182,7 @@ static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t tr
     }
 }
 
-// A process for each rank. Their uuids are behind those of all rows.
+// A process for each rank. Their uuids follow those of all rows.
 static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     for (uint32_t i = 0; i < picture->track_count; i++) {
@@ -220,8 +220,8 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
 typedef struct pwsp_slices {
     pwsp_picture *picture;
     pwsp_pb *pb;
-    uint32_t base;     // rows before those of the picture
-    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
+    uint32_t base;     // rows before the picture's
+    uint32_t *places;  // by slot: its place in the path, + 1; NULL: no path
     uint64_t path_count;
     uint64_t *lasts;     // by row: the time of its last packet
     uint64_t *known;     // by row, words of bits by kernel: its name has been interned
@@ -453,7 +453,7 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
     }
 }
 
-// The rows of a picture, behind `base` others. False: memory is out.
+// The rows of a picture, after `base` others. False: memory is out.
 static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_slices slices;

@@ -59,7 +59,7 @@ static bool pwsp_picture_is_apart(const pwsp_picture *picture, uint64_t *lasts) 
     return true;
 }
 
-// Sorts slots by row: those of a row stay as they come, in `from` or, if it is NULL, by number.
+// Sorts slots by row, stable: in the order of `from`, or by number if it is NULL.
 static void pwsp_picture_sort_rows(pwsp_picture *picture, const uint64_t *from) {
     uint64_t *firsts = picture->firsts;
     memset(firsts, 0, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
@@ -91,7 +91,7 @@ static bool pwsp_picture_overlaps(const pwsp_picture *picture) {
     return false;
 }
 
-// Sorts by rows, of which there are more than tracks. room: for as many slots as tasks.
+// Sorts by rows, if there are more rows than tracks. room: for as many slots as tasks.
 static bool pwsp_picture_split(pwsp_picture *picture, bool nests, uint64_t *room) {
     if (!pwsp_picture_make_rows(picture, nests, room) ||
         !PWSP_ALLOC(&picture->memory, picture->firsts, picture->row_count + UINT64_C(2))) {
@@ -209,7 +209,7 @@ PWSP_INTERNAL void pwsp_picture_extent(const pwsp_result *result, bool is_wall,
     }
 }
 
-// What is drawn, and its sums.
+// The tasks to draw, and their sums.
 static void pwsp_picture_choose(pwsp_picture *picture, const pwsp_result *result, bool is_wall) {
     uint64_t tracks;
     picture->is_wall = is_wall;

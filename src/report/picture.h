@@ -1,6 +1,6 @@
 // A recorded run, ready to be drawn or exported: its tracks, and the order of its tasks.
 //
-// Tracks are the lanes, and behind them the processes of pipelines. They are drawn as rows: one for
+// Tracks are the lanes, followed by the processes of pipelines. They are drawn as rows: one for
 // each track, and more for a track whose tasks overlap (tracks.c).
 
 #ifndef PWSP_PICTURE_H
@@ -21,8 +21,8 @@ typedef struct pwsp_picture {
     const ptowsp_task_record *records;  // by slot
     uint64_t count;                     // tasks that were kept
     uint32_t lane_count, track_count, row_count;
-    uint64_t makespan, task_count, busy;  // all tasks, and what they took on lanes
-    const uint64_t *path;                 // the critical path; NULL: there is none
+    uint64_t makespan, task_count, busy;  // all tasks, and their cycles on lanes
+    const uint64_t *path;                 // the critical path; NULL: none
     uint64_t path_count;
     ptowsp_usage usage;        // none by the wall clock
     const pwsp_task_op **ops;  // by node
@@ -30,7 +30,7 @@ typedef struct pwsp_picture {
     pwsp_label_part *parts;  // of all tasks' arguments
     uint64_t part_count;
     uint64_t *first_parts;  // by node
-    uint32_t *processes;    // by slot: the process of a task without lane; NULL: there are none
+    uint32_t *processes;    // by slot: the process of a task without lane; NULL: no processes
     uint64_t *order;        // slots by row and start; NULL: as they come
     uint64_t *firsts;       // by row: where its tasks begin in the order; two more than rows
     // NULL where no tasks of a track overlap: by slot its row, and the slot around it there, + 1; by
@@ -52,13 +52,13 @@ typedef enum pwsp_picture_order {
     PWSP_ORDER_FLAT     // an order, on rows without overlap
 } pwsp_picture_order;
 
-// False when memory is out. Whoever owns the memory frees it.
+// False when memory is out. The owner of the memory frees it.
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_memory *memory,
                                      const pwsp_result *result,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_wall, pwsp_picture_order order);
 
-// The same for spans: `records` has room for those of the set, whose times begin at the earliest.
+// The same for spans: `records` has room for the set's spans; times begin at the earliest.
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
                                            const ptowsp_span_set *set,
                                            const ptowsp_export_options *options, pwsp_out *out,
@@ -97,7 +97,7 @@ PWSP_INLINE uint32_t pwsp_picture_row(const pwsp_picture *picture, uint64_t slot
     return picture->rows ? picture->rows[slot] : pwsp_picture_track(picture, slot);
 }
 
-// The first row of a track; row_count behind the last one.
+// The first row of a track; row_count after the last one.
 PWSP_INLINE uint32_t pwsp_picture_first_row(const pwsp_picture *picture, uint32_t track) {
     return picture->first_rows ? picture->first_rows[track] : track;
 }
@@ -112,7 +112,7 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
 PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t track, uint32_t row,
                                          char *name);
 
-// Lanes of each rank; 0: there are no ranks.
+// Lanes of each rank; 0: no ranks.
 PWSP_INLINE uint32_t pwsp_picture_rank_lanes(const pwsp_picture *picture) {
     return picture->set ? picture->set->rank_lanes : 0;
 }
@@ -137,7 +137,7 @@ PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint3
 // Kernels are numbered from 1 on, up to below this.
 PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture);
 
-// Is there anything in a task's label behind its kernel?
+// Does a task's label have anything after its kernel?
 PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot);
 
 typedef enum pwsp_label_detail {

@@ -1,6 +1,6 @@
 // Timelines as SVG.
 //
-//      title, what the run took
+//      title, the time of the run
 //      lane 0   |####|//|######|       bars: tasks; stripes: the lane was idle, coloured by reason
 //      lane 1   |  ####  |####|
 //               0       50      100    time axis
@@ -184,7 +184,7 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     pwsp_out_text(svg->out, "</text>\n");
 }
 
-// What a task has waited for others, over its bar.
+// The time that a task has waited for others, over its bar.
 static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
     char label[PWSP_WAIT_LABEL_MAX];
     uint64_t waits_for = 0;
@@ -384,7 +384,7 @@ static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, ui
     pwsp_out_text(svg->out, "</text>\n");
 }
 
-// What has not been drawn is left out.
+// Items that were not drawn are left out.
 static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
     pwsp_picture *picture = svg->picture;
     for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {

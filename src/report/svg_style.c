@@ -1,7 +1,7 @@
 // The look of pictures: colours, patterns, themes.
 //
-// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
-// besides.
+// Okabe and Ito's colours, which colour-blind readers can distinguish; kernels have patterns as
+// well.
 
 #include "svg_style.h"
 
@@ -35,7 +35,7 @@ static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
     "<path d=\"M0 4H8M4 0V8\"/>",
     "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
 
-// By stall: its colour, and what the legend calls it.
+// By stall: its colour and its name in the legend.
 static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
     {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},

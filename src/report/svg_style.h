@@ -13,7 +13,7 @@ PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
 // The colour of the i-th pattern, modulo their number: "#56b4e9".
 PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i);
 
-// What a legend calls the idle time of a stall.
+// The legend's name for the idle time of a stall.
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
 
 // A number with its digits in groups of three: "1,234,567".

@@ -14,7 +14,7 @@
 
 #include "../time/sim.h"
 
-// A scope or a task. Indices count from 1; 0 is none.
+// A scope or a task. Indices count from 1; 0 means none.
 typedef struct pwsp_edge_node {
     uint64_t task;              // of a scope PTOWSP_NO_INDEX
     uint32_t parent, previous;  // the sibling before it that has tasks

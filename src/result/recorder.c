@@ -1,8 +1,8 @@
 // Records of tasks: see recorder.h.
 //
-// A bin of the usage over time is the cycles that tasks of a kernel took in it. Where a task ends
-// behind the last bin, neighbours are added up and bins become twice as long. So a picture of a run
-// of any length takes the same memory.
+// A bin of the usage over time holds the cycles of a kernel's tasks in it. If a task ends after the
+// last bin, neighbours are merged and bins become twice as long. So a picture of a run of any
+// length takes the same memory.
 
 #include "recorder.h"
 

@@ -69,7 +69,7 @@ PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder);
 PWSP_INTERNAL void pwsp_recorder_clock(pwsp_recorder *recorder, uint64_t index,
                                        const pwsp_wall_mark *mark);
 
-// The slot of a kept task. False: there is none.
+// The slot of a kept task. False: it was not kept.
 PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,
                                       uint64_t *out_slot);
 

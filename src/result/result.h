@@ -27,7 +27,7 @@ typedef struct pwsp_result {
     const ptowsp_lane_stats *lanes;
     const pwsp_pipelines *pipelines;
     bool has_rings;  // or depths, or a window that retires in order
-    // Of what is bound.
+    // Bindings.
     const uint64_t *values;     // by cell
     const bool *is_placed;      // transient tensors have been
     const pwsp_placed *placed;  // by transient tensor
@@ -39,7 +39,7 @@ typedef struct pwsp_result {
     bool has_records;  // of tasks
     bool has_clock;    // and their wall clock
     // How the last execution went.
-    uint32_t lanes_used;  // or PWSP_RESULT_ON_DEVICE; 0: there was none
+    uint32_t lanes_used;  // or PWSP_RESULT_ON_DEVICE; 0: never executed
     bool is_time_only;
     bool has_dry_walk;  // before it
     bool is_plain;      // tasks were timed in batches, where one lane walked

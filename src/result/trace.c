@@ -1,4 +1,4 @@
-// What a run recorded, for callers.
+// The records of a run, for callers.
 
 #include "result.h"
 

@@ -79,8 +79,8 @@ PWSP_INTERNAL ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, ui
 PWSP_INTERNAL bool pwsp_search_lanes_make(pwsp_search *search, uint32_t count);
 PWSP_INTERNAL void pwsp_search_lanes_free(pwsp_search *search);
 
-// Looks at `count` places, `first`, first + step, ...: compiles and executes what is there, unless it
-// was looked at or the budget is spent.
+// Looks at `count` places, `first`, first + step, ...: compiles and executes the schedules there,
+// unless they were executed before or the budget is spent.
 PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t first, uint64_t step,
                                                 uint64_t count);
 

@@ -1,4 +1,5 @@
-// Looking at places of a schedule search: compiling what is there, executing it, and ranking the result.
+// Executing the places of a schedule search: compiling a schedule, running it, and ranking the
+// result.
 //
 //      compile    in the order of places, by the calling thread: a module is for one thread
 //      execute    on lanes, in any order: a run of its own for each program
@@ -218,7 +219,7 @@ static void pwsp_search_rank(pwsp_search *search, const ptowsp_search_result *re
     search->summary.result_count = count;
 }
 
-// Counts and ranks what a look has found.
+// Counts and ranks the result of a look.
 static ptowsp_status pwsp_search_take(pwsp_search *search, pwsp_search_look *look) {
     ptowsp_run_bounds *bounds = &look->result.bounds;
     if (look->is_refused) {
@@ -274,8 +275,8 @@ static uint64_t pwsp_search_gather(pwsp_search *search, uint64_t first, uint64_t
     return most ? i : count;
 }
 
-// Is a status that of a search that ends early? Executions that had ended by then count, also behind
-// one that had not.
+// Does a status end the search early? Executions that had ended by then count, even after one that
+// had not.
 static bool pwsp_search_is_end(const pwsp_search *search, ptowsp_status status) {
     return pwsp_search_is_cut(search) && status == pwsp_halt_status(&search->context->search);
 }

@@ -1,5 +1,5 @@
-// Tokens of a module's text: words, names in quotes, numbers, signs, and the ends of lines. Any byte
-// may come; what is no token is an error that shows it.
+// Tokens of a module's text: words, names in quotes, numbers, signs, and the ends of lines. Any
+// byte may occur; one that is not part of a token is an error that shows it.
 
 #include "../base/text.h"
 #include "parse.h"
@@ -71,7 +71,7 @@ static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
     }
 }
 
-// Goes over what a number with a fraction or an exponent has behind its whole part.
+// Skips the fraction and the exponent of a number.
 static bool pwsp_lex_fraction(pwsp_parser *p) {
     const size_t begin = p->at;
     if (p->at < p->length && p->text[p->at] == '.') {
@@ -116,7 +116,7 @@ static void pwsp_lex_number(pwsp_parser *p) {
     }
 }
 
-// The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
+// The length of the sign that begins with `c` and may continue with `next`; 0 if it is not a sign.
 static size_t pwsp_sign_length(char c, char next) {
     switch (c) {
     case '<':

@@ -1,4 +1,5 @@
-// Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
+// Reading a module's text: tokens, the words of the grammar, and declarations shared by the rooms
+// of the parser.
 //
 //      module      = "module" name [ "slots" int ] { declaration } { workload }
 //      declaration = "mesh" name int { "," name int } [ "by" algorithm ]
@@ -48,8 +49,8 @@
 //                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = word | quote { printable ASCII } quote
 //
-// A saved program goes on with "program" name, its first workload, and "schedule", with directives
-// below (parse_schedule.c), two spaces further right. Their keys may also read
+// A saved program continues with "program" name, its first workload, and "schedule", with
+// directives below (parse_schedule.c), indented by two spaces. Their keys may also read
 //
 //      "task." name | "task.args" "[" int "]" | "task.tag" "(" name ")"
 //
@@ -65,8 +66,8 @@
 
 #include "../workload/module.h"
 
-// How deep expressions may be in one another, each parenthesis and operator before its operand
-// counted: what the builder accepts can be printed with two for each.
+// The nesting limit of expressions, counting each parenthesis and prefix operator: the builder's
+// deepest expression prints with two per level.
 #define PWSP_PARSE_DEPTH_MAX (2 * PTOWSP_EXPR_DEPTH_MAX + 8)
 
 typedef enum pwsp_parse_token {
@@ -92,7 +93,7 @@ typedef struct pwsp_parse_node {
     uint32_t node;
 } pwsp_parse_node;
 
-// What a saved program has beside its module.
+// The parts of a saved program beside its module.
 typedef struct pwsp_parse_saved {
     char workload[PTOWSP_NAME_MAX + 1];
     ptowsp_schedule schedule;
@@ -111,7 +112,7 @@ typedef struct pwsp_parser {
     struct pwsp_parse_body *body;  // parse_body.c
     pwsp_arena arena;
     const char *text;
-    size_t length, at;  // at: the first byte behind the token
+    size_t length, at;  // at: the first byte after the token
     size_t line_start;  // of the token's line
     uint64_t line;      // of the token
     uint64_t column;    // of the token
@@ -141,7 +142,7 @@ PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p);
 // Is the token this word or sign?
 PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word);
 
-// Goes on behind this word or sign, if it is there.
+// Skips this word or sign, if it is there.
 PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word);
 
 // The same, or an error.
@@ -164,7 +165,7 @@ PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 
-// The line of a mesh; what stands behind a tensor that was just made; the line of a rule.
+// The line of a mesh; the spreads of a tensor that was just made; the line of a rule.
 PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_spreads(pwsp_parser *p, ptowsp_tensor tensor);
 PWSP_INTERNAL bool pwsp_parse_rule(pwsp_parser *p);
@@ -172,16 +173,16 @@ PWSP_INTERNAL bool pwsp_parse_rule(pwsp_parser *p);
 // A number of 32 bits.
 PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
 
-// The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+// The rest of the line of a kernel that communicates, after its unit; params come from the text.
 PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm);
 PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
 
-// Is what was made the kernel of a line?
+// Does the kernel that was made match its line?
 PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
                                        const ptowsp_kernel_desc *desc);
 
-// The body below a tile kernel's line, which is at the token: its first line, each other, and the
-// first thing behind it, also where an error is.
+// The body below a tile kernel's line, which is at the token: its first line, each other line, and
+// its end, also after an error.
 PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc);
 PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p);
@@ -189,7 +190,7 @@ PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
 
-// Makes the module of a text whose first line has this number; with `saved`, that of a program.
+// Makes the module of a text whose first line has this number; with `saved`, a program's.
 PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
                                             size_t length, uint64_t first_line,
                                             const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,

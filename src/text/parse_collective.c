@@ -1,6 +1,6 @@
 // Kernels that communicate, from their text.
 //
-//      collective = kind {", " option}          behind "link, "
+//      collective = kind {", " option}          after "link, "
 //      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
 //                 | "counts" name | "in" "columns" | "out" "columns"
 

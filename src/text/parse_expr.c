@@ -220,7 +220,7 @@ static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
     return true;
 }
 
-// Does a parenthesis stand behind the token?
+// Does a parenthesis follow the token?
 static bool pwsp_parse_is_called(const pwsp_parser *p) {
     size_t at = p->at;
     while (at < p->length && p->text[at] == ' ') {

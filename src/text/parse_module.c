@@ -209,7 +209,7 @@ static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
     return pwsp_parse_expect(p, ")");
 }
 
-// What stands behind a kernel's unit.
+// The part of a kernel's line after its unit.
 typedef struct pwsp_parse_kind {
     bool has_cost, is_tile, is_time_only, is_pto;
 } pwsp_parse_kind;
@@ -416,7 +416,7 @@ static bool pwsp_parse_declaration(pwsp_parser *p) {
                : pwsp_parse_fail(p, "no declaration begins like this");
 }
 
-// Reads one line, and goes on behind it; false with an error.
+// Reads one line and moves past it; false with an error.
 static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
     p->line_start = p->at;
     pwsp_parse_next(p);
@@ -496,7 +496,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     }
     if (!p.is_failed) {
         pwsp_parse_close(&p, 0);
-        pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
+        pwsp_parse_built(&p, p.line, 1);  // errors found when a workload is complete
     }
     PWSP_FREE(&context->memory, p.nodes, p.node_capacity);
     pwsp_names_free(&p.attached, &context->memory);

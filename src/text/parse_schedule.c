@@ -20,11 +20,11 @@
 // Choices of a directive are numbers below this, bits of a set as well.
 #define PWSP_DIRECTIVE_NUMBERS 16u
 
-// The value of a directive at the token; false if it is none.
+// The value of a directive at the token; false if it is not one.
 static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
     const size_t start = p->line_start + (size_t)p->column - 1;
     for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
-        const char *word = pwsp_schedule_word(directive, number);  // "?" if there is none
+        const char *word = pwsp_schedule_word(directive, number);  // "?" if unknown
         const size_t length = strlen(word), end = start + length;
         if (word[0] != '?' && end <= p->length && memcmp(p->text + start, word, length) == 0 &&
             (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {

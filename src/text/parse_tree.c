@@ -99,7 +99,7 @@ static bool pwsp_parse_exprs(pwsp_parser *p, uint32_t max, ptowsp_expr *exprs,
     return pwsp_parse_expect(p, ")");
 }
 
-// "(row, column)", in which a 0 alone is none.
+// "(row, column)", in which a bare 0 means none.
 static bool pwsp_parse_pair(pwsp_parser *p, ptowsp_expr *out_row, ptowsp_expr *out_col) {
     ptowsp_expr *both[2] = {out_row, out_col};
     bool is_good = pwsp_parse_expect(p, "(");
@@ -126,7 +126,7 @@ static bool pwsp_parse_extent(pwsp_parser *p, int64_t *out_extent) {
     return true;
 }
 
-// Goes on behind a word of a view, unless it is the name of the next argument: "up = t at (1, 2)".
+// Skips a word of a view, unless it is the name of the next argument: "up = t at (1, 2)".
 static bool pwsp_parse_try_of_view(pwsp_parser *p, const char *word) {
     size_t at = p->at;
     while (at < p->length && p->text[at] == ' ') {

@@ -17,7 +17,7 @@ static void pwsp_print_size(int64_t size, ptowsp_text text) {
     }
 }
 
-// A name with what stands around it.
+// A name with the text around it.
 static void pwsp_print_named(ptowsp_text text, const char *before, const char *name,
                              const char *behind) {
     pwsp_text_format(text, "%s", before);
@@ -134,7 +134,7 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_mesh_print(m, text);
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
-        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
+        if (PWSP_SYMBOL(m, i)->name) {  // otherwise the module's error is about it
             pwsp_print_named(text, "symbol ", PWSP_SYMBOL(m, i)->name, "\n");
         }
     }
@@ -263,7 +263,7 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     pwsp_print_after(m, id, text);
 }
 
-// The name of a process' axis and what it consumes and produces.
+// The axis of a process, and the channels that it consumes and produces.
 static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
     if (process->axis) {
         pwsp_print_named(text, " replicas ",

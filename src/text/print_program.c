@@ -128,7 +128,7 @@ static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_vie
     return elements;
 }
 
-// What a rank moves in a task of a collective at most, as ptowsp_relayout_step has it.
+// The most bytes that a rank moves in a task of a collective, as in ptowsp_relayout_step.
 static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_text text) {
     const pwsp_kernel_info *kernel = &p->kernels.items[task->kernel];
     const uint64_t members = kernel->collective.members;

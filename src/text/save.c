@@ -1,5 +1,4 @@
-// Saved programs: what a program was compiled from, as text, behind a line that says its format, its
-// length and its checksum:
+// Saved programs: the sources of a program as text, after a line with format, length and checksum:
 //
 //      ptowsp program 1, 1234 bytes, 0123456789abcdef
 //      module ...
@@ -7,9 +6,9 @@
 //      schedule
 //        issue dataflow
 //
-// Loading reads the module and compiles. So there is one set of rules for what a program may be,
-// a file that is damaged or made up can do no more than a wrong module can, and the byte order of the
-// machine has no part in it.
+// Loading reads the module and compiles. So one set of rules decides which programs are valid, a
+// damaged or forged file can do no more harm than a wrong module, and the machine's byte order does
+// not matter.
 
 #include "../base/text.h"
 #include "parse.h"
@@ -68,7 +67,7 @@ static bool pwsp_load_number(const char **at, const char *end, uint32_t base, ui
     return count > 0;
 }
 
-// Reads the first line. What follows the number of a format that is not known may be anything.
+// Reads the first line. After an unknown format's number, anything may follow.
 static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *out_head) {
     memset(out_head, 0, sizeof *out_head);
     if (!pwsp_load_literal(at, end, PWSP_SAVED_HEAD) ||
