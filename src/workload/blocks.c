@@ -1,9 +1,9 @@
 // Blocks: which expressions of an innermost loop can be evaluated for many iterations at once.
 //
 // In an innermost loop only three things change: its variable, the slots set in it, and the
-// arguments of its tasks. An expression over the variable, and over what does not change, has values
-// that can be computed ahead. Its instructions become steps over columns, and those whose operands
-// do not change leave the loop:
+// arguments of its tasks. An expression over the variable and over invariants can be computed
+// ahead. Its instructions become steps over columns, and those whose operands do not change leave
+// the loop:
 //
 //      for i in n:  task(key = (lengths[b] + 3) * i)
 //
@@ -12,11 +12,10 @@
 //                                     fill:   column 2 = h1
 //          MUL  t0 = t0, i            step:   MUL  column 3 = column 2, column 0 (i)
 //
-// Nothing of this can be seen. Cells stay as they are, and an expression that the loop does not
-// evaluate, under a condition, is computed in vain. Where a read is outside its array, for which
-// only the iteration that needs it may be blamed, the loop goes on without columns to the end of the
-// block. Code with skips (see code.c) is left alone, and so are programs with pipelines, whose
-// processes interrupt each other.
+// None of this is visible. Cells stay as they are, and an expression under a condition may be
+// computed in vain. If a read is outside its array, which only the iteration that needs it may
+// report, the loop continues without columns to the end of the block. Code with skips (see code.c)
+// is left alone, and so are programs with pipelines, whose processes interrupt each other.
 
 #include "compile.h"
 
@@ -75,7 +74,7 @@ static bool pwsp_blocker_operand(const pwsp_blocker *b, uint32_t cell, pwsp_bloc
     return !pwsp_blocker_is_set(b, cell);
 }
 
-// The column of an operand; what does not change is filled into one.
+// The column of an operand; an invariant is broadcast into one.
 static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t *out_column) {
     pwsp_compiler *c = b->c;
     *out_column = value.at;

@@ -114,7 +114,7 @@ static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
     return node;
 }
 
-// Can what is added at the open scope be after a node? Else fails.
+// Can an addition to the open scope be after a node? Otherwise fails.
 static bool pwsp_node_after(ptowsp_module *module, uint32_t id) {
     const pwsp_node *node = id && id < module->nodes.count ? PWSP_NODE(module, id) : NULL;
     if (!node || (node->kind != PWSP_NODE_TASK && node->kind != PWSP_NODE_PIPELINE) ||

@@ -19,10 +19,10 @@ PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t var
 // Is a variable of this name open? Two would read alike in texts and in emitted code.
 PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name);
 
-// The process that a node is in, or is; 0 if there is none.
+// The process that contains or is a node; 0 for none.
 PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);
 
-// Checks and copies what the node that is about to be added is after, at most
+// Checks and copies the `after` list of the node that is about to be added, at most
 // PTOWSP_TASK_AFTER_MAX nodes; NULL with an error. *count is how many: a task of a choice counts as
 // those of all its variants.
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
@@ -34,8 +34,8 @@ typedef struct pwsp_insert {
     const pwsp_task_info *task;
 } pwsp_insert;
 
-// Puts tasks into the last workload, which is closed, and numbers its nodes anew. Those before one
-// node keep their order.
+// Puts tasks into the last workload, which is closed, and renumbers its nodes. Tasks inserted
+// before the same node keep their order.
 PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
                                      const pwsp_insert *inserts, uint32_t count);
 

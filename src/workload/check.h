@@ -12,7 +12,7 @@ typedef struct pwsp_reached {
     uint32_t node;
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
-    uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    uint32_t pipeline;     // the first one in it or in workloads that it calls, or 0
     uint32_t link;         // the same of tasks that communicate
     bool is_outside;       // it also runs outside processes
 } pwsp_reached;

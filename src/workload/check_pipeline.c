@@ -62,8 +62,8 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     return false;
 }
 
-// Marks a workload and what it calls, other than from its processes. Calls form no cycle, and
-// 64 deep at most.
+// Marks a workload and the workloads that it calls outside of processes. Calls are acyclic and at
+// most 64 deep.
 static void pwsp_check_outside(pwsp_checker *checker, uint32_t workload) {
     const ptowsp_module *module = checker->module;
     pwsp_reached *reached = &checker->reached.items[pwsp_checker_find(checker, workload)];

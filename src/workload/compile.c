@@ -88,7 +88,7 @@ static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node
     return variable != 0;
 }
 
-// The size of a transient tensor may read what is the same during a run.
+// The size of a transient tensor may read values that are constant during a run.
 static bool pwsp_compiler_size_leaf(pwsp_compiler *c, const pwsp_expr_node *node) {
     bool is_good = node->op == PWSP_EXPR_SYMBOL || node->op == PWSP_EXPR_SIZE;
     if (!is_good) {
@@ -239,8 +239,7 @@ PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edg
     return true;
 }
 
-// The children of a scope, behind the reset of the edges that belong to it, and before the release of
-// tensors that do.
+// The children of a scope, between the reset of its edges and the release of its tensors.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
     bool has_edges = c->edges.count && !c->is_in_process;
@@ -410,7 +409,7 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
 }
 
-// The expression that chooses the lane of a task: the schedule's key, or what a plan says.
+// The expression that chooses the lane of a task: the schedule's key, or the plan's lane.
 static uint32_t pwsp_compiler_dispatch_key(const pwsp_compiler *c, uint32_t id) {
     uint32_t lane = 0;
     while (c->schedule->dispatch == PTOWSP_DISPATCH_PLAN && id && !lane) {
@@ -471,7 +470,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
             return false;
         }
         c->program->has_link = true;
-        c->program->array_is_used[kernel->collective.counts] = true;  // 0 is none
+        c->program->array_is_used[kernel->collective.counts] = true;  // 0 means none
     }
     if (!c->is_in_process && !pwsp_compiler_check_lanes(c, id, kernel->unit)) {
         return false;

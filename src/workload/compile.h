@@ -51,12 +51,12 @@ PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text)
 // Resolves a leaf to its cell; for the coder.
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
 
-// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
+// The variable of a task's name: of a loop or a parameter around it; 0 if unknown.
 PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
                                                    const char *name);
 
-// Compiles all workloads that have been checked, the entry first. The program's tables of what the
-// module declares, and its cells, are there. False with the module's error.
+// Compiles all workloads that have been checked, the entry first. The program's copies of the
+// module's tables, and its cells, exist already. False with the module's error.
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
 
 // Finds the lifetimes of transient tensors (lifetime.c). False with the module's error.

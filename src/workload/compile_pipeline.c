@@ -1,6 +1,6 @@
 // Compiling pipelines: the ops of the processes follow the pipeline's op, one process after
-// another. The target of the pipeline's op is behind them all, so the walk of the program skips
-// them; each process walks its own.
+// another. The target of the pipeline's op follows them all, so the walk of the program skips them;
+// each process walks its own.
 //
 //      pipeline double_buffer             0  pipeline -> 9
 //        process load                     1    loop i in tiles -> 4
@@ -20,7 +20,7 @@
 
 // -- what it is to what surrounds it --------------------------------------------------------------
 
-// What the tasks and slot loads of a pipeline do with tensors, and which slots it sets; `seen` is
+// The tensor accesses of a pipeline's tasks and slot loads, and the slots that it sets; `seen` is
 // by reached workload.
 typedef struct pwsp_footprint {
     uint8_t *tensors;  // by tensor: 1 read, 2 written, 4 a slot is loaded
@@ -120,8 +120,8 @@ static bool pwsp_compiler_private_node(pwsp_compiler *c, uint32_t id) {
     return is_good;
 }
 
-// The variables in a node, or only those of the workloads that it calls; `seen` is by reached
-// workload. False with an error.
+// The variables in a node, or only in the workloads that it calls; `seen` is by reached workload.
+// False with an error.
 static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has_own,
                                         uint8_t *seen) {
     const ptowsp_module *m = c->module;
@@ -321,7 +321,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
             return false;
         }
     }
-    c->is_in_process = false;  // there are no pipelines in processes
+    c->is_in_process = false;  // processes contain no pipelines
     c->program->pipelines.items[index].process_count =
         (uint32_t)c->program->processes.count - made.first_process;
     pwsp_compiler_land(c, op);

@@ -6,8 +6,9 @@
 //      channel decides <-  its receivers put tokens into a cell that decides
 //
 // Passes over the program mark more until nothing changes. Tasks never matter, so neither do loops
-// and branches that contain only tasks: a walk leaves them out. Nor does it evaluate what they read.
-// What is evaluated though it does not decide must not fail: expressions that read arrays decide.
+// and branches that contain only tasks: a walk leaves them out. Nor does it evaluate their inputs.
+// Expressions that are evaluated without deciding anything must not fail, so those that read arrays
+// count as deciding.
 
 #include "control.h"
 
@@ -16,7 +17,7 @@ static void pwsp_control_mark(pwsp_control *control, uint8_t *mark) {
     *mark = 1;
 }
 
-// Temporaries belong to one expression, and what is behind them does not change.
+// Temporaries belong to one expression, and constants, which follow them, do not change.
 static void pwsp_control_cell(pwsp_control *control, uint32_t cell) {
     if (cell && cell < control->program->first_temp) {
         pwsp_control_mark(control, &control->cells[cell]);
@@ -76,7 +77,8 @@ static void pwsp_control_pipeline(pwsp_control *control, const pwsp_pipeline_op 
     }
 }
 
-// Marks what an op needs if it matters, and returns whether it does. What it contains has been seen.
+// Marks the inputs of an op if it matters, and returns whether it does. Its contents have been
+// visited.
 static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
     const ptowsp_program *p = control->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);

@@ -1,4 +1,4 @@
-// Which values decide what the processes of pipelines send and receive.
+// The values that decide the sends and receives of pipelines.
 
 #ifndef PWSP_CONTROL_H
 #define PWSP_CONTROL_H
@@ -13,7 +13,7 @@ typedef struct pwsp_control {
     uint8_t *ops;       // by op: 1 if it can be left out, for pwsp_expander.unknown
     uint8_t *cells;     // by cell: decides
     uint8_t *channels;  // by channel: its tokens decide
-    uint32_t *next;     // by op, and behind the last: the next op that matters to channels
+    uint32_t *next;     // by op, and one more: the next op that matters to channels
     bool has_changed;
 } pwsp_control;
 

@@ -1,6 +1,6 @@
 // Putting tasks into a workload that is complete. Nodes are in the order of the tree, which texts,
-// edges and loops over subtrees rely on, so those behind a new one move, and all that names a node
-// follows: links, `after`, variables, channels, ports. Nothing behind the workload is there yet.
+// edges and loops over subtrees rely on, so nodes after a new one move, and all references to nodes
+// follow: links, `after`, variables, channels, ports. Nothing follows the workload yet.
 
 #include "build.h"
 

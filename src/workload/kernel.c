@@ -119,7 +119,7 @@ PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name) {
     return name[0] != '\0';
 }
 
-// Copies a text of a source, or that of another kernel with the same; NULL with an error.
+// Copies the text of a source, or shares an equal text of another kernel; NULL with an error.
 static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *text,
                                            pwsp_kernel_info *info) {
     const pwsp_name *found = pwsp_names_find(&module->sources, text);

@@ -37,7 +37,7 @@ static void pwsp_collective_check_tiles(ptowsp_module *module, const ptowsp_coll
     }
 }
 
-// Checks what does not depend on a run; false with an error.
+// Checks everything that does not depend on a run; false with an error.
 static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
     ptowsp_collective c;
     memset(&c, 0, sizeof c);

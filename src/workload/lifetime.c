@@ -11,11 +11,11 @@
 //        task mlp      (in h)           2                      |
 //
 // The scope of a transient tensor is the innermost block (the body of a loop, a when, a workload)
-// around all its uses; of uses in several workloads, the entry. Its contents do not outlive a pass
-// through that block, as those of a variable in C do not. In a pass it lives from its first use to
-// its last; in a for_each loop inside its scope that uses it, for all of the loop, as an iteration
-// may read what an earlier one has written. Workloads are followed where they are called, so a
-// tensor has a lifetime for each pass through its scope that the tree shows.
+// around all its uses; for uses in several workloads, the entry. Its contents do not outlive a pass
+// through that block, like a local variable in C. In a pass it lives from its first use to its
+// last. It lives throughout a for_each loop inside its scope that uses it, as an iteration may read
+// the writes of an earlier one. Workloads are followed where they are called, so a tensor has a
+// lifetime for each pass through its scope that the tree shows.
 
 #include "compile.h"
 
@@ -204,7 +204,7 @@ static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
     return true;
 }
 
-// A for_each loop: what it uses and what lives on around it lives for all of it.
+// A for_each loop: tensors used in it that also live around it live for all of it.
 static bool pwsp_liver_for_each(pwsp_liver *l, uint32_t id) {
     uint64_t touched = l->touched.count;
     uint64_t first = l->c->program->points.count;
@@ -221,7 +221,7 @@ static bool pwsp_liver_for_each(pwsp_liver *l, uint32_t id) {
     return true;
 }
 
-// What is one point: its parts may run at the same time.
+// Constructs that are one point: their parts may run at the same time.
 static bool pwsp_liver_flat(pwsp_liver *l, uint32_t id) {
     bool was_flat = l->is_flat, was_in_pipeline = l->is_in_pipeline;
     bool is_good = pwsp_liver_begin_point(l, id);

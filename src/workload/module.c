@@ -1,7 +1,7 @@
 // Modules: names, declarations, and the first error.
 //
 // A module is a set of tables that only grow. The calls that fill them keep the first error and
-// then do nothing. Ids are indices into the tables, and 0 is none. A failed call returns the zero
+// then do nothing. Ids are indices into the tables; 0 means none. A failed call returns the zero
 // id, which later calls accept without another error, because the module has its error already.
 //
 // Sizes, symbols, arrays, sparse axes and tensors share one table of names, because they share the

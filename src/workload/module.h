@@ -39,7 +39,7 @@ typedef struct pwsp_axis_info {
     pwsp_axis_kind kind;
     uint32_t declared;  // the axis that it is, or is a row of
     uint32_t row;       // an expression, or 0
-    uint32_t array;     // ragged: its lengths; units or merges: their flags, with the lanes behind;
+    uint32_t array;     // ragged: its lengths; units or merges: their flags, then the lanes;
                         // further fields follow by next_field
     int64_t size;       // dense
     uint32_t next;      // of a plan: its next axis, or 0; the first is in the table of names
@@ -90,7 +90,7 @@ typedef struct pwsp_variant_info {
     uint64_t cost;  // UINT64_MAX: unknown
 } pwsp_variant_info;
 
-// What a task that communicates does.
+// The operation of a task that communicates.
 typedef struct pwsp_collective_info {
     ptowsp_collective_kind kind;
     ptowsp_algorithm algorithm;
@@ -115,7 +115,7 @@ typedef struct pwsp_kernel_info {
     const ptowsp_pto_source *pto;     // with defaults filled in, or NULL
     pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
     const pwsp_tile_code *code;       // of a tile kernel, else NULL
-    const ptowsp_body *body;          // what it was made of; only in a module
+    const ptowsp_body *body;          // its operations; only in a module
     const char *rule;                 // of layouts, or NULL; only in a module
     // Of a choice: its variants. No task has it as its kernel, but one of them.
     const pwsp_variant_info *variants;
@@ -218,7 +218,7 @@ typedef enum pwsp_node_kind {
 
 typedef struct pwsp_node {
     pwsp_node_kind kind;
-    uint32_t parent, first, last, next;  // nodes; 0 is none
+    uint32_t parent, first, last, next;  // nodes; 0 means none
     uint32_t variable;                   // of a loop, replicas, a consume or receive
     uint32_t axis;                       // of a loop, replicas
     uint32_t lane;                       // of a loop over a plan: the expression of the lane
@@ -229,16 +229,16 @@ typedef struct pwsp_node {
                                         // pipeline: its first, or 0
     uint32_t first_port;                // of a process: the first of its list, or 0; of a send,
                                         // close or record: its port
-    uint32_t variant;                   // of a task of a choice: that of the next variant, or 0
+    uint32_t variant;                   // of a task of a choice: the next variant's task, or 0
     bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload, a pipeline, a process
     uint32_t first_param, param_count;  // of a workload: variables
-    const pwsp_task_info *task;         // also of a pipeline: what it is after
+    const pwsp_task_info *task;         // also of a pipeline: its `after`
     const pwsp_call_info *call;
     const pwsp_view_info *view;  // of a slot load
 } pwsp_node;
 
-// A table of items. Tables of a module start at 1, so that 0 is none.
+// A table of items. Tables of a module start at 1, so that 0 means none.
 #define PWSP_TABLE(type)                                                                           \
     struct {                                                                                       \
         type *items;                                                                               \
@@ -371,7 +371,7 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 PWSP_INTERNAL uint32_t pwsp_module_axis(const ptowsp_module *module, const char *name,
                                         pwsp_axis_kind plan);
 
-// The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
+// The bindable of a name; NULL if unknown, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
 
 // Copies a kernel's parameters into the module, all names unique in the kernel; false with an
@@ -389,7 +389,8 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy);
 
-// Writes what stands behind the unit of a kernel that communicates: ", all_reduce, by ring".
+// Writes the rest of the line of a kernel that communicates, after its unit: ", all_reduce, by
+// ring".
 PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
                                               const pwsp_collective_info *info, ptowsp_text text);
 PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction);
@@ -415,7 +416,8 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
                                            const ptowsp_expr *args, uint32_t count);
 
-// The cycles of a tile kernel's task with full tiles; 0 if it is none, or cannot be measured.
+// The cycles of a tile kernel's task with full tiles; 0 if it is not a tile kernel or cannot be
+// measured.
 PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
                                                     ptowsp_kernel kernel, const ptowsp_cost *cost);
 

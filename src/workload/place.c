@@ -4,11 +4,11 @@
 //                                           ==>    task norm x = s.1
 //
 // When a workload is closed, its nodes are walked in order. Along each axis the results of a task
-// say what its operands need (data/layout_rule.c). An operand that is spread otherwise is brought
-// to what is needed by the steps of ptowsp_mesh_layout_relayout, each a task of a collective kernel
-// from one transient tensor to the next, and the task reads the last of these. So all that follows
-// sees tasks, kernels and tensors as any others; the text of the module has them, too, and reading
-// it places nothing more.
+// determine the layouts that its operands need (data/layout_rule.c). An operand with a different
+// layout is converted by the steps of ptowsp_mesh_layout_relayout, each a task of a collective
+// kernel from one transient tensor to the next, and the task reads the last of these. Everything
+// downstream sees ordinary tasks, kernels and tensors; the text of the module has them, too, and
+// reading it inserts nothing more.
 //
 // A value is brought over once. The steps stand before the task, or before the outermost loop
 // around it in which the value is the same: no variable of the loop is in the view, and nothing in
@@ -26,7 +26,7 @@
 typedef struct pwsp_operand {
     uint32_t node, tile;
     ptowsp_relayout relayout;
-    bool is_changed[PTOWSP_TENSOR_RANK_MAX];  // dimensions that are cut anew
+    bool is_changed[PTOWSP_TENSOR_RANK_MAX];  // dimensions whose cut changes
     pwsp_view_info view;                      // whole along these
     bool is_pinned;
 } pwsp_operand;
@@ -233,7 +233,7 @@ static uint32_t pwsp_placer_where(const pwsp_placer *p, const pwsp_operand *o) {
     return best;
 }
 
-// Is what stands before one node seen at another? Nothing has written the tensor since.
+// Does a relayout before one node reach another? Nothing has written the tensor since.
 static bool pwsp_placer_holds(const pwsp_placer *p, uint32_t brought, uint32_t before,
                               uint32_t tensor) {
     const uint32_t scope = PWSP_NODE(p->module, brought)->parent;
@@ -249,7 +249,7 @@ static bool pwsp_placer_holds(const pwsp_placer *p, uint32_t brought, uint32_t b
 
 // -- operands -------------------------------------------------------------------------------------
 
-// A view is whole along dimensions that are cut anew: the others stay what they are.
+// A view is whole along dimensions whose cut changes; the others stay.
 static bool pwsp_operand_view(const pwsp_placer *p, pwsp_operand *o, const pwsp_rule_tile *tile) {
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(p->module, o->view.tensor);
     for (uint32_t i = 0; i < o->relayout.step_count; i++) {
@@ -285,7 +285,7 @@ static bool pwsp_operand_view(const pwsp_placer *p, pwsp_operand *o, const pwsp_
     return true;
 }
 
-// The view of the task itself, of what was brought over.
+// The task's own view, of the converted tensor.
 static bool pwsp_operand_read(pwsp_placer *p, const pwsp_operand *o, const pwsp_rule_tile *tile,
                               uint32_t target) {
     pwsp_node *node = PWSP_NODE(p->module, o->node);
@@ -316,7 +316,7 @@ static bool pwsp_operand_read(pwsp_placer *p, const pwsp_operand *o, const pwsp_
     return copy != NULL;
 }
 
-// Places the steps of an operand; returns the tensor that has what is needed, or 0 with an error.
+// Inserts the steps of an operand; returns the converted tensor, or 0 with an error.
 static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
                                    const pwsp_rule_tile *tile, uint32_t before) {
     const uint32_t source = o->view.tensor;
@@ -346,8 +346,8 @@ static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
     return id ? from : 0;
 }
 
-// What an earlier task was given, if that is the same; else 0. What was written since is old, and all
-// that was brought before it from the same tensor as well.
+// The converted tensor of an earlier task with the same view, or 0. A write since then makes it
+// stale, with all earlier conversions of the same tensor.
 static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
                                    const pwsp_rule_tile *tile, uint32_t before) {
     const uint32_t source = o->view.tensor;
@@ -459,7 +459,7 @@ static bool pwsp_placer_task(pwsp_placer *p, uint32_t node) {
     return true;
 }
 
-// Slots decide what all ranks do, so they are loaded from what all have alike.
+// Slots decide for all ranks, so they are loaded from replicated tensors.
 static bool pwsp_placer_slot(const pwsp_placer *p, uint32_t node) {
     const uint32_t tensor = PWSP_NODE(p->module, node)->view->tensor;
     const ptowsp_mesh_layout layout = pwsp_tensor_layout(p->module, tensor);
@@ -485,7 +485,7 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
     memset(&p, 0, sizeof p);
     p.module = module;
     p.mesh = &module->mesh->mesh;
-    p.tensor_count = (uint32_t)module->tensors.count + 1;  // at least that of calls
+    p.tensor_count = (uint32_t)module->tensors.count + 1;  // at least one for calls
     if (!PWSP_ALLOC(memory, p.tensors, p.tensor_count) || !pwsp_placer_list_writers(&p, workload)) {
         pwsp_module_no_memory(module);
     }

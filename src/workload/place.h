@@ -12,7 +12,7 @@ typedef struct pwsp_target {
     ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
 } pwsp_target;
 
-// Steps that are placed, by what they are from and to.
+// Inserted steps, by source and target layout.
 typedef struct pwsp_brought {
     uint32_t before, target;
     uint32_t earlier;     // of the same source; 0: none
@@ -32,7 +32,7 @@ typedef struct pwsp_placer {
     PWSP_TABLE(pwsp_brought) brought;
     PWSP_TABLE(pwsp_insert) inserts;
     pwsp_placer_tensor *tensors;
-    uint32_t *writers;  // nodes of the workload in order, by tensor; those of tensor 0 are calls
+    uint32_t *writers;  // nodes of the workload in order, by tensor; calls stand under tensor 0
     uint32_t tensor_count, writer_count;
 } pwsp_placer;
 

@@ -1,6 +1,6 @@
-// What a step of a placed relayout is made of: the transient tensor that it writes, the kernel, the
-// task. Tensors are shared by all steps to one layout of a tensor in a workload, kernels by all
-// steps of the module that are alike, under names that say what they do.
+// The parts of an inserted relayout step: the transient tensor that it writes, the kernel, the
+// task. All steps to one layout of a tensor in a workload share a tensor, and equal steps of a
+// module share a kernel, whose name describes it.
 
 #include "place.h"
 

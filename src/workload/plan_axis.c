@@ -7,10 +7,10 @@
 //      kv.request                                     ^ u32
 //
 // So a field in an expression is a read of an array, here and in emitted trees. The lane of a unit
-// is no field of its descriptor; its array is the bounds of the lanes, which reading searches. A
-// loop needs three things: the size of its axis, the flags (to skip what is not valid), and for
-// those of one lane the bounds. Flags and lanes are declared with the axis, one behind the other;
-// other fields when they are first named. None has a name that can be bound.
+// is not a field of its descriptor; its array holds the bounds of the lanes, which reading
+// searches. A loop needs three things: the size of its axis, the flags (to skip invalid units), and
+// for one lane the bounds. Flags and lanes are declared with the axis, in this order; other fields
+// when they are first named. None of them can be bound by name.
 
 #include "module.h"
 

@@ -1,8 +1,7 @@
-// Building pipelines: channels, the processes that declare what they do with them, and their
-// statements.
+// Building pipelines: channels, the processes that declare their use of them, and their statements.
 //
 //      pipeline double_buffer        channels stand in a table of the module, those of one pipeline
-//        channel loaded              one after another; what a process may do with them is a list
+//        channel loaded              one after another; the uses of a process are a list
 //        process load                of ports that hangs on its node.
 //          produces loaded
 //          send loaded
@@ -73,8 +72,8 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     return node;
 }
 
-// Takes a name that must be new in the open pipeline; false with an error. `what` is "process" or
-// so of this name, `other` what may have it.
+// Takes a name that must be new in the open pipeline; false with an error. `what` is the kind of
+// this name, such as "process"; `other` a kind that may share it.
 static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const char *what,
                                const char *name, const char *other) {
     const pwsp_name *found = pwsp_names_find(names, name);
@@ -85,7 +84,7 @@ static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const c
                                                         : "whose name has the same hash");
         return false;
     }
-    // the index of what is about to be added
+    // the index of the next addition
     uint32_t index = (uint32_t)module->channels.count;
     if (!pwsp_names_add(names, &module->memory, name, 0, index ? index : 1)) {
         pwsp_module_no_memory(module);
@@ -324,8 +323,8 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
     }
     uint32_t id = PWSP_MODULE_ADD(module, module->ports);
     if (id) {
-        // What it consumes comes first, in the order of the calls: texts have it so, and the numbers
-        // of channels in a program follow this order.
+        // Consumed channels come first, in the order of the calls: texts rely on it, and channels
+        // of a program are numbered in this order.
         const uint32_t last = module->last_ports[is_produced] ? module->last_ports[is_produced]
                               : is_produced                   ? module->last_ports[0]
                                                               : 0;

@@ -1,6 +1,6 @@
 // Programs: checking and compiling a module, and the tables that a program owns.
 //
-// A program is a set of tables of its own: it copies what the module declares (names, kernels,
+// A program is a set of tables of its own: it copies the module's declarations (names, kernels,
 // tensors, places in the tree), so that the module may be destroyed. Cells are laid out here,
 // before anything is compiled: the place of a cell does not depend on the code.
 
@@ -81,7 +81,7 @@ static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kern
     return is_good;
 }
 
-// The source of a kernel; what kernels of the module share, those of the program share.
+// The source of a kernel; texts shared in the module are shared in the program.
 static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
     ptowsp_kernel_source *source = &c->program->kernels.items[id].source;
     const char *name = c->program->kernels.items[id].name;

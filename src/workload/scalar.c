@@ -139,7 +139,7 @@ static uint32_t pwsp_expr_operand(ptowsp_module *module, ptowsp_expr expr, const
     return expr.id;
 }
 
-// Checks what a new node would have: false with an error if that is too deep or too large.
+// Checks the limits of a new node: false with an error if it would be too deep or too large.
 static bool pwsp_expr_fits(ptowsp_module *module, const char *what, const uint32_t *operands) {
     uint32_t depth = 1;
     uint64_t size = 1;
@@ -215,7 +215,7 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
                : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
 }
 
-// The axis of a loop's variable; 0 if it is none.
+// The axis of a loop's variable; 0 for anything else.
 static uint32_t pwsp_variable_axis(ptowsp_expr variable) {
     const ptowsp_module *module = variable.module;
     if (variable.id == 0 || variable.id >= module->exprs.count) {
@@ -307,7 +307,7 @@ ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name) {
 
 // -- operators ------------------------------------------------------------------------------------
 
-// One operator over one to three operands; the module is that of the first that has one.
+// One operator over one to three operands; the module of the first operand that has one.
 static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t count, ptowsp_expr a,
                                    ptowsp_expr b, ptowsp_expr c) {
     ptowsp_expr given[3] = {a, b, c};

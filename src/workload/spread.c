@@ -1,8 +1,8 @@
 // The mesh of a module, how its tensors are spread over it, and the rules of its kernels. What
 // follows from these is in place.c.
 //
-// A tensor is declared with the shape of the whole; as soon as it is spread, its shape is that of a
-// rank's part, which all ranks have alike. So nothing else knows of the whole.
+// A tensor is declared with its whole shape; once it is spread, it has the shape of a rank's part,
+// which is the same on all ranks. So nothing else knows of the whole.
 
 #include "module.h"
 
@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-// Makes what a function of layouts says the error of the module.
+// Turns the error of a layout function into the module's error.
 static void pwsp_spread_fail(ptowsp_module *module) {
     const ptowsp_error error = ptowsp_context_error(module->context);
     pwsp_module_fail(module, error.status, error.index, "%s", error.text);
@@ -61,7 +61,7 @@ static int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spre
     return pieces;
 }
 
-// The whole of a tensor whose shape here is that of a part.
+// The whole shape of a tensor that has the shape of a part.
 PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor) {
     const ptowsp_tensor_desc *desc = PWSP_TENSOR(module, tensor);
     ptowsp_mesh_layout layout;
@@ -111,13 +111,13 @@ static bool pwsp_tensor_is_viewed(const ptowsp_module *module, uint32_t tensor) 
     return false;
 }
 
-// Checks a tensor with its shape as that of the whole; false with an error.
+// Checks a tensor with its shape as the whole; false with an error.
 static bool pwsp_spread_check(ptowsp_module *module, uint32_t tensor, const ptowsp_spread *axes) {
     const char *name = PWSP_TENSOR(module, tensor)->name;
     ptowsp_mesh_layout layout = pwsp_tensor_layout(module, tensor);
     memcpy(layout.spreads, axes, module->mesh->mesh.axis_count * sizeof *axes);
     for (uint32_t d = 0; d < layout.rank; d++) {
-        // Of sizes that are dynamic, those of parts are bound, and any will do.
+        // Dynamic sizes are bound for parts, and any size is valid.
         layout.shape[d] =
             layout.shape[d] < 0 ? pwsp_spread_pieces(module, axes, d) : layout.shape[d];
     }

@@ -1,5 +1,5 @@
-// Finds stretches. Everything that a walk checks task by task is checked here, over whole columns;
-// where something is wrong there is no stretch, and the task that is to blame is found one by one.
+// Finds stretches. Everything that a walk checks task by task is checked here over whole columns;
+// on an error there is no stretch, and walking task by task finds the culprit.
 
 #include "stretch.h"
 
@@ -85,7 +85,8 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
     return is_good;
 }
 
-// Finds the arguments that change: axes, and scalars behind the valid sizes. False if one is not known.
+// Finds the arguments that change: axes, and scalars that limit valid sizes. False if one is not
+// known.
 static bool pwsp_stretch_begin_args(const pwsp_expander *x, pwsp_stretch *stretch) {
     const pwsp_task_op *task = x->task_op;
     const pwsp_code *codes = &x->program->codes.items[task->first_code];

@@ -22,8 +22,8 @@ typedef struct pwsp_source {
     uint32_t step;
 } pwsp_source;
 
-// An argument of the task that changes from one iteration to the next. The others are those of the task
-// before the stretch.
+// An argument of the task that changes from one iteration to the next. The others keep the values
+// of the task before the stretch.
 typedef struct pwsp_stretch_arg {
     uint64_t *to;
     pwsp_source from;
@@ -37,7 +37,7 @@ typedef struct pwsp_stretch_view {
 } pwsp_stretch_view;
 
 typedef struct pwsp_stretch {
-    uint64_t count;  // iterations, behind the present one
+    uint64_t count;  // iterations, after the current one
     uint64_t first;  // the variable of the first; of a sparse loop, the entry
     const pwsp_loop *loop;
     const pwsp_array *indices;   // of a sparse loop, or NULL
@@ -60,12 +60,12 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
 // So many tasks of the stretch have been walked: the last of them is the present one.
 PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count);
 
-// The tiles of tasks [begin, begin + count), task by task. Tensors, access and strides are those of the
-// present task.
+// The tiles of tasks [begin, begin + count), task by task. Tensors, access and strides are the
+// current task's.
 PWSP_INTERNAL void pwsp_stretch_tiles(const pwsp_expander *x, const pwsp_stretch *stretch,
                                       uint64_t begin, uint64_t count, pwsp_tile_at *out);
 
-// What a kernel sees of the present task's tiles.
+// The current task's tiles as its kernel sees them.
 PWSP_FORCE_INLINE void pwsp_stretch_see(pwsp_expander *x, const pwsp_stretch *stretch,
                                         const pwsp_tile_at *tiles) {
     for (uint32_t i = 0; i < stretch->view_count; i++) {
@@ -79,7 +79,7 @@ PWSP_FORCE_INLINE void pwsp_stretch_see(pwsp_expander *x, const pwsp_stretch *st
     }
 }
 
-// The variable of the loop is that of iteration `at`, from stretch->first on.
+// Sets the variable of the loop for iteration `at`, counted from stretch->first.
 PWSP_FORCE_INLINE void pwsp_stretch_set(const pwsp_stretch *stretch, uint64_t at) {
     *stretch->variable = at;
     if (stretch->indices) {
@@ -88,7 +88,7 @@ PWSP_FORCE_INLINE void pwsp_stretch_set(const pwsp_stretch *stretch, uint64_t at
     }
 }
 
-// The variable and the arguments become those of iteration i, from 0.
+// Sets the variable and the arguments for iteration i, from 0.
 PWSP_FORCE_INLINE void pwsp_stretch_args(const pwsp_stretch *stretch, uint64_t i) {
     pwsp_stretch_set(stretch, stretch->first + i);
     const pwsp_stretch_arg *arg = stretch->args;
@@ -97,8 +97,8 @@ PWSP_FORCE_INLINE void pwsp_stretch_args(const pwsp_stretch *stretch, uint64_t i
     }
 }
 
-// The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
-// of the loop have in common.
+// The task of iteration i, from 0, becomes the current one, except for its index and the parts
+// common to all tasks of the loop.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch,
                                          uint64_t i) {
     pwsp_stretch_args(stretch, i);

@@ -60,7 +60,7 @@ static bool pwsp_taint_task(const pwsp_taint *taint, const pwsp_task_op *task) {
     return is_tainted;
 }
 
-// Is what a pipeline's channels are at start tainted?
+// Are the start values of a pipeline's channels tainted?
 static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op *pipeline) {
     bool is_tainted = false;
     for (uint32_t i = 0; i < pipeline->channel_count; i++) {
@@ -73,8 +73,8 @@ static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op 
 }
 
 // One op inside a region that is run or not as `is_tainted` control decides, or (is_called) in a
-// workload that another call than the one being looked at may run: then only what it leaves in
-// slots is tainted, as regions under tainted control are not walked.
+// workload that a different call may run: then only its slots are tainted, as regions under tainted
+// control are not walked.
 static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool is_called) {
     const ptowsp_program *p = taint->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);

@@ -171,7 +171,7 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
         return PTOWSP_INVALID_PARAMS;
     }
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
-    if (!info) {  // the text is that of the kernel's failure, if it has failed
+    if (!info) {  // the text is the kernel's failure, if it has failed
         return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, kernel.id,
                          "measure: there is no tile kernel %u%s%s", kernel.id,
                          module->status == PTOWSP_OK ? "" : ": ", module->text);

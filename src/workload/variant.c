@@ -1,4 +1,4 @@
-// Choices: one kernel for several, of which each task takes the first that fits.
+// Choices: a kernel with several variants; each task takes the first that fits.
 //
 // A choice is sorted once, when it is declared: by priority, then by cost, then by name. A task of
 // it becomes tasks of its variants, under conditions, so that all that follows (checks, time, trees)
@@ -19,7 +19,7 @@
 
 #define PWSP_COST_UNKNOWN UINT64_MAX
 
-// What a variant is to a task.
+// The relation of a variant to a task.
 typedef enum pwsp_verdict {
     PWSP_VERDICT_DTYPE,  // a tensor has another data type than its parameter
     PWSP_VERDICT_SIZE,   // a view has other sizes
@@ -53,7 +53,7 @@ static bool pwsp_variant_is_alike(const pwsp_kernel_info *a, const pwsp_kernel_i
     return is_alike;
 }
 
-// Checks variant i and fills in what the module keeps of it; false with an error.
+// Checks variant i and fills in the module's record of it; false with an error.
 static bool pwsp_variant_make(ptowsp_module *module, const ptowsp_choice_desc *desc, uint32_t i,
                               pwsp_variant_info *out) {
     const ptowsp_variant *variant = &desc->variants[i];
@@ -201,7 +201,7 @@ static bool pwsp_variant_has_size(int64_t given, int64_t param) {
     return given == 0 || param == PTOWSP_DYNAMIC || given == param;
 }
 
-// What a variant is to a task; the condition that is left in *out_condition.
+// The relation of a variant to a task; *out_condition gets the remaining condition.
 static pwsp_verdict pwsp_variant_judge(ptowsp_module *module, const pwsp_variant_info *variant,
                                        const ptowsp_task_desc *desc, ptowsp_expr *out_condition) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, variant->kernel);
@@ -239,7 +239,7 @@ static pwsp_verdict pwsp_variant_judge(ptowsp_module *module, const pwsp_variant
                                        : PWSP_VERDICT_NEVER;
 }
 
-// Adds the task of a variant, linked behind those before it.
+// Adds the task of a variant, linked after the earlier ones.
 static void pwsp_variant_task(ptowsp_module *module, const ptowsp_task_desc *desc, uint32_t kernel,
                               ptowsp_node *first, uint32_t *last) {
     ptowsp_task_desc task = *desc;

@@ -247,7 +247,7 @@ void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value) {
 
 // -- views ----------------------------------------------------------------------------------------
 
-// The constant that an expression is; false if it is none.
+// The value of a constant expression; false for others.
 static bool pwsp_view_const(const ptowsp_module *module, uint32_t expr, int64_t *out_value) {
     const pwsp_expr_node *node = &module->exprs.nodes[expr];
     *out_value = (int64_t)node->value;
