@@ -279,6 +279,8 @@ MPI_EXAMPLES := $(if $(shell command -v $(MPICC) 2> /dev/null),$(patsubst \
 examples: $(EXAMPLES) $(MPI_EXAMPLES)
 	@$(if $(MPI_EXAMPLES),:,echo 'examples/mpi is skipped, as there is no $(MPICC)')
 
+$(BUILD)/common/predict_instruction.o $(BUILD)/common/predict_kernel.o: ptoisa_shim.h
+
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@

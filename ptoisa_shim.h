@@ -499,6 +499,7 @@ typedef struct ptoisa_tile {
     uint8_t memory;       // ptoisa_memory
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
+    bool is_dynamic;      // the valid columns are not known when the kernel is compiled
     uint32_t rows, cols;  // allocated
     uint32_t valid_rows, valid_cols;
     float pad_value;  // of PTOISA_PAD_CUSTOM
@@ -657,6 +658,49 @@ typedef struct ptoisa_machine {
     uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
+// The mechanisms of a measured machine. Each can be switched off; the instructions that it describes
+// then take the cycles of the ideal model.
+// clang-format off
+#define PTOISA_MECHANISMS(MECHANISM)                                                               \
+    MECHANISM(LATENCY)    /* data arrives late; a pipe with more to do hides it */                 \
+    MECHANISM(BURSTS)     /* a transfer has a setup, and each of its rows a cost */                \
+    MECHANISM(FIX)        /* L0C is drained by bytes of the destination */                         \
+    MECHANISM(TRANSPOSE)  /* L1 to L0 has a setup, and transposing is slower */                    \
+    MECHANISM(BLOCKS)     /* UB to UB moves a block of 32 bytes a cycle */                         \
+    MECHANISM(ROWS)       /* dynamic valid sizes: row by row, even without gaps */                 \
+    MECHANISM(ENDS)       /* start and end of vector instructions, by kind of element */           \
+    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
+    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
+    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+// clang-format on
+
+typedef enum ptoisa_mechanism {
+#define PTOISA_MECHANISM_ENUM(name) PTOISA_MECHANISM_##name,
+    PTOISA_MECHANISMS(PTOISA_MECHANISM_ENUM)
+#undef PTOISA_MECHANISM_ENUM
+        PTOISA_MECHANISM_COUNT
+} ptoisa_mechanism;
+
+// A path of a measured machine: the pipe takes setup + burst * rows + bytes / rate cycles, and the
+// data is there `latency` cycles after.
+typedef struct ptoisa_path_timing {
+    uint32_t latency, setup, burst;  // cycles
+    uint32_t rate;                   // bytes in 100 cycles
+} ptoisa_path_timing;
+
+// The times of a measured machine, in cycles of the clock that they were fitted at. Built-in ones
+// are in timing.h.
+typedef struct ptoisa_timing {
+    char name[16];
+    ptoisa_family family;
+    uint32_t clock_mhz;        // of the cores
+    uint32_t memory_mhz;       // the clock that paths of global memory were fitted at: see CLOCK
+    uint32_t without;          // bit m: mechanism m is switched off
+    uint32_t transposed_rate;  // L1 to L0B where fractals are transposed, bytes in 100 cycles
+    ptoisa_path_timing path[PTOISA_PATH_COUNT];
+} ptoisa_timing;
+
 // The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
 // which overlap as far as flags allow; the machine is that of a core that is given none; and
 // ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
@@ -665,7 +709,9 @@ typedef struct ptoisa_machine {
     MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
     MODEL(A2A3, PIPES, 910b, a2a3)    /* public constants of A2/A3 */                              \
     MODEL(A5, PIPES, 950pr, a5)       /* the same with A5's vector instructions */                 \
-    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */
+    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */       \
+    MODEL(910B, PIPES, 910b, timed)   /* measured: timing.h */                                     \
+    MODEL(950PR, PIPES, 950pr, timed)
 // clang-format on
 
 typedef enum ptoisa_model {
@@ -695,7 +741,11 @@ typedef struct ptoisa_issue_info {
     ptoisa_pipe pipe;
     const ptoisa_tile *dst, *src0, *src1;  // as far as it has them; NULL: none, or global memory
     bool is_pipe_idle;                     // the pipe had run empty: see core.h
+    uint32_t detail;                       // TMRGSORT: pairs of a run. TCOLSUM: 1 is binary.
+                                           // TSTORE of L0C: bytes of an element in memory.
+                                           // TRECIP: 1 is high precision. Others, or unknown: 0
     const ptoisa_machine *machine;
+    const ptoisa_timing *timing;  // NULL: the model is not measured
 } ptoisa_issue_info;
 
 typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
@@ -711,8 +761,9 @@ struct ptoisa_core {
     const ptoisa_machine *machine;
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
-    bool is_dry;               // charge, do not compute
-    bool is_checked;           // operands are checked, and what is wrong is a fault
+    const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
+    bool is_dry;                  // charge, do not compute
+    bool is_checked;              // operands are checked, and what is wrong is a fault
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
     bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
@@ -721,6 +772,7 @@ struct ptoisa_core {
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
+    uint64_t lag[PTOISA_PIPE_COUNT];    // how much earlier it can take another instruction
     uint64_t busy[PTOISA_PIPE_COUNT];   // cycles that each pipe worked
     uint64_t flag_at[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
     uint8_t flags[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // bit n: event n is set
@@ -906,6 +958,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_make(void *data, ptoisa_dtype dtype, ptois
     tile.memory = (uint8_t)memory;
     tile.layout = (uint8_t)layout;
     tile.pad = PTOISA_PAD_NULL;
+    tile.is_dynamic = false;
     tile.rows = tile.valid_rows = rows;
     tile.cols = tile.valid_cols = cols;
     tile.pad_value = 0;
@@ -918,9 +971,10 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_vec(void *data, ptoisa_dtype dtype, uint32
     return ptoisa_tile_make(data, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
 }
 
-// The same with fewer valid elements.
+// The same with fewer valid elements, as found out at run time.
 PTOISA_INLINE ptoisa_tile ptoisa_tile_valid(ptoisa_tile tile, uint32_t valid_rows,
                                             uint32_t valid_cols) {
+    tile.is_dynamic = true;
     tile.valid_rows = valid_rows;
     tile.valid_cols = valid_cols;
     return tile;
@@ -1166,6 +1220,172 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #endif
 
 // =================================================================================================
+// src/isa/timing_fitted.h
+// =================================================================================================
+
+// The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of
+// 1,800 MHz, rates are bytes in 100 cycles. What each is for is in cost_timed.h and timing.h.
+
+#ifndef PTOISA_TIMING_FITTED_H
+#define PTOISA_TIMING_FITTED_H
+
+// clang-format off
+// 4 rows of GEMM and convolution: the share of FIX, bytes of the destination
+#define PTOISA_FITTED_FIX_RATE 7236
+// 2 rows of GEMM, share of MTE2, with 24 cores
+#define PTOISA_FITTED_L1_RATE 8127
+// 2 rows of convolution, share of MTE2
+#define PTOISA_FITTED_L1_LATENCY 89
+// the large convolution, share of MTE1
+#define PTOISA_FITTED_L0_SETUP 13
+// 2 rows of GEMM, share of MTE1
+#define PTOISA_FITTED_TRANSPOSED 10576
+// 2 rows of top-k, share of MTE2
+#define PTOISA_FITTED_LOAD_LATENCY 1285
+// 2 rows of top-k, share of MTE3
+#define PTOISA_FITTED_STORE_LATENCY 526
+// 6 rows of TLOAD, of a simulator that issues
+#define PTOISA_FITTED_SETUP 8
+// the same
+#define PTOISA_FITTED_BURST 2
+// 2 rows of top-k, share of V: 1/100 cycle a pair in runs of more than 32
+#define PTOISA_FITTED_MERGE 158
+// 16 rows of TMOV: cycles of a call
+#define PTOISA_FITTED_CALL 5
+// 1 row of TCOLMAX: 1/100 cycle a row, without its repeats
+#define PTOISA_FITTED_COLUMN 3887
+// 1 row of TSEL: cycles a row
+#define PTOISA_FITTED_SELECT 8
+
+// Head and tail together of vector instructions: kind, of floats, of integers.
+#define PTOISA_FITTED_ENDS(E)                                             \
+    E(ADD, 32, 23)     /* 1 rows of floats, 1 of integers: TADD */        \
+    E(SUB, 25, 4)      /* 1 rows of floats, 1 of integers: TSUB */        \
+    E(MUL, 40, 24)     /* 1 rows of floats, 1 of integers: TMUL */        \
+    E(DIV, 32, 32)     /* 1 rows of floats, 0 of integers: TDIV */        \
+    E(ADDS, 25, 8)     /* 3 rows of floats, 1 of integers: TADDS */       \
+    E(MULS, 26, 8)     /* 3 rows of floats, 1 of integers: TMULS */       \
+    E(MINS, 23, 4)     /* 1 rows of floats, 1 of integers: TMINS */       \
+    E(ABS, 4, 4)       /* 1 rows of floats, 0 of integers: TABS */        \
+    E(EXP, 31, 31)     /* 3 rows of floats, 0 of integers: TEXP */        \
+    E(SQRT, 32, 32)    /* 1 rows of floats, 0 of integers: TSQRT */       \
+    E(CONVERT, 29, 29) /* 1 rows of floats, 0 of integers: TCVT */        \
+    E(DUP, 12, 12)     /* 2 rows: TDIVS, TSDIV, less DIV and a barrier */
+
+// Loops over registers of A5: a, b, rate and wait of cost_timed.h, in 1/10000 of a cycle. Rows of
+// one loop + of two.
+#define PTOISA_FITTED_REGISTERS(F)                                        \
+    F(ADD, 12189, 548265, 19587, 50696)                /* 12 + 16 rows */ \
+    F(MUL, 11765, 560143, 19459, 50605)                /* 6 + 8 rows */   \
+    F(MINS, 10686, 529818, 14069, 50941)               /* 7 + 8 rows */   \
+    F(NEG, 10681, 549859, 14014, 50938)                /* 7 + 8 rows */   \
+    F(EXP_F32, 19510, 625543, 19853, 47710)            /* 6 + 8 rows */   \
+    F(EXP_F16, 37143, 658501, 40001, 50696)            /* 4 + 2 rows */   \
+    F(SQRT_F32, 19510, 635542, 19853, 47710)           /* 6 + 8 rows */   \
+    F(SQRT_F16, 37138, 668536, 40001, 50696)           /* 4 + 2 rows */   \
+    F(DIVS_F32, 18679, 645555, 20351, 48487)           /* 12 + 16 rows */ \
+    F(DIVS_F16, 36521, 672366, 40027, 50696)           /* 11 + 4 rows */  \
+    F(RSQRT_F32, 40286, 754336, 40099, 50696)          /* 6 + 8 rows */   \
+    F(RSQRT_F16, 80613, 811110, 80031, 50696)          /* 4 + 2 rows */   \
+    F(RECIP_HIGH_F32, 3433907, 565934, 3472500, 50696) /* 5 + 6 rows */   \
+    F(RECIP_HIGH_F16, 1692141, 405130, 1691150, 50696) /* 4 + 2 rows */   \
+    F(SELECT_B16, 22388, 520574, 20555, 63457)         /* 3 + 3 rows */   \
+    F(SELECT_B32_EVEN, 22375, 522500, 0, 0)            /* 1 row */        \
+    F(SELECT_B32_ODD, 77500, 522500, 79597, 50696)     /* 3 + 2 rows */   \
+    F(BF16_TO_F16, 12051, 531609, 14199, 52471)        /* 4 + 2 rows */   \
+    F(NARROW, 12945, 523384, 23308, 65438)             /* 8 + 4 rows */   \
+    F(WIDEN, -17565, 823608, 14199, 52471)             /* 8 + 4 rows */
+
+// clang-format on
+
+#endif
+
+// =================================================================================================
+// src/isa/timing.h
+// =================================================================================================
+
+// The measured machines: Ascend 910B (A2/A3) and 950PR (A5).
+//
+// Unlike the machines of machine.h, whose rates are public and whose transfers have no latency,
+// these were fitted to published measurements, by tools/fit; timing_fitted.h has its numbers and the
+// rows of each. A rate that nobody measured is the public one:
+//
+//     910B     1,800 MHz (910B2, B3; 910C): a GEMM of 128 x 256 x 64 a step then takes 510 cycles a
+//              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.
+//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM
+//              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.
+//     950PR    1,650 MHz. Measured are vector instructions alone, which have fits of their own
+//              (cost_timed.h). Latencies and FIX are 910B's, rates those of machine.h. Mechanisms
+//              of 910B's vector unit are switched off: no row says that A5 has them.
+//
+// Memory shared by cores, launches, dispatch and links are not here: these are times of one core.
+
+#ifndef PTOISA_TIMING_H
+#define PTOISA_TIMING_H
+
+#define PTOISA_TIMING_CYCLES_MAX (1u << 20)  // latency, setup, burst
+#define PTOISA_TIMING_MHZ_MAX    (1u << 17)
+
+// clang-format off
+PTOISA_FN const ptoisa_timing *ptoisa_timing_910b(void) {
+    static const ptoisa_timing timing = {
+        "910B", PTOISA_A2A3, 1800, 1800, 1u << PTOISA_MECHANISM_REGISTERS,
+        PTOISA_FITTED_TRANSPOSED,
+        {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 6019},  // GM -> UB
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_L1_RATE},     //    -> L1
+         {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 11242},  // UB -> GM
+         {0, 0, 0, 11242},                             //    -> L1
+         {0, PTOISA_FITTED_CALL, 0, 3200},             //    -> UB
+         {PTOISA_FITTED_STORE_LATENCY, 0, 0, 1909},    // L1 -> GM
+         {0, PTOISA_FITTED_L0_SETUP, 0, 25600},        //    -> L0A
+         {0, PTOISA_FITTED_L0_SETUP, 0, 12800},        //    -> L0B
+         {0, 0, 0, 1857},                              //    -> other
+         {0, 0, 0, PTOISA_FITTED_FIX_RATE},            // L0C -> GM
+         {0, 0, 0, 7429},                              //     -> L1
+         {0, 0, 0, 25600}}};                           //     -> UB
+    return &timing;
+}
+
+PTOISA_FN const ptoisa_timing *ptoisa_timing_950pr(void) {
+    static const ptoisa_timing timing = {
+        "950PR", PTOISA_A5, 1650, 1650,
+        1u << PTOISA_MECHANISM_TRANSPOSE | 1u << PTOISA_MECHANISM_BLOCKS |
+        1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
+        1u << PTOISA_MECHANISM_COLUMNS,
+        25600,
+        {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 7123},
+         {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},
+         {0, 0, 0, 9944},
+         {0, PTOISA_FITTED_CALL, 0, 59433},
+         {PTOISA_FITTED_STORE_LATENCY, 0, 0, 1689},
+         {0, 0, 0, 25600},
+         {0, 0, 0, 25600},
+         {0, 0, 0, 1857},
+         {0, 0, 0, PTOISA_FITTED_FIX_RATE},
+         {0, 0, 0, 7429},
+         {0, 0, 0, 25600}}};
+    return &timing;
+}
+// clang-format on
+
+// The times that a model uses: `own` if there are any; NULL for models that are not measured.
+PTOISA_FN const ptoisa_timing *ptoisa_timing_of(ptoisa_model model, const ptoisa_timing *own) {
+    switch (model) {
+    case PTOISA_MODEL_910B: return own != NULL ? own : ptoisa_timing_910b();
+    case PTOISA_MODEL_950PR: return own != NULL ? own : ptoisa_timing_950pr();
+    default: return NULL;
+    }
+}
+
+// Does the instruction's machine have a mechanism? The ideal models have none.
+PTOISA_INLINE bool ptoisa_has(const ptoisa_issue_info *info, ptoisa_mechanism mechanism) {
+    return info->timing != NULL && !(info->timing->without >> mechanism & 1);
+}
+
+#endif
+
+// =================================================================================================
 // src/isa/cost_a2a3.h
 // =================================================================================================
 
@@ -1236,7 +1456,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
     V(GATHER, 24, 2, 0)                                                                            \
     V(SORT, 20, 16, 0)      /* a repeat is a group of 32 elements */                               \
     V(MERGE, 20, 78, 0)     /* a repeat is four runs of 32 pairs of 8 bytes */                     \
-    V(ADD, 10, 2, 14)       /* and subtract, max, min */                                           \
+    V(ADD, 10, 2, 14)       /* and max, min */                                                     \
+    V(SUB, 10, 2, 14)                                                                              \
     V(MUL, 10, 2, 15)                                                                              \
     V(DIV, 11, 4, 19)                                                                              \
     V(ADDS, 13, 1, 18)                                                                             \
@@ -1276,7 +1497,7 @@ typedef enum ptoisa_over {
 // its family, TAXPY, shifts and TTRANS are one vector instruction that nobody has listed, as is
 // whatever is not here. (TSCATTER is among these, but runs on the scalar unit of the device.)
 #define PTOISA_RECIPES(R1, R2, R3, R4, R5)                                                         \
-    R1(TADD, DST, ADD)                             R1(TSUB, DST, ADD)                              \
+    R1(TADD, DST, ADD)                             R1(TSUB, DST, SUB)                              \
     R1(TMAX, DST, ADD)                             R1(TMIN, DST, ADD)                              \
     R1(TMUL, DST, MUL)                             R1(TDIV, DST, DIV)                              \
     R1(TPARTADD, DST, ADD)                         R1(TPARTMUL, DST, MUL)                          \
@@ -1369,7 +1590,8 @@ PTOISA_FN bool ptoisa_lies_together(const ptoisa_tile *tile, uint32_t rows, uint
                                             : tile->cols == cols || rows == 1;
 }
 
-// The valid elements of a tile, one after another if they lie together in all operands.
+// The valid elements of a tile, one after another if they lie together in all operands. (Measured
+// machines take rows of dynamic tiles one by one: ptoisa_is_by_row.)
 PTOISA_FN ptoisa_extent ptoisa_extent_of(const ptoisa_issue_info *info, ptoisa_over over) {
     const ptoisa_tile *tile = over == PTOISA_OVER_SRC ? info->src0 : info->dst;
     uint32_t rows = tile->valid_rows, cols = tile->valid_cols;
@@ -1397,8 +1619,8 @@ PTOISA_INLINE uint64_t ptoisa_parts(uint64_t whole, uint64_t part) {
 
 // -- cycles of a recipe ---------------------------------------------------------------------------
 
-// Sorts and merges count groups where others count repeats. TMRGSORT is not told here how long its
-// runs are: merging longer ones is charged as much per byte as merging runs of 32 pairs.
+// Sorts and merges count groups where others count repeats. Merging longer runs is charged as much
+// per byte as merging runs of 32 pairs, but on measured machines.
 PTOISA_FN uint64_t ptoisa_repeats(const ptoisa_issue_info *info, ptoisa_vector vector,
                                   ptoisa_extent extent) {
     if (vector == PTOISA_VECTOR_SORT) {
@@ -1406,6 +1628,54 @@ PTOISA_FN uint64_t ptoisa_repeats(const ptoisa_issue_info *info, ptoisa_vector v
     }
     uint64_t repeat = vector == PTOISA_VECTOR_MERGE ? 4 * 32 * 8 : PTOISA_REPEAT_BYTES;
     return extent.lines * ptoisa_parts(extent.line_bytes, repeat);
+}
+
+// Head and tail together, as fitted; `known` is the public one.
+PTOISA_FN uint64_t ptoisa_ends_of(const ptoisa_issue_info *info, ptoisa_vector vector,
+                                  uint64_t known) {
+    if (!ptoisa_has(info, PTOISA_MECHANISM_ENDS)) {
+        return known;
+    }
+    const ptoisa_tile *tile = info->dst != NULL ? info->dst : info->src0;
+    bool is_float = ptoisa_dtype_is_float((ptoisa_dtype)tile->dtype);
+    switch (vector) {
+#define PTOISA_FITTED_END(name, real, whole)                                                       \
+    case PTOISA_VECTOR_##name: return is_float ? real : whole;
+        PTOISA_FITTED_ENDS(PTOISA_FITTED_END)
+#undef PTOISA_FITTED_END
+    default: return known;
+    }
+}
+
+PTOISA_INLINE bool ptoisa_vector_is_scalar(ptoisa_vector vector) {
+    return vector >= PTOISA_VECTOR_ADDS && vector <= PTOISA_VECTOR_MINS;
+}
+
+// Does the instruction go row by row though its rows lie together? PTO-ISA's code for two operands
+// and for a tile and a scalar does where the valid columns are dynamic; that of one operand does not.
+PTOISA_FN bool ptoisa_is_by_row(const ptoisa_issue_info *info, ptoisa_recipe recipe) {
+    ptoisa_vector first = (ptoisa_vector)recipe.steps[0];
+    bool is_of_two = (first >= PTOISA_VECTOR_ADD && first <= PTOISA_VECTOR_MINS) ||
+                     first == PTOISA_VECTOR_AND || first == PTOISA_VECTOR_DUP;
+    return ptoisa_has(info, PTOISA_MECHANISM_ROWS) && is_of_two && info->dst->is_dynamic &&
+           recipe.over == PTOISA_OVER_DST;
+}
+
+// Cycles of a step with `repeats`, but for its ends.
+PTOISA_FN uint64_t ptoisa_step_cycles(const ptoisa_issue_info *info, ptoisa_vector vector,
+                                      uint64_t repeats, uint64_t slope, ptoisa_extent extent) {
+    bool is_timed = ptoisa_has(info, PTOISA_MECHANISM_ENDS);
+    if (vector == PTOISA_VECTOR_MERGE && info->detail > 32 &&
+        ptoisa_has(info, PTOISA_MECHANISM_RUNS)) {
+        return (extent.lines * extent.line_bytes / 8 * PTOISA_FITTED_MERGE + 50) / 100;
+    }
+    uint64_t cycles = slope * repeats;
+    if (vector == PTOISA_VECTOR_SELECT && is_timed) {
+        cycles += (uint64_t)PTOISA_FITTED_SELECT * info->dst->valid_rows;
+    }
+    bool is_masked = vector >= PTOISA_VECTOR_ADD && !(is_timed && ptoisa_vector_is_scalar(vector));
+    return cycles +
+           (is_masked && extent.line_bytes % PTOISA_REPEAT_BYTES != 0 ? PTOISA_PARTIAL_MASK : 0);
 }
 
 PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
@@ -1420,7 +1690,8 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
 #undef PTOISA_VECTOR_ENDS
     };
     ptoisa_recipe recipe = ptoisa_recipe_of(info->op);
-    ptoisa_extent extent = ptoisa_extent_of(info, (ptoisa_over)recipe.over);
+    ptoisa_over over = ptoisa_is_by_row(info, recipe) ? PTOISA_OVER_ROWS : (ptoisa_over)recipe.over;
+    ptoisa_extent extent = ptoisa_extent_of(info, over);
     if (extent.lines == 0 || extent.line_bytes == 0) {
         return 0;
     }
@@ -1436,11 +1707,9 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
             is_idle = true;
         }
         has_begun = true;
-        cycles += slope[vector] * ptoisa_repeats(info, vector, extent);
-        cycles += is_idle ? ends[vector] : 0;
-        if (vector >= PTOISA_VECTOR_ADD && extent.line_bytes % PTOISA_REPEAT_BYTES != 0) {
-            cycles += PTOISA_PARTIAL_MASK;
-        }
+        cycles += ptoisa_step_cycles(info, vector, ptoisa_repeats(info, vector, extent),
+                                     slope[vector], extent);
+        cycles += is_idle ? ptoisa_ends_of(info, vector, ends[vector]) : 0;
     }
     return cycles;
 }
@@ -1578,7 +1847,9 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
     F(SELECT_B32_ODD, 39143, 638900, 30869, 361100, 225100)                                        \
     F(NARROW, 13197, 523000, 22580, 10422, 551800)      /* f32 to f16, bf16 */                     \
     F(WIDEN, 12704, 535899, 12704, 19299, 516600)       /* f16, bf16 to f32 */                     \
-    F(BF16_TO_F16, 12131, 532000, 12793, 18334, 518100)
+    F(BF16_TO_F16, 12131, 532000, 12793, 18334, 518100)                                            \
+    F(RECIP_HIGH_F32, 0, 0, 0, 0, 0)                    /* of measured machines alone */           \
+    F(RECIP_HIGH_F16, 0, 0, 0, 0, 0)
 // clang-format on
 
 typedef enum ptoisa_a5_fit {
@@ -1659,14 +1930,9 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
 // instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
-// cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
-// none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
-// device.
-//
-// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> at the end of this
-// file, with a file cost_<...>.h if it has vector instructions of its own and a function in machine.h
-// if it has a machine of its own. For kernels of the library and for trees it is a row of
-// PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile where the two differ.
+// cost_a5.h, which state their accuracy). They are ideal: transfers have no latency, and rates that
+// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; which model asks
+// for what is in cost_models.h.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -1790,18 +2056,19 @@ PTOISA_FN uint64_t ptoisa_cost_bytes(const ptoisa_machine *machine, ptoisa_path 
 }
 
 // Bytes of what is moved, as they leave the source: those of an f32 that is stored as f16 count 4.
-PTOISA_FN uint64_t ptoisa_cost_transfer(const ptoisa_issue_info *info, ptoisa_path path) {
+PTOISA_FN uint64_t ptoisa_transfer_bytes(const ptoisa_issue_info *info) {
     bool is_from_tile = info->op == PTOISA_TSTORE || info->op == PTOISA_MSCATTER ||
                         info->op == PTOISA_TMOV || info->op == PTOISA_TEXTRACT ||
                         info->op == PTOISA_TINSERT;
     bool is_src_count = is_from_tile && info->op != PTOISA_TMOV && info->op != PTOISA_TEXTRACT;
     const ptoisa_tile *tile = is_from_tile ? info->src0 : info->dst;
-    return ptoisa_cost_bytes(info->machine, path,
-                             ptoisa_valid_count(is_src_count ? info->src0 : info->dst) *
-                                 ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
+    return ptoisa_valid_count(is_src_count ? info->src0 : info->dst) *
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // -- cycles of a device ---------------------------------------------------------------------------
+
+#define PTOISA_MATMUL_START 6
 
 // Blocks of 16 rows, 32 bytes of K and 16 columns, a cycle each; two of fp32.
 PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
@@ -1810,7 +2077,8 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
     uint64_t n = ptoisa_parts(info->dst->valid_cols, 16);
     uint64_t k = ptoisa_parts((uint64_t)info->src0->valid_cols * size, 32);
     uint64_t blocks = m * n * k;
-    return blocks == 0 ? 0 : 6 + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
+    return blocks == 0 ? 0
+                       : PTOISA_MATMUL_START + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
 // `vector` is what a vector instruction takes.
@@ -1827,7 +2095,9 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
         return ptoisa_cost_matmul(info);
     }
     ptoisa_path path = ptoisa_path_of(info->op, info->dst, info->src0);
-    uint64_t transfer = path == PTOISA_PATH_COUNT ? 0 : ptoisa_cost_transfer(info, path);
+    uint64_t transfer = path == PTOISA_PATH_COUNT
+                            ? 0
+                            : ptoisa_cost_bytes(info->machine, path, ptoisa_transfer_bytes(info));
     if (info->pipe != PTOISA_PIPE_V) {
         return transfer;
     }
@@ -1836,7 +2106,292 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
     return cycles > transfer ? cycles : transfer;
 }
 
-// -- by model -------------------------------------------------------------------------------------
+#endif
+
+// =================================================================================================
+// src/isa/cost_timed.h
+// =================================================================================================
+
+// How long an instruction takes on a measured machine (timing.h), mechanism by mechanism. Each has a
+// row in PTOISA_MECHANISMS and can be switched off.
+//
+//     transfers      setup + burst * rows + bytes / rate on the pipe, and a latency that core.h hides
+//                    where the pipe has more queued. L0C is drained by bytes of the destination.
+//     matrices       a block a cycle, as in cost.h, and the start only where the pipe ran empty
+//     A2/A3 vectors  the recipes of cost_a2a3.h with fitted starts and ends, moves by blocks of 32
+//                    bytes, column reductions row by row, merges by the length of their runs
+//     A5 vectors     loops over registers, below
+//
+// An A5 instruction whose rows lie together is one loop. Rows apart: the first takes what it would
+// alone; another one takes at least `wait` cycles and one for each register, or what `rate` allows.
+// A row of a single register needs no loop: all rows are one loop then.
+//
+//     one loop             a * registers + b
+//     rows apart           a * registers + b + (rows - 1) * max(registers + wait, rate * registers)
+//
+// Conversions from f32 to 16 bits count two registers of f32 as one. Conversions from 16 bits to f32
+// in one loop fall with the size until they take what bf16 to f16 does.
+
+#ifndef PTOISA_COST_TIMED_H
+#define PTOISA_COST_TIMED_H
+
+// -- transfers ------------------------------------------------------------------------------------
+
+PTOISA_INLINE bool ptoisa_path_is_global(ptoisa_path path) {
+    return path <= PTOISA_UB_TO_GM || path == PTOISA_L1_TO_GM || path == PTOISA_L0C_TO_GM;
+}
+
+// Cycles of global memory, which does not follow the clock of the cores.
+PTOISA_FN uint64_t ptoisa_timed_clock(const ptoisa_issue_info *info, ptoisa_path path,
+                                      uint64_t cycles) {
+    const ptoisa_timing *timing = info->timing;
+    bool is_fixed = ptoisa_has(info, PTOISA_MECHANISM_CLOCK) && ptoisa_path_is_global(path);
+    return is_fixed ? cycles * timing->clock_mhz / timing->memory_mhz : cycles;
+}
+
+// Does a move from L1 turn the fractals around? Those of L0B are stored by columns.
+PTOISA_INLINE bool ptoisa_move_is_turning(const ptoisa_issue_info *info, ptoisa_path path) {
+    return path == PTOISA_L1_TO_L0B &&
+           (info->src0->layout == PTOISA_NZ || info->src0->layout == PTOISA_ZZ);
+}
+
+// Cycles of a transfer on its pipe. `bytes` are as they leave the source.
+PTOISA_FN uint64_t ptoisa_timed_transfer(const ptoisa_issue_info *info, ptoisa_path path,
+                                         uint64_t bytes) {
+    const ptoisa_path_timing *of = &info->timing->path[path];
+    const ptoisa_tile *tile = info->dst != NULL ? info->dst : info->src0;
+    if (bytes == 0) {
+        return 0;
+    }
+    uint64_t rate = of->rate, cycles = 0;
+    if (path == PTOISA_L0C_TO_GM && ptoisa_has(info, PTOISA_MECHANISM_FIX)) {
+        uint64_t size = ptoisa_dtype_size((ptoisa_dtype)info->src0->dtype);
+        bytes = info->detail == 0 ? bytes : bytes / size * info->detail;
+    } else if (path == PTOISA_L0C_TO_GM) {
+        return ptoisa_cost_bytes(info->machine, path, bytes);
+    }
+    bool is_to_l0 = path == PTOISA_L1_TO_L0A || path == PTOISA_L1_TO_L0B;
+    if (is_to_l0 && ptoisa_has(info, PTOISA_MECHANISM_TRANSPOSE)) {
+        cycles += of->setup;
+        rate = ptoisa_move_is_turning(info, path) ? info->timing->transposed_rate : rate;
+    } else if (!is_to_l0 && ptoisa_has(info, PTOISA_MECHANISM_BURSTS)) {
+        bool is_col_major = tile->layout == PTOISA_COL_MAJOR;
+        cycles +=
+            of->setup + (uint64_t)of->burst * (is_col_major ? tile->valid_cols : tile->valid_rows);
+    }
+    uint64_t moving = bytes * 100 / rate;
+    return ptoisa_timed_clock(info, path, cycles + (moving > 0 ? moving : 1));
+}
+
+// Cycles from when a transfer leaves its pipe until its data is there; 0 for other instructions.
+PTOISA_FN uint64_t ptoisa_timed_latency(const ptoisa_issue_info *info) {
+    if (info->pipe < PTOISA_PIPE_MTE1 || info->pipe > PTOISA_PIPE_FIX ||
+        !ptoisa_has(info, PTOISA_MECHANISM_LATENCY)) {
+        return 0;
+    }
+    const ptoisa_tile *moved = info->dst != NULL ? info->dst : info->src0;
+    ptoisa_path path =
+        moved == NULL ? PTOISA_PATH_COUNT : ptoisa_path_of(info->op, info->dst, info->src0);
+    if (path == PTOISA_PATH_COUNT || ptoisa_valid_count(moved) == 0) {
+        return 0;
+    }
+    return ptoisa_timed_clock(info, path, info->timing->path[path].latency);
+}
+
+// -- the vector unit of A2/A3 ---------------------------------------------------------------------
+
+// A move inside UB: 32 bytes a cycle and a call; a call for each row if rows lie apart. Layouts do
+// not count: bytes are moved as they are.
+PTOISA_FN uint64_t ptoisa_timed_blocks(const ptoisa_issue_info *info, const ptoisa_tile *tile) {
+    uint64_t size = ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    uint64_t rows = tile->valid_rows, line = tile->valid_cols * size;
+    if (rows == 0 || line == 0) {
+        return 0;
+    }
+    bool is_whole = tile->cols == tile->valid_cols;
+    uint64_t calls = is_whole ? 1 : rows;
+    return calls * (ptoisa_parts(is_whole ? rows * line : line, 32) +
+                    info->timing->path[PTOISA_UB_TO_UB].setup);
+}
+
+PTOISA_FN bool ptoisa_op_is_block_move(ptoisa_op op) {
+    return op == PTOISA_TMOV || op == PTOISA_TEXTRACT || op == PTOISA_TINSERT ||
+           op == PTOISA_TCONCAT;
+}
+
+// Columns one row after another: each waits for the one before. A binary sum does not, and has a
+// reading. A single row is copied.
+PTOISA_FN bool ptoisa_is_by_columns(const ptoisa_issue_info *info) {
+    return info->op == PTOISA_TCOLMAX || info->op == PTOISA_TCOLMIN ||
+           info->op == PTOISA_TCOLPROD ||
+           (info->op == PTOISA_TCOLSUM && (info->detail == 0 || info->src0->valid_rows == 1));
+}
+
+PTOISA_FN uint64_t ptoisa_timed_columns(const ptoisa_issue_info *info) {
+    const ptoisa_tile *tile = info->src0;
+    uint64_t line = (uint64_t)tile->valid_cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    if (tile->valid_rows == 0 || line == 0) {
+        return 0;
+    }
+    uint64_t copy = ptoisa_parts(line, 32) + info->timing->path[PTOISA_UB_TO_UB].setup + 1;
+    uint64_t row = PTOISA_FITTED_COLUMN + 200 * ptoisa_parts(line, PTOISA_REPEAT_BYTES);
+    return copy + ((tile->valid_rows - 1) * row + 50) / 100;
+}
+
+// Cycles of an instruction on the vector pipe.
+PTOISA_FN uint64_t ptoisa_timed_vector(const ptoisa_issue_info *info) {
+    if (ptoisa_has(info, PTOISA_MECHANISM_BLOCKS) && ptoisa_op_is_block_move(info->op)) {
+        return ptoisa_timed_blocks(info, info->op == PTOISA_TINSERT ? info->src0 : info->dst);
+    }
+    if (ptoisa_has(info, PTOISA_MECHANISM_COLUMNS) && ptoisa_is_by_columns(info)) {
+        return ptoisa_timed_columns(info);
+    }
+    return ptoisa_cost_vector(info);
+}
+
+// -- the vector unit of A5 ------------------------------------------------------------------------
+
+// The measured conversion of the same widths: to narrower elements, to f32, or else.
+PTOISA_FN ptoisa_a5_fit ptoisa_timed_fit_of_cast(const ptoisa_issue_info *info) {
+    ptoisa_dtype dst = (ptoisa_dtype)info->dst->dtype, src = (ptoisa_dtype)info->src0->dtype;
+    uint32_t to = ptoisa_dtype_size(dst), from = ptoisa_dtype_size(src);
+    return from == 4 && to < 4   ? PTOISA_A5_NARROW
+           : to == 4 && from < 4 ? PTOISA_A5_WIDEN
+                                 : PTOISA_A5_BF16_TO_F16;
+}
+
+// The measured loop of an instruction. Those that were not measured are one register instruction
+// too: two operands as TADD, one as TNEG, one and a scalar as TMINS, conversions by their widths.
+PTOISA_FN ptoisa_a5_fit ptoisa_timed_fit_of(const ptoisa_issue_info *info, uint64_t registers) {
+    bool is_b32 = info->dst && ptoisa_dtype_size((ptoisa_dtype)info->dst->dtype) == 4;
+    switch (info->op) {
+    case PTOISA_TMAX:
+    case PTOISA_TMIN:
+    case PTOISA_TAND:
+    case PTOISA_TOR: return PTOISA_A5_ADD;
+    case PTOISA_TADDS:
+    case PTOISA_TSUBS:
+    case PTOISA_TMULS:
+    case PTOISA_TMAXS: return PTOISA_A5_MINS;
+    case PTOISA_TABS:
+    case PTOISA_TRELU:
+    case PTOISA_TNOT: return PTOISA_A5_NEG;
+    case PTOISA_TCVT: return ptoisa_timed_fit_of_cast(info);
+    case PTOISA_TRECIP:
+        if (info->detail != 0) {
+            return is_b32 ? PTOISA_A5_RECIP_HIGH_F32 : PTOISA_A5_RECIP_HIGH_F16;
+        }
+        break;
+    default: break;
+    }
+    return ptoisa_a5_fit_of(info, registers);
+}
+
+typedef struct ptoisa_register_loop {
+    int32_t a, b, rate, wait;  // in 1/10000 of a cycle
+} ptoisa_register_loop;
+
+PTOISA_FN ptoisa_register_loop ptoisa_register_loop_of(ptoisa_a5_fit fit) {
+    ptoisa_register_loop loop = {0, 0, 0, 0};
+    switch (fit) {
+#define PTOISA_REGISTER_LOOP(name, a_, b_, rate_, wait_)                                           \
+    case PTOISA_A5_##name:                                                                         \
+        loop.a = a_;                                                                               \
+        loop.b = b_;                                                                               \
+        loop.rate = rate_;                                                                         \
+        loop.wait = wait_;                                                                         \
+        break;
+        PTOISA_FITTED_REGISTERS(PTOISA_REGISTER_LOOP)
+#undef PTOISA_REGISTER_LOOP
+    default: break;
+    }
+    return loop;
+}
+
+PTOISA_INLINE int64_t ptoisa_most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+// One loop over registers, in 1/10000 of a cycle.
+PTOISA_FN int64_t ptoisa_timed_loop(ptoisa_a5_fit fit, int64_t registers) {
+    ptoisa_register_loop loop = ptoisa_register_loop_of(fit);
+    int64_t cycles = loop.a * registers + loop.b;
+    return fit == PTOISA_A5_WIDEN
+               ? ptoisa_most(cycles, ptoisa_timed_loop(PTOISA_A5_BF16_TO_F16, registers))
+               : cycles;
+}
+
+// Cycles of an instruction on the vector pipe.
+PTOISA_FN uint64_t ptoisa_timed_registers(const ptoisa_issue_info *info) {
+    if (!ptoisa_has(info, PTOISA_MECHANISM_REGISTERS)) {
+        return ptoisa_cost_vector_a5(info);
+    }
+    if (ptoisa_timed_fit_of(info, 0) == PTOISA_A5_NONE) {
+        return ptoisa_timed_vector(info);
+    }
+    bool is_cast = info->op == PTOISA_TCVT;
+    ptoisa_extent extent = ptoisa_extent_of(info, is_cast ? PTOISA_OVER_WIDE : PTOISA_OVER_DST);
+    if (extent.lines == 0 || extent.line_bytes == 0) {
+        return 0;
+    }
+    int64_t lines = (int64_t)extent.lines;
+    // Registers that a row counts, and how many of 256 bytes such a one is.
+    bool is_apart = lines > 1;
+    int64_t width = is_apart && ptoisa_timed_fit_of(info, 0) == PTOISA_A5_NARROW ? 2 : 1;
+    int64_t units = (int64_t)ptoisa_parts(extent.line_bytes, (uint64_t)width * PTOISA_REPEAT_BYTES);
+    ptoisa_a5_fit fit = ptoisa_timed_fit_of(info, (uint64_t)units);
+    int64_t cycles;
+    if (units == 1 || !is_apart) {
+        cycles = ptoisa_timed_loop(fit, lines * units * width);
+    } else {
+        ptoisa_register_loop loop = ptoisa_register_loop_of(fit);
+        if (fit == PTOISA_A5_SELECT_B32_EVEN) {  // masks are shared in one loop alone
+            loop = ptoisa_register_loop_of(PTOISA_A5_SELECT_B32_ODD);
+        }
+        int64_t row = ptoisa_most(units * PTOISA_CYCLE + loop.wait, loop.rate * units);
+        // The first row of a conversion to f32 does not fall.
+        ptoisa_a5_fit first = fit == PTOISA_A5_WIDEN ? PTOISA_A5_BF16_TO_F16 : fit;
+        cycles = ptoisa_timed_loop(first, units * width) + (lines - 1) * row;
+    }
+    return (uint64_t)(cycles + PTOISA_CYCLE / 2) / PTOISA_CYCLE;
+}
+
+// -- any instruction ------------------------------------------------------------------------------
+
+// Cycles on the instruction's pipe.
+PTOISA_FN uint64_t ptoisa_cost_timed(const ptoisa_issue_info *info) {
+    bool is_sync = info->dst == NULL && info->src0 == NULL;
+    if (info->pipe == PTOISA_PIPE_V && !is_sync) {
+        return info->timing->family == PTOISA_A5 ? ptoisa_timed_registers(info)
+                                                 : ptoisa_timed_vector(info);
+    }
+    ptoisa_path path =
+        is_sync ? PTOISA_PATH_COUNT : ptoisa_path_of(info->op, info->dst, info->src0);
+    if (path != PTOISA_PATH_COUNT) {
+        return ptoisa_timed_transfer(info, path, ptoisa_transfer_bytes(info));
+    }
+    uint64_t cycles = ptoisa_cost_device(info, ptoisa_cost_vector);
+    bool is_hidden = info->pipe == PTOISA_PIPE_M && !info->is_pipe_idle && cycles > 0 &&
+                     ptoisa_has(info, PTOISA_MECHANISM_ENDS);
+    return is_hidden ? cycles - PTOISA_MATMUL_START : cycles;
+}
+
+#endif
+
+// =================================================================================================
+// src/isa/cost_models.h
+// =================================================================================================
+
+// Which model asks what for the cycles of an instruction.
+//
+// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> here, with a file
+// cost_<...>.h if it has vector instructions of its own, and a function in machine.h if it has a
+// machine of its own. A measured model has its times in timing.h. For kernels of the library and for
+// trees a model is a row of PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile
+// where the two differ.
+
+#ifndef PTOISA_COST_MODELS_H
+#define PTOISA_COST_MODELS_H
 
 PTOISA_INLINE uint64_t ptoisa_cost_of_elements(const ptoisa_core *core,
                                                const ptoisa_issue_info *info) {
@@ -1852,6 +2407,12 @@ PTOISA_INLINE uint64_t ptoisa_cost_of_a2a3(const ptoisa_core *core, const ptoisa
 PTOISA_INLINE uint64_t ptoisa_cost_of_a5(const ptoisa_core *core, const ptoisa_issue_info *info) {
     (void)core;
     return ptoisa_cost_device(info, ptoisa_cost_vector_a5);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_timed(const ptoisa_core *core,
+                                            const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_timed(info);
 }
 
 PTOISA_INLINE uint64_t ptoisa_cost_of_user(const ptoisa_core *core, const ptoisa_issue_info *info) {
@@ -1886,6 +2447,9 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 //     set_flag(P, Q, n)     a cycle on P; the flag is up when P is done with it
 //     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
 //     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
+//
+// In measured models a transfer is done `latency` after its pipe can take the next: so latency shows
+// where a pipe waits, and hides where more is queued.
 //
 // They take no cycles in the unit model, and those of its function in a user's model. A pipe has
 // run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
@@ -1928,6 +2492,7 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
 PTOISA_FN void ptoisa_core_reset(ptoisa_core *core) {
     core->sum = 0;
     memset(core->clock, 0, sizeof core->clock);
+    memset(core->lag, 0, sizeof core->lag);
     memset(core->busy, 0, sizeof core->busy);
     memset(core->flag_at, 0, sizeof core->flag_at);
     memset(core->flags, 0, sizeof core->flags);
@@ -1969,10 +2534,10 @@ ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     abort();
 }
 
-// Cycles of one instruction on its pipe, or on PTOISA_PIPE_ALL.
+// Cycles of one instruction on its pipe, or on PTOISA_PIPE_ALL, and the latency that follows them.
 PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
                               const ptoisa_tile *dst, const ptoisa_tile *src0,
-                              const ptoisa_tile *src1) {
+                              const ptoisa_tile *src1, uint32_t detail, uint64_t *out_latency) {
     ptoisa_issue_info info;
     info.op = op;
     info.pipe = pipe;
@@ -1980,19 +2545,42 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     info.src0 = src0;
     info.src1 = src1;
     info.is_pipe_idle = !(core->is_filled >> pipe & 1);
+    info.detail = detail;
     info.machine = core->machine;
+    info.timing = ptoisa_timing_of(core->model, core->timing);
+    *out_latency = info.timing == NULL ? 0 : ptoisa_timed_latency(&info);
     return ptoisa_cost(core, &info);
 }
 
-PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
-    core->sum += cycles;
-    core->busy[pipe] += cycles;
-    core->clock[pipe] += cycles;
+// A pipe that is still waiting for data takes the next instruction as soon as it can, and is done
+// with it no earlier than with the one before. Time that both spend waiting is busy once.
+PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles,
+                                 uint64_t latency) {
+    uint64_t before = core->clock[pipe], taken = before - core->lag[pipe] + cycles;
+    uint64_t done = taken + latency > before ? taken + latency : before;
+    core->sum += done - before;
+    core->busy[pipe] += done - before;
+    core->clock[pipe] = done;
+    core->lag[pipe] = done - taken;
 }
 
-// Charges an instruction to its pipe. Every instruction calls this once, after its checks.
-PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
-                            const ptoisa_tile *src0, const ptoisa_tile *src1) {
+// Makes a pipe wait for what is done elsewhere at a time. A pipe that has run empty by then pays its
+// start again.
+PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t at) {
+    uint64_t clock = core->clock[pipe];
+    if (at > clock) {
+        core->clock[pipe] = at;
+        core->lag[pipe] = 0;
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    } else if (at > clock - core->lag[pipe]) {
+        core->lag[pipe] = clock - at;
+    }
+}
+
+// Charges an instruction to its pipe. Every instruction calls this once, after its checks. `detail`
+// is the one of ptoisa_issue_info.
+PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                               const ptoisa_tile *src0, const ptoisa_tile *src1, uint32_t detail) {
     // Memory that was written as one type may be read as another by what comes now: the compiler is
     // to carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
@@ -2002,16 +2590,22 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
     bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
+    uint64_t latency = 0;
     uint64_t cycles = core->model == PTOISA_MODEL_UNIT
                           ? ptoisa_cost_unit(op, dst, src0, src1)
-                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
+                          : ptoisa_ask(core, op, pipe, dst, src0, src1, detail, &latency);
     if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
     }
-    ptoisa_charge(core, pipe, cycles);
+    ptoisa_charge(core, pipe, cycles, latency);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
+}
+
+PTOISA_INLINE void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                                const ptoisa_tile *src0, const ptoisa_tile *src1) {
+    ptoisa_issue_as(core, op, dst, src0, src1, 0);
 }
 
 // -- flags ----------------------------------------------------------------------------------------
@@ -2019,7 +2613,11 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
     if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
-        ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
+        uint64_t latency;
+        uint64_t cycles = ptoisa_ask(core, op, pipe, NULL, NULL, NULL, 0, &latency);
+        core->sum += cycles;
+        core->busy[pipe] += cycles;
+        core->clock[pipe] += cycles;
     }
 }
 
@@ -2054,11 +2652,7 @@ PTOISA_FN void ptoisa_wait_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe 
         return;
     }
     core->flags[src][dst] = (uint8_t)(core->flags[src][dst] & ~(1u << event));
-    uint64_t at = core->flag_at[src][dst][event];
-    if (at > core->clock[dst]) {
-        core->clock[dst] = at;
-        core->is_filled = (uint8_t)(core->is_filled & ~(1u << dst));
-    }
+    ptoisa_wait_until(core, dst, core->flag_at[src][dst][event]);
     ptoisa_issue_sync(core, PTOISA_WAIT_FLAG, dst);
 }
 
@@ -2071,18 +2665,22 @@ PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
     }
     if (pipe != PTOISA_PIPE_ALL) {
         ptoisa_issue_sync(core, PTOISA_PIPE_BARRIER, pipe);
+        core->lag[pipe] = 0;
         core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
         return;
     }
     uint64_t end = ptoisa_cycles_of_pipes(core);
     if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
-        uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
+        uint64_t latency;
+        uint64_t cycles =
+            ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL, 0, &latency);
         core->sum += cycles;
         core->busy[PTOISA_PIPE_S] += cycles;
         end += cycles;
     }
     for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
         core->clock[i] = end;
+        core->lag[i] = 0;
     }
     core->is_filled = 0;
 }
@@ -3611,7 +4209,7 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
                               s->valid_cols)) {
         return;
     }
-    ptoisa_issue(core, PTOISA_TSTORE, NULL, s, NULL);
+    ptoisa_issue_as(core, PTOISA_TSTORE, NULL, s, NULL, ptoisa_dtype_size((ptoisa_dtype)g->dtype));
     if (!core->is_dry) {
         ptoisa_store_bytes(g, s, how);
     }
@@ -4015,9 +4613,8 @@ PTOISA_FN bool ptoisa_fifo_can_pop(const ptoisa_fifo *fifo, uint32_t sub) {
 
 // Holds a pipe until another core's was done, as wait_flag does.
 PTOISA_FN void ptoisa_fifo_hold(ptoisa_core *core, ptoisa_pipe pipe, uint64_t until) {
-    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM && until > core->clock[pipe]) {
-        core->clock[pipe] = until;
-        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
+        ptoisa_wait_until(core, pipe, until);
     }
 }
 
@@ -7604,7 +8201,7 @@ PTOISA_FN void ptoisa_cols_any(ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
 }
 
 PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
-                                 const ptoisa_tile *d, const ptoisa_tile *s) {
+                                 const ptoisa_tile *d, const ptoisa_tile *s, bool is_binary) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);
         if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET_MAP, 0, 0) ||
@@ -7616,7 +8213,7 @@ PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *
             return;
         }
     }
-    ptoisa_issue(core, op, d, s, NULL);
+    ptoisa_issue_as(core, op, d, s, NULL, is_binary);
     if (!core->is_dry && d->valid_rows > 0 && d->valid_cols > 0) {
         ptoisa_cols_any(loops, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
                         d->valid_cols);
@@ -7629,13 +8226,13 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
     if (PTOISA_CHECKED && (is_binary || t) && !ptoisa_check_scratch(core, PTOISA_TCOLSUM, t)) {
         return;
     }
-    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s);
+    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s, is_binary);
 }
 
 #define PTOISA_DEFINE_COL_REDUCE(function, op, map_op)                                             \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s);                        \
+        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s, false);                 \
     }
 
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
@@ -10038,11 +10635,11 @@ PTOISA_FN void ptoisa_tmrgsort(ptoisa_core *core, const ptoisa_tile *d, const pt
             return;
         }
     }
-    ptoisa_issue(core, op, d, s, NULL);
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)s->dtype);
+    ptoisa_issue_as(core, op, d, s, NULL, (uint32_t)((uint64_t)block_len * size / 8));
     if (core->is_dry || s->valid_rows == 0) {
         return;
     }
-    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)s->dtype);
     const uint64_t total = (uint64_t)s->valid_cols * size / 8, run = (uint64_t)block_len * size / 8;
     uint8_t *to = (uint8_t *)d->data;
     for (uint64_t at = 0; at < total && run > 0; at += PTOISA_MERGE_MAX * run) {
@@ -10101,8 +10698,8 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
     if (PTOISA_CHECKED && !ptoisa_tmrgsort_lists_check(core, d, t, lists, count)) {
         return;
     }
-    ptoisa_issue(core, PTOISA_TMRGSORT, d, lists[0], lists[1]);
     const uint32_t pair = 8 / ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    ptoisa_issue_as(core, PTOISA_TMRGSORT, d, lists[0], lists[1], lists[0]->valid_cols / pair);
     ptoisa_run runs[PTOISA_MERGE_MAX];
     for (uint32_t i = 0; i < PTOISA_MERGE_MAX; i++) {
         runs[i].pairs = i < count ? (const uint8_t *)lists[i]->data : NULL;
@@ -11995,6 +12592,7 @@ template <typename T> inline std::enable_if_t<is_tile_v<T>, ptoisa_tile> view(co
                          static_cast<ptoisa_memory>(T::Loc), layout_of<T>(),
                          static_cast<uint32_t>(T::Rows), static_cast<uint32_t>(T::Cols));
     made.pad = static_cast<uint8_t>(T::PadVal);
+    made.is_dynamic = T::ValidCol == DYNAMIC;
     made.pad_value =
         ptoisa_f32_from_bits(static_cast<uint32_t>(static_cast<uint64_t>(T::PadVal) >> 32));
     made.valid_rows = static_cast<uint32_t>(tile.GetValidRow());
@@ -13175,6 +13773,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         for (uint64_t &clock : each->clock) {
             clock = begin;
         }
+        memset(each->lag, 0, sizeof each->lag);
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
@@ -13194,6 +13793,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
     for (uint64_t &clock : core.clock) {
         clock = end;
     }
+    memset(core.lag, 0, sizeof core.lag);
     core.is_filled = 0;
     mine.subblock_id = sub;
     if (cycles) {

@@ -4124,11 +4124,18 @@ PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_d
 // Ascend 950PR. USER is a function, called for each instruction (flags and barriers too), with the
 // overlap of A2A3. It must depend on its arguments alone, as it may be called once for all tasks of
 // one size, and return at most 2^43 - 1 cycles.
+//
+// A2A3 and A5 are ideal: transfers have no latency. 910B and 950PR are fitted to published
+// measurements: build/predict shows how close they come. They model one core: neither launches and
+// dispatch nor memory that many cores share. A cycle of 910B is 1/1800 us (910B2, B3; 910C), one of
+// 950PR 1/1650 us. Take 910B for kernels of A2/A3 and 950PR for kernels of A5.
 #define PTOWSP_MODELS(MODEL) /* name, what emitted trees call it */                                \
     MODEL(UNIT, "unit")                                                                            \
     MODEL(A2A3, "a2a3")                                                                            \
     MODEL(A5, "a5")                                                                                \
-    MODEL(USER, "") /* they have none of the user's */
+    MODEL(USER, "") /* they have none of the user's */                                             \
+    MODEL(910B, "910b")                                                                            \
+    MODEL(950PR, "950pr")
 
 // clang-format off
 typedef enum ptowsp_model {
@@ -4151,13 +4158,70 @@ typedef struct ptowsp_insn {
 
 typedef ptowsp_cycles (*ptowsp_cost_fn)(const ptowsp_insn *insn, void *user);
 
+// The mechanisms of measured machines. Each can be switched off; the instructions that it describes
+// then take the cycles of the ideal model.
+// clang-format off
+#define PTOWSP_MECHANISMS(MECHANISM)                                                               \
+    MECHANISM(LATENCY)    /* data arrives late; a pipe with more to do hides it */                 \
+    MECHANISM(BURSTS)     /* a transfer has a setup, and each of its rows a cost */                \
+    MECHANISM(FIX)        /* L0C is drained by bytes of the destination */                         \
+    MECHANISM(TRANSPOSE)  /* L1 to L0 has a setup, and transposing is slower */                    \
+    MECHANISM(BLOCKS)     /* UB to UB moves a block of 32 bytes a cycle */                         \
+    MECHANISM(ROWS)       /* dynamic valid sizes: row by row, even without gaps */                 \
+    MECHANISM(ENDS)       /* start and end of vector instructions, by kind of element */           \
+    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
+    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
+    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+
+typedef enum ptowsp_mechanism {
+#define PWSP_MECHANISM_ENUM(name) PTOWSP_MECHANISM_##name,
+    PTOWSP_MECHANISMS(PWSP_MECHANISM_ENUM)
+#undef PWSP_MECHANISM_ENUM
+    PTOWSP_MECHANISM_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MECHANISM)
+} ptowsp_mechanism;
+// clang-format on
+
+// A path between memories: its pipe takes setup + burst * rows + bytes / rate cycles, and the data
+// is there `latency` cycles later. Latency and setup are at most 2^20, burst is at most 2^10.
+typedef struct ptowsp_path_timing {
+    uint32_t latency, setup, burst;  // cycles
+    uint32_t rate;                   // bytes in 100 cycles; > 0
+} ptowsp_path_timing;
+
+// The times of a measured machine. It is plain data: copy and change it freely.
+//
+//      ptowsp_core_timing b4 = ptowsp_core_timing_of(PTOWSP_MODEL_910B);  // 910B4; 910B1 has 1,850 MHz
+//      b4.clock_mhz = 1500;
+//      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &b4};
+//
+// Vector instructions keep the built-in times of the model.
+typedef struct ptowsp_core_timing {
+    char name[16];
+    ptowsp_family family;      // that of the model
+    uint32_t clock_mhz;        // of the cores: 1 to 2^17
+    uint32_t memory_mhz;       // the clock at which paths of global memory take their cycles; more
+                               // than a 64th of clock_mhz
+    uint32_t without;          // bit m switches ptowsp_mechanism m off
+    uint32_t transposed_rate;  // L1 to L0B where fractals are transposed, bytes in 100 cycles
+    ptowsp_path_timing paths[PTOWSP_PATH_COUNT];
+} ptowsp_core_timing;
+
 typedef struct ptowsp_cost {
     ptowsp_model model;
     ptowsp_cost_fn fn;  // PTOWSP_MODEL_USER
     void *user;
+    const ptowsp_core_timing
+        *timing;  // 910B and 950PR: times to use instead of the built-in ones. They
+                  // must live as long as the call that they are given to, or the
+                  // started run. Trees have the built-in ones alone
 } ptowsp_cost;
 
 #if !defined(PTOWSP_NO_TILES)
+
+// The times of 910B or 950PR; all zero for models that are not measured.
+PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
 
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
@@ -4170,9 +4234,9 @@ typedef struct ptowsp_kernel_stats {
 
 // Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the
 // context has the module's error.
-// Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the
-//          function returned too many cycles; more than PTOWSP_TASK_INSN_MAX instructions in
-//          loops), OUT_OF_MEMORY.
+// Errors   INVALID_PARAMS (not a tile kernel; a model without its function; a timing with a rate or
+//          clock of 0, or out of range), LIMIT_EXCEEDED (the function returned too many cycles;
+//          more than PTOWSP_TASK_INSN_MAX instructions in loops), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);

@@ -191,7 +191,7 @@ _Task = _struct(
     " u32 lane",
 )
 _KernelSource = _struct("kernel_source", "str text file fn cost")
-_Cost = _struct("cost", "i32 model; ptr fn user")
+_Cost = _struct("cost", "i32 model; ptr fn user timing")
 _ParseKernel = _struct("parse_kernel", "str name; ptr fn cost user; kernel_source source; ptr pto make")
 _ParseDesc = _struct("parse_desc", "ptr kernels; u32 kernel_count; u64 default_cycles")
 _TextPlace = _struct("text_place", "u64 line column")
@@ -2221,7 +2221,8 @@ _STALLS = 15
 
 _FORMATS = "perfetto chrome svg csv table usage_csv edges dot"
 _REPORTS = "text json html"
-_MODELS = "unit a2a3 a5"
+_MODELS = "unit a2a3 a5 910b 950pr"
+_MODEL_VALUES = (0, 1, 2, 4, 5)  # 3 is a function
 _RECORDS = "none totals tasks edges"
 _BINDINGS = "size symbol array lengths csr tensor plan work"
 
@@ -2588,7 +2589,8 @@ class Run(_Shown):
     def time(self, *, model="unit", record="edges", token_limit=0, time_limit=0):
         """Simulates the time; no kernel runs and no tensor is touched. Returns the run.
 
-        model         of tile kernels' cycles: "unit", "a2a3" (Ascend 910B), "a5" (950PR)
+        model         of tile kernels' cycles: "unit"; "a2a3" and "a5", ideal; "910b" and "950pr",
+                      as measured
         record        what results are kept: "none", "totals", "tasks", "edges"; the last has all
         time_limit    in seconds of the wall clock; 0: none
         """
@@ -2602,7 +2604,7 @@ class Run(_Shown):
         nanoseconds = _number(time_limit, "time_limit") * 1e9
         if not 0 <= nanoseconds < 2**63:
             raise ValueError(f"time_limit is {time_limit}")
-        cost = _Cost(_choice(model, _MODELS, "model"))
+        cost = _Cost(_MODEL_VALUES[_choice(model, _MODELS, "model")])
         limit = _int(token_limit, "token_limit", 0, 2**64 - 1)
         level = _choice(record, _RECORDS, "record")
         if mode == 0:

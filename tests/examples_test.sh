@@ -212,6 +212,33 @@ bad "$DIR/llama.wrong: load: damaged: the checksum is " llama_decode --load "$DI
 bad "/nowhere/saved cannot be written" llama_decode --save /nowhere/saved
 bad "/nowhere/saved cannot be read" llama_decode --load /nowhere/saved
 bad "--load takes a text" llama_decode --load
+# Published measurements: the bounds are those of tests/isa_timed_test.c.
+good predict --svg "$DIR/predict.svg"
+says "A2/A3 element by element" "27 rows" "kernels"
+grep -q '</svg>' "$DIR/predict.svg" || fail "$last: no picture"
+cat > "$DIR/instructions.csv" << 'END'
+machine,instruction,dtype,rows,cols,valid_rows,valid_cols,params,variant,measured_cycles
+A2A3,TMOV,f32,64,128,63,125,Vec.RowMajor.NoneBox>Vec.RowMajor.NoneBox,UB->UB,1323
+A5,TCVT,f32>float8e4m3,1,64,1,64,,,67
+END
+good predict --instructions "$DIR/instructions.csv"
+says "measured_cycles,predicted_cycles" "UB->UB,1323,1323" \
+    '67,"not predicted: element types f32>float8e4m3 are not supported"'
+cat > "$DIR/kernels.csv" << 'END'
+kernel,machine,shape,tiling
+gemm,A3,m=3072 k=3072 n=3072 f16->f32,"base 128x256x64, stepK 4"
+gemm,A3,m=3000 k=3072 n=3072 f16->f32,"base 128x256x64, stepK 4"
+tget,A3,16384 bytes,
+END
+good predict --rows "$DIR/kernels.csv"
+says "predicted_us,predicted_cube_pct" "its sizes are not whole tiles and panels" "links between ranks"
+rows 1 '^gemm,A3,m=3072.*,2[0-9][0-9]\.[0-9],'
+bad "/nowhere/rows cannot be read" predict --rows /nowhere/rows
+bad "there is no column instruction" predict --instructions "$DIR/kernels.csv"
+printf 'machine,"a\n' > "$DIR/wrong.csv"
+bad "$DIR/wrong.csv: there is no line with names of columns" predict --rows "$DIR/wrong.csv"
+bad "/nowhere/picture cannot be written" predict --svg /nowhere/picture
+bad "go one at a time" predict --svg "$DIR/x" --rows "$DIR/kernels.csv"
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"

@@ -314,6 +314,133 @@ static void measure__refuses_what_is_no_tile_kernel(void **state) {
     fixture_free(&f);
 }
 
+static void timing__a_measured_machine_is_data(void **state) {
+    (void)state;
+    ptowsp_core_timing b = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    ptowsp_core_timing pr = ptowsp_core_timing_of(PTOWSP_MODEL_950PR), zero;
+    memset(&zero, 0, sizeof zero);
+    assert_string_equal(b.name, "910B");
+    assert_int_equal(b.family, PTOWSP_FAMILY_A2A3);
+    assert_int_equal(b.clock_mhz, 1800);
+    assert_int_equal(b.memory_mhz, 1800);
+    assert_int_equal(b.paths[PTOWSP_PATH_L1_TO_L0A].rate, 25600);  // 256 bytes a cycle
+    assert_string_equal(pr.name, "950PR");
+    assert_int_equal(pr.family, PTOWSP_FAMILY_A5);
+    assert_int_equal(pr.clock_mhz, 1650);
+    for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_USER; model++) {
+        ptowsp_core_timing none = ptowsp_core_timing_of((ptowsp_model)model);
+        assert_memory_equal(&none, &zero, sizeof none);
+    }
+    ptowsp_core_timing none = ptowsp_core_timing_of((ptowsp_model)99);
+    assert_memory_equal(&none, &zero, sizeof none);
+}
+
+static void timing__own_times_are_what_counts(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    ptowsp_cost built_in = {.model = PTOWSP_MODEL_910B}, cost = built_in;
+    cost.timing = &own;
+    ptowsp_kernel_stats before = measure(&f, f.scale, built_in);
+    ptowsp_kernel_stats same = measure(&f, f.scale, cost);
+    assert_memory_equal(&before, &same, sizeof before);
+    // One load, one store: 1,000 cycles later each, and both are waited for.
+    own.paths[PTOWSP_PATH_GM_TO_UB].latency += 1000;
+    assert_int_equal(measure(&f, f.scale, cost).cycles, before.cycles + 1000);
+    own.paths[PTOWSP_PATH_UB_TO_GM].latency += 1000;
+    assert_int_equal(measure(&f, f.scale, cost).cycles, before.cycles + 2000);
+    own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    own.without = 1u << PTOWSP_MECHANISM_LATENCY;
+    assert_int_equal(measure(&f, f.scale, cost).cycles,
+                     before.cycles - own.paths[PTOWSP_PATH_GM_TO_UB].latency -
+                         own.paths[PTOWSP_PATH_UB_TO_GM].latency);
+    // A slower core needs no more cycles: memory is as fast as before.
+    own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    own.clock_mhz = 1500;
+    assert_true(measure(&f, f.scale, cost).cycles < before.cycles);
+    fixture_free(&f);
+}
+
+static void timing__refuses_what_is_no_machine(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    const ptowsp_core_timing good = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    for (int i = 0; i < 13; i++) {
+        ptowsp_core_timing own = good;
+        ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};
+        const char *text = NULL;
+        switch (i) {
+        case 0:
+            own.clock_mhz = 0;
+            text = "clocks are 0 and 1800 MHz, not 1 to 131072";
+            break;
+        case 1:
+            own.memory_mhz = 0;
+            text = "clocks are 1800 and 0 MHz, not 1 to 131072";
+            break;
+        case 2:
+            own.clock_mhz = 131073;
+            text = "clocks are 131073 and 1800 MHz";
+            break;
+        case 3:
+            own.transposed_rate = 0;
+            text = "transposed_rate is 0, not 1 to 1073741824";
+            break;
+        case 4:
+            own.paths[PTOWSP_PATH_UB_TO_GM].rate = 0;
+            text = "the rate of path 2 is 0";
+            break;
+        case 5:
+            own.paths[11].rate = UINT32_MAX;
+            text = "the rate of path 11 is 4294967295";
+            break;
+        case 6:
+            own.paths[0].latency = UINT32_MAX;
+            text = "path 0 has a latency of 4294967295 and a setup of";
+            break;
+        case 7:
+            own.paths[1].setup = (1u << 20) + 1;
+            text = "a setup of 1048577, above 1048576 cycles";
+            break;
+        case 8:
+            own.paths[3].burst = UINT32_MAX;
+            text = "path 3 has bursts of 4294967295 cycles, above 1024";
+            break;
+        case 9:
+            own.family = PTOWSP_FAMILY_A5;
+            text = "family 1 is not that of cost model 4";
+            break;
+        case 11:
+            own.memory_mhz = 28;
+            text = "clock_mhz is 1800, 64 times memory_mhz (28) or more";
+            break;
+        case 10:
+            cost.model = PTOWSP_MODEL_A2A3;
+            text = "cost model 1 has no timing";
+            break;
+        default: cost.model = PTOWSP_MODEL_950PR; text = "family 0 is not that of cost model 5";
+        }
+        ptowsp_kernel_stats stats;
+        assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &cost, &stats),
+                         PTOWSP_INVALID_PARAMS);
+        assert_non_null(strstr(ptowsp_context_error(f.context).text, text));
+    }
+    // The greatest that are taken do not wrap.
+    ptowsp_core_timing own = good;
+    ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};
+    for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
+        ptowsp_path_timing path = {1u << 20, 1u << 20, 1u << 10, 1};
+        own.paths[i] = path;
+    }
+    own.memory_mhz = 2049;
+    own.clock_mhz = 1u << 17;
+    // 2 x (2^20 late, 2^20 to begin, and 100 cycles a byte), 64 times as many.
+    assert_true(measure(&f, f.scale, cost).cycles > UINT64_C(1) << 27);
+    fixture_free(&f);
+}
+
 static void order__what_was_stored_is_not_loaded(void **state) {
     (void)state;
     fixture f;
@@ -385,6 +512,9 @@ int main(void) {
         cmocka_unit_test(mixed__vector_cores_share_rows_where_they_can),
         cmocka_unit_test(user__may_say_less_than_2_to_the_43),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
+        cmocka_unit_test(timing__a_measured_machine_is_data),
+        cmocka_unit_test(timing__own_times_are_what_counts),
+        cmocka_unit_test(timing__refuses_what_is_no_machine),
         cmocka_unit_test(order__what_was_stored_is_not_loaded),
         cmocka_unit_test(machine__is_data),
     };

@@ -23,9 +23,13 @@ src/isa/isa.h
 src/isa/simd.h
 src/isa/tile.h
 src/isa/machine.h
+src/isa/timing_fitted.h
+src/isa/timing.h
 src/isa/cost_a2a3.h
 src/isa/cost_a5.h
 src/isa/cost.h
+src/isa/cost_timed.h
+src/isa/cost_models.h
 src/isa/core.h
 src/isa/view.h
 src/isa/cast.h

@@ -52,9 +52,9 @@
 #define PWSP_NOINLINE       __attribute__((noinline))
 #define PWSP_COLD           __attribute__((noinline, cold))
 
-// Conditions that never hold, or always, however the code came here; the reason stands beside them.
-// Debug builds assert it, others take the safe way all the same. In builds for coverage they are
-// constants, so that a way that cannot be reached is none (tests/coverage.awk counts them).
+// Conditions that never, or always, hold; the reason stands beside them. Debug builds assert it,
+// others take the safe branch anyway. In builds for coverage they are constants, so that
+// unreachable branches disappear (tests/coverage.awk counts them).
 #if defined(PTOWSP_COVERAGE)
 #define PWSP_NEVER(condition)  0
 #define PWSP_ALWAYS(condition) 1
@@ -110,7 +110,7 @@ PWSP_INLINE uint64_t pwsp_hash_number(uint64_t hash, uint64_t number) {
     return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
-// What an error gives as its index, for one that may be below 0.
+// The index of an error for a value that may be negative.
 PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
     return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
 }
@@ -120,9 +120,10 @@ PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     return !__builtin_mul_overflow(a, b, out_product);
 }
 
-// In builds that have it, tests that refuse allocations may leave no room to spare (tests/vectors.c):
-// a small array grows to what is needed, and all that a small arena hands out has a block of its own.
-// So each request reaches the hook that may refuse it, and not only one that makes an array grow.
+// In builds that have it, tests that refuse allocations may leave no room to spare
+// (tests/vectors.c): a small array grows to the exact size, and each allocation of a small arena
+// has its own block. So every request reaches the hook that may refuse it, not only those that make
+// an array grow.
 #if defined(PTOWSP_TIGHT)
 extern bool pwsp_is_tight;
 #define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))
@@ -166,12 +167,12 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 #define PWSP_FREE(memory, array, count)                                                            \
     pwsp_memory_free(memory, array, (size_t)(count) * sizeof *(array))
 
-// Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than 128
-// bytes, from 4); what is new is zeroed. Nothing has changed where false.
+// Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than
+// 128 bytes, from 4); new items are zeroed. Nothing has changed if false.
 #define PWSP_GROW(memory, array, capacity, needed)                                                 \
     pwsp_memory_grow(memory, &(array), &(capacity), needed, sizeof *(array))
 
-// The same for what is large and many: it grows by an eighth or less from 128 items on.
+// The same for many large items: grows by an eighth or less from 128 items on.
 #define PWSP_GROW_LITTLE(memory, array, capacity, needed)                                          \
     pwsp_memory_grow_little(memory, &(array), &(capacity), needed, sizeof *(array))
 
@@ -186,7 +187,7 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 #define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);
 #define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);
 
-// The array at an address: copied, as pointers of different types are no aliases of each other.
+// The array at an address: copied, as pointers of different types must not alias.
 PWSP_INLINE void *pwsp_array_items(const void *array) {
     void *items;
     memcpy(&items, array, sizeof items);
@@ -407,8 +408,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 // woken: a thread that sleeps waits for a kernel that has begun, or for a lane that is about to run
 // ready tasks. Those return or are left out, and wake it.
 //
-// An execution that is part of a larger one, as those of a search are, ends when that one does: it
-// has an outer halt, and asks it each time.
+// An execution that is part of a larger one, such as a search, ends when the outer one does: it
+// checks the outer halt each time.
 
 #ifndef PWSP_HALT_H
 #define PWSP_HALT_H
@@ -424,7 +425,7 @@ typedef struct pwsp_halt {
     PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
 } pwsp_halt;
 
-// Before an execution, on the thread that starts it. What was cancelled before is forgotten.
+// Before an execution, on the thread that starts it. Forgets earlier cancellations.
 PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
     uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
     halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;
@@ -700,7 +701,7 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 // src/base/math.h
 // =================================================================================================
 
-// Elementary functions in plain arithmetic, so that there is no libm to link.
+// Elementary functions in plain arithmetic, without libm.
 
 #ifndef PWSP_MATH_H
 #define PWSP_MATH_H
@@ -768,10 +769,10 @@ PWSP_INTERNAL float pwsp_exp(float x) {
 
 #if PWSP_X86
 
-// Up to eight at once, each above -110 and at most 89; otherwise false, and nothing is done. The
-// series is divided by multiplying with reciprocals, which takes less than half the time. It moves
-// the double by some units in its last place and the float, compared for all of them, by none.
-// There is no operator, so that none is contracted.
+// Up to eight at once, each above -110 and at most 89; otherwise does nothing and returns false.
+// The series is divided by multiplying with reciprocals, which takes less than half the time. It
+// moves the double by some units in its last place and the float, compared for all of them, by
+// none. There is no operator, so that none is contracted.
 PWSP_AVX512 static bool pwsp_exp_avx512(float *numbers, uint32_t count) {
     const __mmask8 mask = (__mmask8)((1u << count) - 1);
     const __m256 given = _mm256_maskz_loadu_ps(mask, numbers);
@@ -1460,7 +1461,7 @@ typedef struct pwsp_wall_mark {
 //
 // All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
 // `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so
-// a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.
+// a second waker moves on to the next sleeper. tests/models/handshake.pml models this protocol.
 //
 // A child of fork() has none of its parent's threads, and any of them may have held a lock. So the
 // owner of threads asks a sleeper of theirs whether it is of this process. One that is not may be
@@ -1513,7 +1514,7 @@ typedef struct pwsp_sleeping {
 } pwsp_sleeping;
 
 typedef struct pwsp_sleepers {
-    pwsp_mutex mutex;      // protects the sleep, and what the owner likes
+    pwsp_mutex mutex;      // protects the sleep, and state of the owner
     pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
     uint32_t process;      // that has made it
     char padding[PWSP_FALSE_SHARING];
@@ -1550,7 +1551,7 @@ PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
 PWSP_INTERNAL void pwsp_nap(uint64_t ns);
 
 // Waits a little in round *round, which it counts: a pause, later a moment for other threads. False
-// when it is time to sleep; the rounds begin anew then.
+// when it is time to sleep; the rounds restart then.
 PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_count) {
     if (*round < spin_count) {
         pwsp_pause();
@@ -1720,7 +1721,7 @@ PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 
 #define PWSP_ERROR_TEXT_MAX 512
 
-// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+// Limits of places and variables in error texts, so that the error itself fits after them.
 #define PWSP_PLACE_TEXT_MAX     160
 #define PWSP_VARIABLES_TEXT_MAX 120
 
@@ -1734,10 +1735,10 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
-// Goes on from *hash with what is written; see ptowsp_hash.
+// Extends *hash by the written text; see ptowsp_hash.
 PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
 
-// In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
+// In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
         ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \
@@ -1830,7 +1831,7 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
 
 typedef struct pwsp_error {
     ptowsp_status status;
-    uint64_t index;  // of what the status is about, or PTOWSP_NO_INDEX
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_error;
 
@@ -2040,7 +2041,7 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 // the gate has not been left, and else in one of 64 jobs, which lane 0 does alone until then.
 //
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
-// `done`; see sleeper.h. What is made visible there is the gate.
+// `done`; see sleeper.h. The gate is the state that is published there.
 
 #define PWSP_SPIN_LONG 1000
 #if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
@@ -2074,7 +2075,7 @@ struct pwsp_pool {
     pwsp_sleepers wake;  // workers sleep here
     pwsp_sleeper done;   // the caller sleeps here
 
-    pwsp_worker *workers;  // [lane_count - 1], behind this struct
+    pwsp_worker *workers;  // [lane_count - 1], after this struct
     uint32_t started_count;
 
     char padding[PWSP_FALSE_SHARING];
@@ -2195,7 +2196,7 @@ typedef struct pwsp_user_job {
     void *job;
     uint32_t lane_count;
     uint32_t good_calls;  // first calls of a lane
-    uint32_t bad_calls;   // second ones, and lanes that are none
+    uint32_t bad_calls;   // duplicates, and lanes out of range
     PWSP_ALIGNAS(8) uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 
@@ -2316,7 +2317,7 @@ struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
-    uint64_t owned_count;  // of what was made from it and is not destroyed
+    uint64_t owned_count;  // objects made from it and not destroyed
     pwsp_halt search;      // of the current schedule search; may be cancelled at any time
     uint32_t last;         // atomic, pwsp_last: which failure was the last one
     ptowsp_status status;  // of the last failure with a text of its own
@@ -2334,7 +2335,7 @@ PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *
 // BUSY, from any thread.
 PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context);
 
-// Count what is made from a context, and what of it is destroyed.
+// Count the objects made from a context, and those destroyed.
 PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context);
 PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context);
 
@@ -2356,11 +2357,11 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 typedef struct pwsp_queue {
     PWSP_ALIGNAS(8) uint64_t cursor;  // atomic
     uint64_t item_count;
-    uint64_t grain;  // 0: an eighth of an even share of what is left, at least one
+    uint64_t grain;  // 0: an eighth of an even share of the remainder, at least one
     uint32_t lane_count;
 } pwsp_queue;
 
-// Takes the next range; false when there is none.
+// Takes the next range; false at the end.
 PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint64_t *out_end);
 
 #endif
@@ -2373,7 +2374,7 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 // queue.
 //
 // Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
-// takes an eighth of its even share of what is left. Early ranges are large, so that the shared
+// takes an eighth of its even share of the remainder. Early ranges are large, so that the shared
 // cursor is touched rarely; the last ones are single items, so that lanes end together. For n items
 // and p lanes that is about 8 p ln(n / 8p) ranges.
 
@@ -2577,7 +2578,7 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
             return PTOWSP_INVALID_PARAMS;
         }
     }
-    ptowsp_space space;  // sizes may be those of *out_space
+    ptowsp_space space;  // sizes may alias *out_space
     memset(&space, 0, sizeof space);
     space.rank = rank;
     for (uint32_t i = 0; i < rank; i++) {
@@ -7625,6 +7626,7 @@ ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attenti
 typedef struct pwsp_moe_cluster {
     uint32_t expert_count, replica_count, group_count, node_count, rank_count;
     uint32_t rank_replicas, node_ranks;
+    bool is_spread;
 } pwsp_moe_cluster;
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *given,
@@ -7668,19 +7670,26 @@ typedef struct pwsp_moe_units {
     uint32_t batch_count, expert_count, lane_count;
     uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
     uint64_t block_rows;
-    uint64_t unit, token, expert;  // costs
+    uint32_t parts;                // of an expert's columns
+    uint64_t unit, token, expert;  // costs, the last two of a part
     double grid;
     const PTOWSP_GM uint32_t *counts;
     const PTOWSP_GM uint32_t *offsets;
     uint64_t total;  // the cost on one lane
 } pwsp_moe_units;
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                               ptowsp_plan_info *info);
+// Takes a configuration, with experts in so many parts.
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, uint32_t parts,
+                                               pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// The most parts that a configuration allows.
+PWSP_INLINE uint32_t pwsp_moe_parts_max(const ptowsp_moe_config *config) {
+    return config && config->column_parts > 0 ? config->column_parts : 1;
+}
 
 // The same with the step: checks configuration and counts, sums up their cost, and checks that the plan
 // has its arrays.
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
                                                  const PTOWSP_GM uint32_t *counts,
                                                  const PTOWSP_GM uint32_t *offsets,
                                                  const ptowsp_moe_plan *plan, pwsp_moe_units *u,
@@ -8037,10 +8046,9 @@ static void pwsp_moe_offsets_write(const pwsp_moe_sorter *s, uint64_t dropped) {
     order->row_count = row;
     order->pair_count = (uint32_t)(s->pair_count - dropped);
     order->block_count = row / block_rows;
-    for (uint32_t at = order->block_count; at < order->row_capacity / block_rows; at++) {
-        if (order->block_experts) {
-            order->block_experts[at] = -1;
-        }
+    const uint32_t capacity = order->block_experts ? order->row_capacity / block_rows : 0;
+    for (uint32_t at = order->block_count; at < capacity; at++) {
+        order->block_experts[at] = -1;
     }
     order->padding_share = row > 0 ? (double)(row - order->pair_count) / (double)row : 0.0;
 }
@@ -8193,6 +8201,10 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
 //      lane       0        |   1          |  2         |  3       time: what a lane may cost
 //      cost       e u tttttt   e u t e u tt  e u tttttt   ...     e: per_expert, u: per_unit
 //
+// With column_parts P each of them stands for P experts in a row: the parts of its columns, with all
+// of its tokens, at a P-th of the cost of tokens and weights. More parts are finer, but have more
+// units. Some numbers of parts are tried, from 1 upwards, until the mean alone is above the best.
+//
 // To fill a lane as far as it goes is never worse than to stop earlier: what is left over is a part
 // of what would be left otherwise, and pays the same for its beginning. So the time in which the
 // tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
@@ -8214,8 +8226,9 @@ typedef struct pwsp_moe_filler {
 
 // -- configuration --------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                               ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, uint32_t parts,
+                                               pwsp_moe_units *u, ptowsp_plan_info *info) {
+    PTOWSP_ASSERT(parts > 0);
     memset(u, 0, sizeof *u);
     if (!config) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
@@ -8228,6 +8241,11 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, config->lane_count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
+    if (config->column_parts > PTOWSP_MOE_COLUMN_PARTS_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COLUMN_PARTS, PTOWSP_NO_INDEX,
+                              config->column_parts, PTOWSP_MOE_COLUMN_PARTS_MAX);
+    }
+    u->parts = parts;
     u->batch_count = config->batch_count > 0 ? config->batch_count : 1;
     u->expert_count = config->expert_count;
     u->lane_count = config->lane_count;
@@ -8235,9 +8253,9 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
     u->unit_tokens = config->unit_tokens > 0
                          ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
                          : UINT64_MAX;
-    const double costs[3] = {config->cost.per_unit, config->cost.per_token,
-                             config->cost.per_expert};
-    static const double defaults[3] = {4.0, 1.0, 64.0};
+    const ptowsp_moe_cost *cost = &config->cost;
+    const double costs[3] = {cost->per_unit, cost->per_token / parts, cost->per_expert / parts};
+    const double defaults[3] = {4.0, 1.0 / parts, 64.0 / parts};
     uint64_t fixed[3];
     ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
     if (status == PTOWSP_OK) {
@@ -8285,6 +8303,8 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
         }
         experts += is_used;
     }
+    units = units > UINT32_MAX ? units : units * u->parts;
+    experts *= u->parts;
     if (units + u->lane_count > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
                               pwsp_info_value(units), UINT32_MAX);
@@ -8293,7 +8313,8 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
     // begins a little above the mean.
     const uint64_t splits = u->lane_count + UINT64_C(2);
     uint64_t token_cost, unit_cost, expert_cost;
-    const bool fits = pwsp_mul_fits(tokens + u->block_rows, u->token, &token_cost) &&
+    const bool fits = tokens < UINT64_MAX / PTOWSP_MOE_COLUMN_PARTS_MAX &&
+                      pwsp_mul_fits(tokens * u->parts + u->block_rows, u->token, &token_cost) &&
                       pwsp_mul_fits(units + splits, u->unit, &unit_cost) &&
                       pwsp_mul_fits(experts + splits, u->expert, &expert_cost);
     const uint64_t total =
@@ -8302,7 +8323,7 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
         return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0,
                               PWSP_MOE_COST_BITS);
     }
-    u->total = tokens * u->token + units * u->unit + experts * u->expert;
+    u->total = tokens * u->parts * u->token + units * u->unit + experts * u->expert;
     return pwsp_moe_offsets_check(u, info);
 }
 
@@ -8337,8 +8358,8 @@ static uint64_t pwsp_moe_fit(const pwsp_moe_filler *f, uint64_t start, uint64_t 
     return end > start ? end - start : 0;
 }
 
-static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint64_t start,
-                           uint64_t count) {
+static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint32_t part,
+                           uint64_t start, uint64_t count) {
     const pwsp_moe_units *u = f->u;
     const uint64_t all = pwsp_moe_count_at(u, batch, expert);
     const uint64_t base = pwsp_moe_base_at(u, batch, expert);
@@ -8351,6 +8372,7 @@ static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, 
         f->plan->units[f->unit_count] =
             ptowsp_work_of((uint32_t)f->unit_count, 0, (uint8_t)flags, batch, expert,
                            (uint32_t)(base + start), (uint32_t)(next - start));
+        f->plan->units[f->unit_count].reserved = (uint16_t)part;
         f->unit_count++;
         start = next;
     }
@@ -8372,6 +8394,41 @@ static void pwsp_moe_lane_end(pwsp_moe_filler *f) {
     f->has_expert = false;
 }
 
+// Goes on filling with the tokens of a part of an expert; false if they do not fit.
+static bool pwsp_moe_fill_part(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint32_t part) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t count = pwsp_moe_count_at(u, batch, expert);
+    uint64_t start = 0;
+    while (start < count) {
+        const uint64_t taken = pwsp_moe_fit(f, start, count - start);
+        if (taken > 0) {
+            f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
+            f->has_expert = true;
+            if (f->plan) {
+                pwsp_moe_write(f, batch, expert, part, start, taken);
+            } else {
+                f->unit_count += pwsp_moe_unit_count(u, taken);
+            }
+            start += taken;
+        }
+        if (start < count) {
+            if (f->lane + 1 == u->lane_count) {
+                return false;
+            }
+            pwsp_moe_lane_end(f);
+        }
+    }
+    return true;
+}
+
+static bool pwsp_moe_is_used(const pwsp_moe_units *u, uint32_t expert) {
+    uint32_t batch = 0;
+    while (batch < u->batch_count && pwsp_moe_count_at(u, batch, expert) == 0) {
+        batch++;
+    }
+    return batch < u->batch_count;
+}
+
 // Fills lanes with all tokens; false if they do not fit in the time.
 static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_plan *plan,
                           pwsp_moe_filler *f) {
@@ -8381,27 +8438,12 @@ static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_pla
         plan->unit_begin[0] = 0;
     }
     for (uint32_t expert = 0; expert < u->expert_count; expert++) {
-        f->has_expert = false;
-        for (uint32_t batch = 0; batch < u->batch_count; batch++) {
-            const uint64_t count = pwsp_moe_count_at(u, batch, expert);
-            uint64_t start = 0;
-            while (start < count) {
-                const uint64_t taken = pwsp_moe_fit(f, start, count - start);
-                if (taken > 0) {
-                    f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
-                    f->has_expert = true;
-                    if (plan) {
-                        pwsp_moe_write(f, batch, expert, start, taken);
-                    } else {
-                        f->unit_count += pwsp_moe_unit_count(u, taken);
-                    }
-                    start += taken;
-                }
-                if (start < count) {
-                    if (f->lane + 1 == u->lane_count) {
-                        return false;
-                    }
-                    pwsp_moe_lane_end(f);
+        const uint32_t parts = pwsp_moe_is_used(u, expert) ? u->parts : 0;
+        for (uint32_t part = 0; part < parts; part++) {
+            f->has_expert = false;
+            for (uint32_t batch = 0; batch < u->batch_count; batch++) {
+                if (!pwsp_moe_fill_part(f, batch, expert, part)) {
+                    return false;
                 }
             }
         }
@@ -8442,6 +8484,44 @@ static uint64_t pwsp_moe_time(const pwsp_moe_units *u, pwsp_moe_filler *out_fill
     return high * step;
 }
 
+// -- parts of columns -----------------------------------------------------------------------------
+
+// A number of parts, the units that it makes, and the time that they need.
+typedef struct pwsp_moe_choice {
+    pwsp_moe_units u;
+    uint64_t time;
+    pwsp_moe_filler f;
+} pwsp_moe_choice;
+
+// The number of parts that is tried after `parts`: 2, 3, 4, 6, 8, 12, ... and the most.
+static uint32_t pwsp_moe_parts_next(uint32_t parts, uint32_t most) {
+    const bool is_power = (parts & (parts - 1)) == 0;
+    const uint32_t next = parts == 1 ? 2 : is_power ? parts / 2 * 3 : parts / 3 * 4;
+    return next < most ? next : most;
+}
+
+// Improves a choice, which has one part, by more of them. Equal ones go to fewer parts.
+static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_moe_plan *plan,
+                                  pwsp_moe_choice *best) {
+    const uint32_t most = pwsp_moe_parts_max(config);
+    ptowsp_plan_info spare;
+    pwsp_moe_choice other;
+    for (uint32_t parts = 1; parts < most;) {
+        parts = pwsp_moe_parts_next(parts, most);
+        if (pwsp_moe_units_start(config, parts, best->u.counts, best->u.offsets, plan, &other.u,
+                                 &spare) != PTOWSP_OK) {
+            return;  // beyond a limit
+        }
+        if ((double)other.u.total * other.u.grid / other.u.lane_count >= best->f.cost_max) {
+            return;  // and so it is with more
+        }
+        other.time = pwsp_moe_time(&other.u, &other.f);
+        if (other.f.cost_max < best->f.cost_max) {
+            *best = other;
+        }
+    }
+}
+
 // -- public ---------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
@@ -8452,17 +8532,20 @@ ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t to
     }
     *out_count = 0;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t parts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
+    const uint64_t parts = pwsp_moe_parts_max(config);
+    const uint64_t counts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
     // A range of tokens of one lane has all but its last unit full.
-    uint64_t count = pwsp_sum_u64(parts, parts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    uint64_t count = counts;
     if (u.unit_tokens != UINT64_MAX) {
         count = pwsp_sum_u64(count, token_count / u.unit_tokens);
     }
-    count = pwsp_min_u64(count, token_count);
+    count = count > UINT32_MAX ? count : count * parts;
+    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    count = pwsp_min_u64(count, token_count > UINT32_MAX ? token_count : token_count * parts);
     if (count > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
                               pwsp_info_value(count), UINT32_MAX);
@@ -8481,12 +8564,12 @@ static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_p
     return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
                                                  const PTOWSP_GM uint32_t *counts,
                                                  const PTOWSP_GM uint32_t *offsets,
                                                  const ptowsp_moe_plan *plan, pwsp_moe_units *u,
                                                  ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_moe_configure(config, u, info);
+    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
     if (status == PTOWSP_OK) {
         u->counts = counts;
         u->offsets = offsets;
@@ -8499,20 +8582,22 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
                                   const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
                                   ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
+    pwsp_moe_choice choice;
+    ptowsp_status status = pwsp_moe_units_start(config, 1, counts, offsets, plan, &choice.u, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    pwsp_moe_filler f;
-    const uint64_t time = pwsp_moe_time(&u, &f);
+    choice.time = pwsp_moe_time(&choice.u, &choice.f);
+    pwsp_moe_parts_choose(config, plan, &choice);
+    const pwsp_moe_units u = choice.u;
+    pwsp_moe_filler f = choice.f;
     if (f.unit_count > plan->unit_capacity) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
                                 (int64_t)f.unit_count, plan->unit_capacity);
         info->work_count = f.unit_count;
         return status;
     }
-    const bool fits = pwsp_moe_fill(&u, time, plan, &f);
+    const bool fits = pwsp_moe_fill(&u, choice.time, plan, &f);
     PTOWSP_ASSERT(fits);
     (void)fits;
     const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
@@ -8521,6 +8606,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     }
     plan->unit_count = (uint32_t)f.unit_count;
     plan->lane_count = u.lane_count;
+    plan->column_parts = u.parts;
     plan->cost_max = f.cost_max;
     plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
     info->work_count = f.unit_count;
@@ -8564,6 +8650,10 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->lane_count,
                               u->lane_count);
     }
+    if (plan->column_parts != u->parts) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->column_parts,
+                              u->parts);
+    }
     if (plan->unit_count > plan->unit_capacity) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_count,
                               plan->unit_capacity);
@@ -8583,10 +8673,10 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
     return PTOWSP_OK;
 }
 
-// Checks the units of an expert from *next on.
-static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
-                                           uint32_t batch, uint32_t expert, uint32_t *next,
-                                           ptowsp_plan_info *info) {
+// Checks the units of a part of an expert from *next on.
+static ptowsp_status pwsp_moe_part_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
+                                         uint32_t batch, uint32_t expert, uint32_t part,
+                                         uint32_t *next, ptowsp_plan_info *info) {
     const uint64_t count = pwsp_moe_count_at(u, batch, expert);
     const uint64_t base = pwsp_moe_base_at(u, batch, expert);
     for (uint64_t at = 0; at < count; ++*next) {
@@ -8607,7 +8697,7 @@ static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp
             (at == 0 ? PTOWSP_WORK_FIRST : 0) | (tokens == left ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {
             {unit->params[0], batch}, {unit->params[1], expert}, {unit->params[2], base + at},
-            {unit->flags, flags},     {unit->reserved, 0},       {unit->tier, 0},
+            {unit->flags, flags},     {unit->reserved, part},    {unit->tier, 0},
             {unit->work_id, i}};
         for (uint32_t k = 0; k < 7; k++) {
             if (pairs[k][0] != pairs[k][1]) {
@@ -8617,6 +8707,12 @@ static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp
         at += tokens;
     }
     return PTOWSP_OK;
+}
+
+// Whether a unit is of another expert or part than the unit before it.
+static bool pwsp_moe_is_new(const ptowsp_moe_plan *plan, uint32_t i) {
+    const PTOWSP_GM ptowsp_work *unit = &plan->units[i], *before = i > 0 ? unit - 1 : NULL;
+    return !before || unit->params[1] != before->params[1] || unit->reserved != before->reserved;
 }
 
 static bool pwsp_moe_is_equal(double a, double b) {
@@ -8631,8 +8727,7 @@ static ptowsp_status pwsp_moe_costs_check(const pwsp_moe_units *u, const ptowsp_
         uint64_t cost = 0;
         for (uint32_t i = plan->unit_begin[lane]; i < plan->unit_begin[lane + 1]; i++) {
             const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
-            const bool has_expert =
-                i > plan->unit_begin[lane] && unit->params[1] == plan->units[i - 1].params[1];
+            const bool has_expert = i > plan->unit_begin[lane] && !pwsp_moe_is_new(plan, i);
             cost += u->unit + unit->params[3] * u->token + (has_expert ? 0 : u->expert);
         }
         if (plan->lane_costs &&
@@ -8653,15 +8748,20 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
                                const PTOWSP_GM uint32_t *offsets, const ptowsp_moe_plan *plan,
                                ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    const uint32_t most = pwsp_moe_parts_max(config);
+    const bool is_inside = plan && plan->column_parts > 0 && plan->column_parts <= most;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
+    ptowsp_status status = pwsp_moe_units_start(config, is_inside ? plan->column_parts : most,
+                                                counts, offsets, plan, &u, info);
     if (status == PTOWSP_OK) {
         status = pwsp_moe_numbers_check(&u, plan, info);
     }
     uint32_t next = 0;
     for (uint32_t e = 0; e < u.expert_count && status == PTOWSP_OK; e++) {
-        for (uint32_t b = 0; b < u.batch_count && status == PTOWSP_OK; b++) {
-            status = pwsp_moe_expert_check(&u, plan, b, e, &next, info);
+        for (uint32_t part = 0; part < u.parts && status == PTOWSP_OK; part++) {
+            for (uint32_t b = 0; b < u.batch_count && status == PTOWSP_OK; b++) {
+                status = pwsp_moe_part_check(&u, plan, b, e, part, &next, info);
+            }
         }
     }
     if (status != PTOWSP_OK) {
@@ -8682,21 +8782,27 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
-    uint32_t experts = 0, reads = 0;
+    const uint32_t parts = plan->column_parts;
+    uint32_t experts = 0, pieces = 0, reads = 0;
     uint64_t tokens = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
         for (bool is_first = true; i < plan->unit_begin[lane + 1]; i++, is_first = false) {
-            const bool is_new = i == 0 || plan->units[i].params[1] != plan->units[i - 1].params[1];
-            experts += is_new;
+            const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+            const bool is_new = pwsp_moe_is_new(plan, i);
+            experts += i == 0 || unit->params[1] != plan->units[i - 1].params[1];
+            pieces += is_new;
             reads += is_new || is_first;
-            tokens += plan->units[i].params[3];
+            tokens += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
     pwsp_text_format(text, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
                      (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
                      (unsigned)plan->lane_count);
-    pwsp_text_format(text, "splits: lanes read %u experts more than there are\n",
-                     (unsigned)(reads - experts));
+    if (parts > 1) {
+        pwsp_text_format(text, "columns: those of an expert in %u parts\n", (unsigned)parts);
+    }
+    pwsp_text_format(text, "splits: lanes read %u %s more than there are\n",
+                     (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
     pwsp_print_costs(&units, text);
 }
@@ -8721,6 +8827,13 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
 //      largest quotient    ~bits | expert      heap
 //
 // Sums are taken in the order in which items arrive, as float32.
+//
+// With is_spread no rank has an expert twice. An expert then gets at most as many replicas as its node
+// has ranks, and a replica goes to the emptiest rank that has room and not yet its expert. If there is
+// none, a swap makes room, and one is always enough: say e has to be placed, and rank p has room, but
+// has e. Fewer than all ranks have e, so some rank q has not, and is full. Of q's experts, as many as
+// p has places, at least two are not on p, as p has one place free and e in another. One of these
+// goes from q to p, and e takes its place.
 
 typedef struct pwsp_moe_placer {
     const pwsp_moe_cluster *c;
@@ -8733,6 +8846,7 @@ typedef struct pwsp_moe_placer {
     uint32_t *counts;             // [expert_count] replicas, of the experts of a node
     uint32_t *replica_of;         // [replica_count] the node's expert that a replica is
     uint32_t *replica_ordinal;    // [replica_count] which one of it
+    uint32_t *members;  // [replica_count] of packs that are spread: items by pack and place
 } pwsp_moe_placer;
 
 // -- checks ---------------------------------------------------------------------------------------
@@ -8790,7 +8904,12 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
     cluster->rank_count = given->rank_count;
     cluster->rank_replicas = replicas / given->rank_count;
     cluster->node_ranks = given->rank_count / cluster->node_count;
-    return PTOWSP_OK;
+    cluster->is_spread = given->is_spread;
+    const uint32_t different = experts / cluster->node_count;
+    return !given->is_spread || cluster->rank_replicas <= different
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, PTOWSP_FAULT_REPLICAS_MANY, PTOWSP_NO_INDEX,
+                                cluster->rank_replicas, different);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
@@ -8823,6 +8942,7 @@ static uint64_t pwsp_moe_placer_carve(pwsp_moe_placer *p, const pwsp_moe_cluster
     p->counts = (uint32_t *)pwsp_moe_carve(&carver, c->expert_count, sizeof *p->counts);
     p->replica_of = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_of);
     p->replica_ordinal = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_ordinal);
+    p->members = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->members);
     return carver.used;
 }
 
@@ -8912,6 +9032,19 @@ PWSP_HEAP(pwsp_keys, uint64_t, void, PWSP_IS_LESS)
 
 // -- pack, replicate ------------------------------------------------------------------------------
 
+// Empties the packs, and returns the items of p->weights in the order in which they are packed.
+static const uint64_t *pwsp_moe_pack_start(const pwsp_moe_placer *p, uint32_t item_count,
+                                           uint32_t pack_count) {
+    for (uint32_t i = 0; i < item_count; i++) {
+        p->keys[i] = pwsp_key_falling(p->weights[i], i);
+    }
+    for (uint32_t i = 0; i < pack_count; i++) {
+        p->heap[i] = pwsp_key_rising(0.0f, i);
+        p->fill[i] = 0;
+    }
+    return pwsp_keys_sort(p->keys, p->other_keys, item_count);
+}
+
 // Packs items of p->weights into packs of the same size.
 static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_t pack_count) {
     const uint32_t size = item_count / pack_count;
@@ -8923,15 +9056,8 @@ static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_
         }
         return;
     }
-    for (uint32_t i = 0; i < item_count; i++) {
-        p->keys[i] = pwsp_key_falling(p->weights[i], i);
-    }
-    const uint64_t *order = pwsp_keys_sort(p->keys, p->other_keys, item_count);
+    const uint64_t *order = pwsp_moe_pack_start(p, item_count, pack_count);
     uint32_t open = pack_count;
-    for (uint32_t i = 0; i < pack_count; i++) {
-        p->heap[i] = pwsp_key_rising(0.0f, i);
-        p->fill[i] = 0;
-    }
     for (uint32_t i = 0; i < item_count; i++) {
         const uint32_t item = (uint32_t)order[i], pack = (uint32_t)p->heap[0];
         const float sum = pwsp_float_of((uint32_t)(p->heap[0] >> 32)) + p->weights[item];
@@ -8946,6 +9072,98 @@ static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_
     PTOWSP_ASSERT(open == 0);
 }
 
+static bool pwsp_moe_pack_has(const pwsp_moe_placer *p, uint32_t pack, uint32_t size,
+                              uint32_t expert) {
+    const uint32_t *members = p->members + (size_t)pack * size;
+    uint32_t i = 0;
+    while (i < p->fill[pack] && p->replica_of[members[i]] != expert) {
+        i++;
+    }
+    return i < p->fill[pack];
+}
+
+// Puts an item into a place, which may be another one's.
+static void pwsp_moe_put(const pwsp_moe_placer *p, uint32_t item, uint32_t pack, uint32_t place,
+                         uint32_t size) {
+    p->packs[item] = pack;
+    p->places[item] = place;
+    p->members[(size_t)pack * size + place] = item;
+}
+
+// The sum of a pack that is spread: there heap[pack] is the key of the pack.
+static float pwsp_moe_pack_sum(const pwsp_moe_placer *p, uint32_t pack) {
+    return pwsp_float_of((uint32_t)(p->heap[pack] >> 32));
+}
+
+// Makes room for an item, where all packs with room have its expert. The first of them gives up a
+// place; of all swaps that are right, the one is taken after which the larger sum is least.
+static void pwsp_moe_pack_swap(const pwsp_moe_placer *p, uint32_t item, uint32_t pack_count,
+                               uint32_t size) {
+    const uint32_t expert = p->replica_of[item];
+    uint32_t to = PTOWSP_MOE_NO_ROW, best = PTOWSP_MOE_NO_ROW;
+    for (uint32_t pack = 0; pack < pack_count; pack++) {
+        if (p->fill[pack] < size && (to == PTOWSP_MOE_NO_ROW || p->heap[pack] < p->heap[to])) {
+            to = pack;
+        }
+    }
+    float best_sum = 0.0f;
+    for (uint32_t pack = 0; pack < pack_count; pack++) {
+        if (p->fill[pack] < size || pwsp_moe_pack_has(p, pack, size, expert)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            const uint32_t moved = p->members[(size_t)pack * size + i];
+            const float here = pwsp_moe_pack_sum(p, pack) - p->weights[moved] + p->weights[item];
+            const float there = pwsp_moe_pack_sum(p, to) + p->weights[moved];
+            const float sum = here > there ? here : there;
+            if ((best == PTOWSP_MOE_NO_ROW || sum < best_sum) &&
+                !pwsp_moe_pack_has(p, to, size, p->replica_of[moved])) {
+                best = moved;
+                best_sum = sum;
+            }
+        }
+    }
+    PTOWSP_ASSERT(best != PTOWSP_MOE_NO_ROW && "a swap is always there: see the file's head");
+    const uint32_t from = p->packs[best], place = p->places[best];
+    const float rest = pwsp_moe_pack_sum(p, from) - p->weights[best] + p->weights[item];
+    p->heap[from] = pwsp_key_rising(rest > 0.0f ? rest : 0.0f, from);
+    p->heap[to] = pwsp_key_rising(pwsp_moe_pack_sum(p, to) + p->weights[best], to);
+    pwsp_moe_put(p, item, from, place, size);
+    pwsp_moe_put(p, best, to, p->fill[to]++, size);
+}
+
+// The same for replicas, with those of an expert in different packs.
+static void pwsp_moe_pack_spread(const pwsp_moe_placer *p, uint32_t item_count,
+                                 uint32_t pack_count) {
+    const uint32_t size = item_count / pack_count;
+    const uint64_t *order = pwsp_moe_pack_start(p, item_count, pack_count);
+    for (uint32_t i = 0; i < item_count; i++) {
+        const uint32_t item = (uint32_t)order[i], expert = p->replica_of[item];
+        uint32_t best = PTOWSP_MOE_NO_ROW;
+        for (uint32_t pack = 0; pack < pack_count; pack++) {
+            if (p->fill[pack] < size &&
+                (best == PTOWSP_MOE_NO_ROW || p->heap[pack] < p->heap[best]) &&
+                !pwsp_moe_pack_has(p, pack, size, expert)) {
+                best = pack;
+            }
+        }
+        if (best == PTOWSP_MOE_NO_ROW) {
+            pwsp_moe_pack_swap(p, item, pack_count, size);
+            continue;
+        }
+        p->heap[best] = pwsp_key_rising(pwsp_moe_pack_sum(p, best) + p->weights[item], best);
+        pwsp_moe_put(p, item, best, p->fill[best]++, size);
+    }
+}
+
+// The key by which an expert of so many replicas gets the next one. Where replicas are spread, fewer
+// go before more: experts without load, which are all equal, then have about the same number.
+static uint64_t pwsp_moe_replica_key(const pwsp_moe_placer *p, float load, uint32_t count,
+                                     uint32_t i) {
+    PTOWSP_ASSERT(count <= 1u << 16 && i < 1u << 16);
+    return pwsp_key_falling(load / (float)count, p->c->is_spread ? (count - 1) << 16 | i : i);
+}
+
 // Replicates experts[expert_count], which have loads, to replica_count.
 static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
                                const uint32_t *experts, uint32_t expert_count,
@@ -8954,18 +9172,25 @@ static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
         p->replica_of[i] = i;
         p->replica_ordinal[i] = 0;
         p->counts[i] = 1;
-        p->heap[i] = pwsp_key_falling(loads[experts[i]], i);
+        p->heap[i] = pwsp_moe_replica_key(p, loads[experts[i]], 1, i);
     }
     if (replica_count == expert_count) {
         return;
     }
+    const uint32_t most = p->c->is_spread ? p->c->node_ranks : replica_count;
+    uint32_t open = expert_count;
     pwsp_keys_make(NULL, p->heap, expert_count);
     for (uint32_t replica = expert_count; replica < replica_count; replica++) {
-        const uint32_t i = (uint32_t)p->heap[0];
+        PTOWSP_ASSERT(open > 0);
+        const uint32_t i = (uint32_t)p->heap[0] & 0xffffu;
         p->replica_of[replica] = i;
         p->replica_ordinal[replica] = p->counts[i]++;
-        pwsp_keys_sink(NULL, p->heap, expert_count, 0,
-                       pwsp_key_falling(loads[experts[i]] / (float)p->counts[i], i));
+        if (p->counts[i] < most) {
+            pwsp_keys_sink(NULL, p->heap, open, 0,
+                           pwsp_moe_replica_key(p, loads[experts[i]], p->counts[i], i));
+        } else {
+            pwsp_keys_pop(NULL, p->heap, open--);
+        }
     }
 }
 
@@ -9017,7 +9242,11 @@ static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
             const uint32_t i = p->replica_of[r];
             p->weights[r] = loads[of_node[i]] / (float)p->counts[i];
         }
-        pwsp_moe_pack(p, replicas, c->node_ranks);
+        if (c->is_spread) {
+            pwsp_moe_pack_spread(p, replicas, c->node_ranks);
+        } else {
+            pwsp_moe_pack(p, replicas, c->node_ranks);
+        }
         for (uint32_t r = 0; r < replicas; r++) {
             const uint32_t expert = of_node[p->replica_of[r]];
             const uint32_t at = node * replicas + p->packs[r] * c->rank_replicas + p->places[r];
@@ -9344,11 +9573,22 @@ static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_c
     }
 }
 
+// Whether an expert may come to a rank: not where replicas are spread, and it is there already.
+static bool pwsp_moe_may_come(const pwsp_moe_mover *m, uint32_t rank, uint32_t expert) {
+    const int32_t *experts = m->experts + (size_t)rank * m->c->rank_replicas;
+    uint32_t i = m->c->is_spread ? 0 : m->c->rank_replicas;
+    while (i < m->c->rank_replicas && (uint32_t)experts[i] != expert) {
+        i++;
+    }
+    return i == m->c->rank_replicas;
+}
+
 // Makes `replica` an expert.
 static void pwsp_moe_try_replace(pwsp_moe_mover *m, uint32_t replica, uint32_t expert,
                                  pwsp_moe_change *best) {
     const uint32_t old = (uint32_t)m->experts[replica];
-    if (old == expert || m->counts[old] < 2) {
+    if (old == expert || m->counts[old] < 2 ||
+        !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, replica), expert)) {
         return;
     }
     const double old_before = pwsp_moe_share_of(m, old), before = pwsp_moe_share_of(m, expert);
@@ -9372,7 +9612,8 @@ static void pwsp_moe_try_swap(pwsp_moe_mover *m, uint32_t replica, uint32_t othe
                               pwsp_moe_change *best) {
     const uint32_t a = (uint32_t)m->experts[replica], b = (uint32_t)m->experts[other];
     const double less = pwsp_moe_share_of(m, a) - pwsp_moe_share_of(m, b);
-    if (less <= 0.0) {
+    if (less <= 0.0 || !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, replica), b) ||
+        !pwsp_moe_may_come(m, pwsp_moe_rank_of(m, other), a)) {
         return;
     }
     pwsp_moe_try_begin(m);

@@ -32,15 +32,15 @@
 //
 // WHAT IT DOES NOT DO
 //
-// It does not own your threads unless you ask, keep global state, allocate behind your back,
-// compile kernels at run time, write files (but those of tuning records that you name), or print.
-// It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang. Floats have the same bits on every machine. So it is an error to compile it with
-// -ffast-math, as far as the compiler says that or parts of it are on. Do not link programs with it
-// either: what they start with then makes subnormal numbers 0. On 32-bit x86 without SSE the same
-// bits need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has.
-// (Writing and compiling source trees is the task of an optional file, ptowsp_npu_emit.c; reading
-// dumps of PTO Runtime that of another, ptowsp_dump.c.)
+// It does not own your threads unless you ask, keep global state, allocate while it plans, compile
+// kernels at run time, print, or write files other than the tuning records you name. It needs a
+// POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with gcc and
+// clang. Floats have the same bits on every machine. So compiling it with -ffast-math, or with a
+// part of it that the compiler reports, is an error. Do not link programs with -ffast-math either:
+// their start-up code then flushes subnormal numbers to 0. On 32-bit x86 without SSE the same bits
+// need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has. (Two
+// optional files do more: ptowsp_npu_emit.c writes and compiles source trees, ptowsp_dump.c reads
+// dumps of PTO Runtime.)
 //
 // HOW TO ADD IT
 //
@@ -306,8 +306,8 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
 // It belongs to the context and lives until the next failure. After BUSY the text is one constant
-// line, and other threads may ask for it. BUSY does not replace the error with which the execution
-// under way has failed.
+// line, and other threads may ask for it. BUSY does not replace the error of an execution that is
+// under way.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
@@ -349,10 +349,9 @@ typedef struct ptowsp_error {
 // not touch the contexts that other threads were using at the fork.
 
 // Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
-// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
-// block is untouched then. Memory is aligned as malloc aligns it. The hook is called on the thread
-// that called ptowsp, or, while a program runs on lanes of your executor, on the thread of one
-// lane.
+// returns NULL, otherwise the block moves or stays. Returns NULL if memory is out, and leaves the
+// old block untouched. Memory is aligned as malloc aligns it. The hook is called on the thread that
+// called ptowsp, or, while a program runs on lanes of your executor, on the thread of one lane.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
 // One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
@@ -519,8 +518,8 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
-// The two spaces of serving: attention over KV chunks, and mixture of experts. They are declared as
-// ptowsp_attention_space and ptowsp_moe_space (in appendix B, behind the macros).
+// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix B declares
+// them as ptowsp_attention_space and ptowsp_moe_space.
 #define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
     DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
 #define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
@@ -542,7 +541,7 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 //      merge of parts (section 10)                 request     head        first slot  slot count
 //
 // Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
-// part.
+// part. MoE plans (section 11) use `reserved` for the part of the output columns.
 
 typedef struct ptowsp_work {
     PWSP_ALIGNAS(8) uint32_t work_id;
@@ -596,6 +595,9 @@ PTOWSP_INLINE uint32_t ptowsp_work_token_end(const PTOWSP_GM ptowsp_work *work) 
     return work->params[2] + work->params[3];
 }
 PTOWSP_INLINE uint32_t ptowsp_work_tile(const PTOWSP_GM ptowsp_work *work) {
+    return work->reserved;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_column_part(const PTOWSP_GM ptowsp_work *work) {
     return work->reserved;
 }
 PTOWSP_INLINE uint32_t ptowsp_work_slot(const PTOWSP_GM ptowsp_work *work) {
@@ -801,6 +803,8 @@ typedef struct ptowsp_plan_config {
     FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
     FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
     FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
+    FAULT(REPLICAS_MANY, INVALID_PARAMS,                                                           \
+          "a rank has %v replicas, and only %l different experts to spread")                       \
     FAULT(REPLICA_EXPERT, INVALID_PARAMS, "replica %i has expert %v, which is not below %l")       \
     FAULT(EXPERT_ABSENT, INVALID_PARAMS, "expert %i has no replica")                               \
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
@@ -839,6 +843,7 @@ typedef struct ptowsp_plan_config {
           "cost %i (of lanes, largest, mean) is not that of its units")                            \
     FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
     FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")                                         \
+    FAULT(COLUMN_PARTS, INVALID_PARAMS, "column_parts %v is above %l")                             \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
     FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
     FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
@@ -930,8 +935,8 @@ ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config
                      PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
 // Writes the descriptors of sequences [first, first + count) of a batch, from work[0] on, with ids
-// from first_work_id. They equal those of ptowsp_plan_generate if first_work_id is the number of
-// units of the sequences before. Schedulers that divide a batch among themselves use this. Only
+// from first_work_id. They equal the output of ptowsp_plan_generate if first_work_id is the number
+// of units of all earlier sequences. Schedulers that divide a batch among themselves use this. Only
 // lengths in the range are read; indices count in the batch.
 // Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
@@ -1080,9 +1085,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, 
 // log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
 // states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
 // the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs. If
-// all parts but one are empty, the bits are those of ptowsp_merge_finish of that one.
-// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
-//          each row is read once and never rescaled; the two results may differ in the last bits.
+// only one part is not empty, the result has the bits of ptowsp_merge_finish of that part.
+// Cost     About two reads of the parts. Faster than adding parts one by one, since each row is
+//          read once and never rescaled; the two results may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
@@ -1507,8 +1512,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
 //        ptowsp_work units[6];
 //        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
-//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}};
-//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0};
+//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
+//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
 //        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
 //            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
 //            return 1;
@@ -1536,8 +1541,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
 //          PTOWSP_ATTENTION_LANE_MAX lanes.
 
-#define PTOWSP_MOE_NO_ROW     UINT32_MAX
-#define PTOWSP_MOE_EXPERT_MAX 65536
+#define PTOWSP_MOE_NO_ROW           UINT32_MAX
+#define PTOWSP_MOE_EXPERT_MAX       65536
+#define PTOWSP_MOE_COLUMN_PARTS_MAX 65535
 
 #if !defined(PTOWSP_ONLY_ATTENTION)
 
@@ -1611,19 +1617,33 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 
 // -- units ----------------------------------------------------------------------------------------
 //
-// Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
-// contiguous share of them, so few experts are read by several lanes: together they read at most
-// lane_count - 1 experts more than there are.
+// Units are descriptors (section 6), ordered by expert, part, batch and row over all lanes. A lane
+// has a contiguous share of them, so few experts are read by several lanes: together they read at
+// most lane_count - 1 experts more than there are.
 //
-//      params      batch, expert, token_start, token_count      reserved, tier   0
-//      flags       FIRST, LAST: of the units of a (batch, expert)
+//      params      batch, expert, token_start, token_count      tier     0
+//      flags       FIRST, LAST: of the units of a (batch, expert, part)
 //      work_id     index of the unit
+//      reserved    part of the expert's output columns: 0 to plan.column_parts - 1
+//
+// A step of few tokens keeps few lanes busy: 1 token of 8 experts is 8 units. With column_parts the
+// planner also divides the output columns of experts, all into the same number of parts. Each part
+// is computed for all of the expert's tokens, from its own columns of the weights, which nobody else
+// reads. So the lanes read no weights twice:
+//
+//      column_parts   1         4        1 token of 8 experts on 32 lanes, default costs:
+//      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
+//      busiest lane   69        20.25
+//
+// Which columns a part has, ptowsp_moe_column_begin and _end say for any number of columns, so one
+// plan serves all products of a layer.
 //
 // The planner finds the least cost of the busiest lane that contiguous shares can have, where
 //
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
-// An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
+// with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
+// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
 // attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
@@ -1640,6 +1660,7 @@ typedef struct ptowsp_moe_config {
     uint32_t unit_tokens;   // of a unit, at most; rounded up to block_rows. 0: any number
     uint32_t block_rows;    // 0: 1
     ptowsp_moe_cost cost;
+    uint32_t column_parts;  // parts of an expert's output columns, at most; 0: 1
 } ptowsp_moe_config;
 
 // Set the first part; planning fills the second.
@@ -1651,6 +1672,7 @@ typedef struct ptowsp_moe_plan {
 
     uint32_t unit_count, lane_count;
     double cost_max, cost_mean;  // of lanes
+    uint32_t column_parts;       // of each expert; 1 to those of the configuration
 } ptowsp_moe_plan;
 
 // The most units of any step of at most `token_count` (token, expert) pairs.
@@ -1666,7 +1688,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_con
 //
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
 //          untouched; info.work_count is the number needed).
-// Cost     Some 20 walks over counts and lanes, and the writing of units.
+// Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many
+//          for each number of parts that is tried; few if one part keeps the lanes busy.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
                                                           const PTOWSP_GM uint32_t *counts,
                                                           const PTOWSP_GM uint32_t *offsets,
@@ -1682,6 +1705,31 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *
                                                        const PTOWSP_GM uint32_t *offsets,
                                                        const ptowsp_moe_plan *plan,
                                                        ptowsp_plan_info *out_info);
+
+// The first output column of a part, of column_count that are divided at multiples of block_columns
+// (0: 1). Part p of P has blocks [p * blocks / P, (p + 1) * blocks / P), rounded down, so with fewer
+// blocks than parts some have none. The end of a part is the beginning of the next; the last one ends
+// at column_count. Requires part <= part_count, and part_count > 0.
+PTOWSP_INLINE uint32_t ptowsp_moe_column_begin(uint32_t part, uint32_t part_count,
+                                               uint32_t column_count, uint32_t block_columns) {
+    const uint64_t block = block_columns > 0 ? block_columns : 1;
+    const uint64_t blocks = (column_count + block - 1) / block;
+    const uint64_t begin = blocks * part / part_count * block;
+    return begin < column_count ? PWSP_CAST(uint32_t, begin) : column_count;
+}
+PTOWSP_INLINE uint32_t ptowsp_moe_column_end(uint32_t part, uint32_t part_count,
+                                             uint32_t column_count, uint32_t block_columns) {
+    return ptowsp_moe_column_begin(part + 1, part_count, column_count, block_columns);
+}
+
+// The pairs of the rows of a unit, as an array of *out_count; of a plan made with order->offsets, for
+// one batch. A row's token is its pair / top_k.
+PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_order *order,
+                                                             const PTOWSP_GM ptowsp_work *unit,
+                                                             uint32_t *out_count) {
+    *out_count = ptowsp_work_token_count(unit);
+    return order->pairs + ptowsp_work_token_start(unit);
+}
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
 PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
@@ -1729,6 +1777,11 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //      HIERARCHICAL   packs groups of experts into nodes, replicates the experts of each node,
 //                     packs the replicas onto the node's ranks
 //      GLOBAL         replicates and packs without regard to groups and nodes
+//
+// EPLB may put two replicas of an expert on one rank, where the second holds memory for nothing, and
+// where loads are zero it gives all spare replicas to the first expert. With is_spread it does
+// neither: an expert has at most as many replicas as its node has ranks, each on a rank of its own,
+// and of experts with equal loads per replica the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -1744,6 +1797,8 @@ typedef struct ptowsp_moe_cluster {
     uint32_t node_count;     // divides rank_count. 0: 1
     uint32_t rank_count;
     ptowsp_moe_policy policy;
+    bool is_spread;  // an expert at most once on a rank; needs as many experts on a node as a rank
+                     // has replicas
 } ptowsp_moe_cluster;
 
 // Replica i lives on rank i / (replica_count / rank_count); nodes are neighbouring ranks.
@@ -1764,7 +1819,8 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 // Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
 //          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
 //          layers before are written then).
-// Cost     O(replicas * log(replicas)) per layer.
+// Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a
+//          rank)), where few replicas need a swap.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
                                                        const float *loads, uint32_t layer_count,
                                                        void *scratch, uint64_t scratch_bytes,
@@ -1883,27 +1939,27 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //                                           [9 5] 1    [4 3] 3          F   [4 3]     rows 3
 //      order: 3 0 2 4 1
 //
-// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did
-// not pay, so both of its requests read it.
+// Here block 3 of request 3 is not shared, because the blocks before it differ; and sharing 8 did
+// not pay, so both requests read it.
 //
-// Tree. Requests are put in an order in which those of each node are neighbours: by their ids, ties
-// by number. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
+// Tree. Requests are sorted by their ids, ties by number, so that the requests of a node are
+// neighbours. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
 // all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share
-// and others do not, so it has at least two of them. The last tokens of a request, those of its
-// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered the
-// order is that in which requests came, and only neighbours can share.
+// and others do not, so a node has at least two requests. The last tokens of a request, its
+// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered
+// requests stay in the order given, and only neighbours can share.
 //
 // Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
 // cost slots. A node that is not shared is read by the segments below it. All choices are weighed
-// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a
-// choice, so the cost is never above that of the flat plan. The lanes are then cut as in section
-// 10; if this makes the predicted time longer than that of the flat plan, nothing is shared.
+// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is
+// one of them, so the cost never exceeds the cost of the flat plan. The lanes are then cut as in
+// section 10; if that makes the predicted time longer than the flat plan's, nothing is shared.
 //
-// Segments are what sequences are in section 10: the first parameter of units is the segment. A
-// segment's query tokens are those of all its requests, in order: `tokens` says which token of the
-// batch each one is. They are cut into tiles of config.tile_rows as ever, so that this also limits
-// the rows of a unit. All of a shared segment's rows see all of its KV. The KV is that of
-// segment.request, its first one. The last segment of a request is its own, maybe without KV.
+// Segments take the place of section 10's sequences: the first parameter of units is the segment. A
+// segment has the query tokens of all its requests, in order: `tokens` maps each to its token in
+// the batch. They are cut into tiles of config.tile_rows, which limits the rows of a unit. All rows
+// of a shared segment see all of its KV, which is read from segment.request, its first request. The
+// last segment of a request is its own, maybe without KV.
 //
 //      whole segments     the only segments of their requests: units and merges as in section 10
 //      others             every unit has a slot, and every tile an entry in `merges`, even with one
@@ -1913,7 +1969,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //                         KV order
 //
 // In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
-// result, are those of the flat plan.
+// result, equal the flat plan's.
 //
 //      ptowsp_prefix_limits limits = {request_count, block_count};
 //      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);

@@ -289,10 +289,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no mode %d", (int)options->mode);
     }
-    if (!pwsp_cost_is_valid(&options->cost)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no cost model %d, or it lacks its function",
-                         (int)options->cost.model);
+    char text[PWSP_COST_TEXT_MAX];
+    if (!pwsp_cost_check(&options->cost, text)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: %s", text);
     }
     uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
     if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {

@@ -9,6 +9,9 @@
 //     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
 //     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
 //
+// In measured models a transfer is done `latency` after its pipe can take the next: so latency shows
+// where a pipe waits, and hides where more is queued.
+//
 // They take no cycles in the unit model, and those of its function in a user's model. A pipe has
 // run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
 // that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
@@ -21,7 +24,7 @@
 #define PTOISA_CORE_H
 
 #include "../base/number.h"
-#include "cost.h"
+#include "cost_models.h"
 #include "tile.h"
 
 #include <stdarg.h>
@@ -54,6 +57,7 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
 PTOISA_FN void ptoisa_core_reset(ptoisa_core *core) {
     core->sum = 0;
     memset(core->clock, 0, sizeof core->clock);
+    memset(core->lag, 0, sizeof core->lag);
     memset(core->busy, 0, sizeof core->busy);
     memset(core->flag_at, 0, sizeof core->flag_at);
     memset(core->flags, 0, sizeof core->flags);
@@ -95,10 +99,10 @@ ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     abort();
 }
 
-// Cycles of one instruction on its pipe, or on PTOISA_PIPE_ALL.
+// Cycles of one instruction on its pipe, or on PTOISA_PIPE_ALL, and the latency that follows them.
 PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
                               const ptoisa_tile *dst, const ptoisa_tile *src0,
-                              const ptoisa_tile *src1) {
+                              const ptoisa_tile *src1, uint32_t detail, uint64_t *out_latency) {
     ptoisa_issue_info info;
     info.op = op;
     info.pipe = pipe;
@@ -106,19 +110,42 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     info.src0 = src0;
     info.src1 = src1;
     info.is_pipe_idle = !(core->is_filled >> pipe & 1);
+    info.detail = detail;
     info.machine = core->machine;
+    info.timing = ptoisa_timing_of(core->model, core->timing);
+    *out_latency = info.timing == NULL ? 0 : ptoisa_timed_latency(&info);
     return ptoisa_cost(core, &info);
 }
 
-PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
-    core->sum += cycles;
-    core->busy[pipe] += cycles;
-    core->clock[pipe] += cycles;
+// A pipe that is still waiting for data takes the next instruction as soon as it can, and is done
+// with it no earlier than with the one before. Time that both spend waiting is busy once.
+PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles,
+                                 uint64_t latency) {
+    uint64_t before = core->clock[pipe], taken = before - core->lag[pipe] + cycles;
+    uint64_t done = taken + latency > before ? taken + latency : before;
+    core->sum += done - before;
+    core->busy[pipe] += done - before;
+    core->clock[pipe] = done;
+    core->lag[pipe] = done - taken;
 }
 
-// Charges an instruction to its pipe. Every instruction calls this once, after its checks.
-PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
-                            const ptoisa_tile *src0, const ptoisa_tile *src1) {
+// Makes a pipe wait for what is done elsewhere at a time. A pipe that has run empty by then pays its
+// start again.
+PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t at) {
+    uint64_t clock = core->clock[pipe];
+    if (at > clock) {
+        core->clock[pipe] = at;
+        core->lag[pipe] = 0;
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    } else if (at > clock - core->lag[pipe]) {
+        core->lag[pipe] = clock - at;
+    }
+}
+
+// Charges an instruction to its pipe. Every instruction calls this once, after its checks. `detail`
+// is the one of ptoisa_issue_info.
+PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                               const ptoisa_tile *src0, const ptoisa_tile *src1, uint32_t detail) {
     // Memory that was written as one type may be read as another by what comes now: the compiler is
     // to carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
@@ -128,16 +155,22 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
     bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
+    uint64_t latency = 0;
     uint64_t cycles = core->model == PTOISA_MODEL_UNIT
                           ? ptoisa_cost_unit(op, dst, src0, src1)
-                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
+                          : ptoisa_ask(core, op, pipe, dst, src0, src1, detail, &latency);
     if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
     }
-    ptoisa_charge(core, pipe, cycles);
+    ptoisa_charge(core, pipe, cycles, latency);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
+}
+
+PTOISA_INLINE void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                                const ptoisa_tile *src0, const ptoisa_tile *src1) {
+    ptoisa_issue_as(core, op, dst, src0, src1, 0);
 }
 
 // -- flags ----------------------------------------------------------------------------------------
@@ -145,7 +178,11 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
     if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
-        ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
+        uint64_t latency;
+        uint64_t cycles = ptoisa_ask(core, op, pipe, NULL, NULL, NULL, 0, &latency);
+        core->sum += cycles;
+        core->busy[pipe] += cycles;
+        core->clock[pipe] += cycles;
     }
 }
 
@@ -180,11 +217,7 @@ PTOISA_FN void ptoisa_wait_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe 
         return;
     }
     core->flags[src][dst] = (uint8_t)(core->flags[src][dst] & ~(1u << event));
-    uint64_t at = core->flag_at[src][dst][event];
-    if (at > core->clock[dst]) {
-        core->clock[dst] = at;
-        core->is_filled = (uint8_t)(core->is_filled & ~(1u << dst));
-    }
+    ptoisa_wait_until(core, dst, core->flag_at[src][dst][event]);
     ptoisa_issue_sync(core, PTOISA_WAIT_FLAG, dst);
 }
 
@@ -197,18 +230,22 @@ PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
     }
     if (pipe != PTOISA_PIPE_ALL) {
         ptoisa_issue_sync(core, PTOISA_PIPE_BARRIER, pipe);
+        core->lag[pipe] = 0;
         core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
         return;
     }
     uint64_t end = ptoisa_cycles_of_pipes(core);
     if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
-        uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
+        uint64_t latency;
+        uint64_t cycles =
+            ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL, 0, &latency);
         core->sum += cycles;
         core->busy[PTOISA_PIPE_S] += cycles;
         end += cycles;
     }
     for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
         core->clock[i] = end;
+        core->lag[i] = 0;
     }
     core->is_filled = 0;
 }

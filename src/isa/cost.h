@@ -3,14 +3,9 @@
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
 // instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
-// cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
-// none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
-// device.
-//
-// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> at the end of this
-// file, with a file cost_<...>.h if it has vector instructions of its own and a function in machine.h
-// if it has a machine of its own. For kernels of the library and for trees it is a row of
-// PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile where the two differ.
+// cost_a5.h, which state their accuracy). They are ideal: transfers have no latency, and rates that
+// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; which model asks
+// for what is in cost_models.h.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -137,18 +132,19 @@ PTOISA_FN uint64_t ptoisa_cost_bytes(const ptoisa_machine *machine, ptoisa_path 
 }
 
 // Bytes of what is moved, as they leave the source: those of an f32 that is stored as f16 count 4.
-PTOISA_FN uint64_t ptoisa_cost_transfer(const ptoisa_issue_info *info, ptoisa_path path) {
+PTOISA_FN uint64_t ptoisa_transfer_bytes(const ptoisa_issue_info *info) {
     bool is_from_tile = info->op == PTOISA_TSTORE || info->op == PTOISA_MSCATTER ||
                         info->op == PTOISA_TMOV || info->op == PTOISA_TEXTRACT ||
                         info->op == PTOISA_TINSERT;
     bool is_src_count = is_from_tile && info->op != PTOISA_TMOV && info->op != PTOISA_TEXTRACT;
     const ptoisa_tile *tile = is_from_tile ? info->src0 : info->dst;
-    return ptoisa_cost_bytes(info->machine, path,
-                             ptoisa_valid_count(is_src_count ? info->src0 : info->dst) *
-                                 ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
+    return ptoisa_valid_count(is_src_count ? info->src0 : info->dst) *
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // -- cycles of a device ---------------------------------------------------------------------------
+
+#define PTOISA_MATMUL_START 6
 
 // Blocks of 16 rows, 32 bytes of K and 16 columns, a cycle each; two of fp32.
 PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
@@ -157,7 +153,8 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
     uint64_t n = ptoisa_parts(info->dst->valid_cols, 16);
     uint64_t k = ptoisa_parts((uint64_t)info->src0->valid_cols * size, 32);
     uint64_t blocks = m * n * k;
-    return blocks == 0 ? 0 : 6 + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
+    return blocks == 0 ? 0
+                       : PTOISA_MATMUL_START + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
 // `vector` is what a vector instruction takes.
@@ -174,47 +171,15 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
         return ptoisa_cost_matmul(info);
     }
     ptoisa_path path = ptoisa_path_of(info->op, info->dst, info->src0);
-    uint64_t transfer = path == PTOISA_PATH_COUNT ? 0 : ptoisa_cost_transfer(info, path);
+    uint64_t transfer = path == PTOISA_PATH_COUNT
+                            ? 0
+                            : ptoisa_cost_bytes(info->machine, path, ptoisa_transfer_bytes(info));
     if (info->pipe != PTOISA_PIPE_V) {
         return transfer;
     }
     // A copy in UB is a vector instruction, which is slower than the path.
     uint64_t cycles = vector(info);
     return cycles > transfer ? cycles : transfer;
-}
-
-// -- by model -------------------------------------------------------------------------------------
-
-PTOISA_INLINE uint64_t ptoisa_cost_of_elements(const ptoisa_core *core,
-                                               const ptoisa_issue_info *info) {
-    (void)core;
-    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
-}
-
-PTOISA_INLINE uint64_t ptoisa_cost_of_a2a3(const ptoisa_core *core, const ptoisa_issue_info *info) {
-    (void)core;
-    return ptoisa_cost_device(info, ptoisa_cost_vector);
-}
-
-PTOISA_INLINE uint64_t ptoisa_cost_of_a5(const ptoisa_core *core, const ptoisa_issue_info *info) {
-    (void)core;
-    return ptoisa_cost_device(info, ptoisa_cost_vector_a5);
-}
-
-PTOISA_INLINE uint64_t ptoisa_cost_of_user(const ptoisa_core *core, const ptoisa_issue_info *info) {
-    return core->cost ? core->cost(info, core->cost_user) : ptoisa_cost_of_elements(core, info);
-}
-
-// Cycles in the core's model.
-PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info *info) {
-    switch (core->model) {
-#define PTOISA_MODEL_COST(name, time, machine, cost)                                               \
-    case PTOISA_MODEL_##name: return ptoisa_cost_of_##cost(core, info);
-        PTOISA_MODELS(PTOISA_MODEL_COST)
-#undef PTOISA_MODEL_COST
-    case PTOISA_MODEL_COUNT: break;
-    }
-    return ptoisa_cost_of_elements(core, info);
 }
 
 #endif

@@ -49,6 +49,7 @@
 
 #include "machine.h"
 #include "tile.h"
+#include "timing.h"
 
 #define PTOISA_REPEAT_BYTES 256
 #define PTOISA_PARTIAL_MASK 16     // cycles
@@ -68,7 +69,8 @@
     V(GATHER, 24, 2, 0)                                                                            \
     V(SORT, 20, 16, 0)      /* a repeat is a group of 32 elements */                               \
     V(MERGE, 20, 78, 0)     /* a repeat is four runs of 32 pairs of 8 bytes */                     \
-    V(ADD, 10, 2, 14)       /* and subtract, max, min */                                           \
+    V(ADD, 10, 2, 14)       /* and max, min */                                                     \
+    V(SUB, 10, 2, 14)                                                                              \
     V(MUL, 10, 2, 15)                                                                              \
     V(DIV, 11, 4, 19)                                                                              \
     V(ADDS, 13, 1, 18)                                                                             \
@@ -108,7 +110,7 @@ typedef enum ptoisa_over {
 // its family, TAXPY, shifts and TTRANS are one vector instruction that nobody has listed, as is
 // whatever is not here. (TSCATTER is among these, but runs on the scalar unit of the device.)
 #define PTOISA_RECIPES(R1, R2, R3, R4, R5)                                                         \
-    R1(TADD, DST, ADD)                             R1(TSUB, DST, ADD)                              \
+    R1(TADD, DST, ADD)                             R1(TSUB, DST, SUB)                              \
     R1(TMAX, DST, ADD)                             R1(TMIN, DST, ADD)                              \
     R1(TMUL, DST, MUL)                             R1(TDIV, DST, DIV)                              \
     R1(TPARTADD, DST, ADD)                         R1(TPARTMUL, DST, MUL)                          \
@@ -201,7 +203,8 @@ PTOISA_FN bool ptoisa_lies_together(const ptoisa_tile *tile, uint32_t rows, uint
                                             : tile->cols == cols || rows == 1;
 }
 
-// The valid elements of a tile, one after another if they lie together in all operands.
+// The valid elements of a tile, one after another if they lie together in all operands. (Measured
+// machines take rows of dynamic tiles one by one: ptoisa_is_by_row.)
 PTOISA_FN ptoisa_extent ptoisa_extent_of(const ptoisa_issue_info *info, ptoisa_over over) {
     const ptoisa_tile *tile = over == PTOISA_OVER_SRC ? info->src0 : info->dst;
     uint32_t rows = tile->valid_rows, cols = tile->valid_cols;
@@ -229,8 +232,8 @@ PTOISA_INLINE uint64_t ptoisa_parts(uint64_t whole, uint64_t part) {
 
 // -- cycles of a recipe ---------------------------------------------------------------------------
 
-// Sorts and merges count groups where others count repeats. TMRGSORT is not told here how long its
-// runs are: merging longer ones is charged as much per byte as merging runs of 32 pairs.
+// Sorts and merges count groups where others count repeats. Merging longer runs is charged as much
+// per byte as merging runs of 32 pairs, but on measured machines.
 PTOISA_FN uint64_t ptoisa_repeats(const ptoisa_issue_info *info, ptoisa_vector vector,
                                   ptoisa_extent extent) {
     if (vector == PTOISA_VECTOR_SORT) {
@@ -238,6 +241,54 @@ PTOISA_FN uint64_t ptoisa_repeats(const ptoisa_issue_info *info, ptoisa_vector v
     }
     uint64_t repeat = vector == PTOISA_VECTOR_MERGE ? 4 * 32 * 8 : PTOISA_REPEAT_BYTES;
     return extent.lines * ptoisa_parts(extent.line_bytes, repeat);
+}
+
+// Head and tail together, as fitted; `known` is the public one.
+PTOISA_FN uint64_t ptoisa_ends_of(const ptoisa_issue_info *info, ptoisa_vector vector,
+                                  uint64_t known) {
+    if (!ptoisa_has(info, PTOISA_MECHANISM_ENDS)) {
+        return known;
+    }
+    const ptoisa_tile *tile = info->dst != NULL ? info->dst : info->src0;
+    bool is_float = ptoisa_dtype_is_float((ptoisa_dtype)tile->dtype);
+    switch (vector) {
+#define PTOISA_FITTED_END(name, real, whole)                                                       \
+    case PTOISA_VECTOR_##name: return is_float ? real : whole;
+        PTOISA_FITTED_ENDS(PTOISA_FITTED_END)
+#undef PTOISA_FITTED_END
+    default: return known;
+    }
+}
+
+PTOISA_INLINE bool ptoisa_vector_is_scalar(ptoisa_vector vector) {
+    return vector >= PTOISA_VECTOR_ADDS && vector <= PTOISA_VECTOR_MINS;
+}
+
+// Does the instruction go row by row though its rows lie together? PTO-ISA's code for two operands
+// and for a tile and a scalar does where the valid columns are dynamic; that of one operand does not.
+PTOISA_FN bool ptoisa_is_by_row(const ptoisa_issue_info *info, ptoisa_recipe recipe) {
+    ptoisa_vector first = (ptoisa_vector)recipe.steps[0];
+    bool is_of_two = (first >= PTOISA_VECTOR_ADD && first <= PTOISA_VECTOR_MINS) ||
+                     first == PTOISA_VECTOR_AND || first == PTOISA_VECTOR_DUP;
+    return ptoisa_has(info, PTOISA_MECHANISM_ROWS) && is_of_two && info->dst->is_dynamic &&
+           recipe.over == PTOISA_OVER_DST;
+}
+
+// Cycles of a step with `repeats`, but for its ends.
+PTOISA_FN uint64_t ptoisa_step_cycles(const ptoisa_issue_info *info, ptoisa_vector vector,
+                                      uint64_t repeats, uint64_t slope, ptoisa_extent extent) {
+    bool is_timed = ptoisa_has(info, PTOISA_MECHANISM_ENDS);
+    if (vector == PTOISA_VECTOR_MERGE && info->detail > 32 &&
+        ptoisa_has(info, PTOISA_MECHANISM_RUNS)) {
+        return (extent.lines * extent.line_bytes / 8 * PTOISA_FITTED_MERGE + 50) / 100;
+    }
+    uint64_t cycles = slope * repeats;
+    if (vector == PTOISA_VECTOR_SELECT && is_timed) {
+        cycles += (uint64_t)PTOISA_FITTED_SELECT * info->dst->valid_rows;
+    }
+    bool is_masked = vector >= PTOISA_VECTOR_ADD && !(is_timed && ptoisa_vector_is_scalar(vector));
+    return cycles +
+           (is_masked && extent.line_bytes % PTOISA_REPEAT_BYTES != 0 ? PTOISA_PARTIAL_MASK : 0);
 }
 
 PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
@@ -252,7 +303,8 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
 #undef PTOISA_VECTOR_ENDS
     };
     ptoisa_recipe recipe = ptoisa_recipe_of(info->op);
-    ptoisa_extent extent = ptoisa_extent_of(info, (ptoisa_over)recipe.over);
+    ptoisa_over over = ptoisa_is_by_row(info, recipe) ? PTOISA_OVER_ROWS : (ptoisa_over)recipe.over;
+    ptoisa_extent extent = ptoisa_extent_of(info, over);
     if (extent.lines == 0 || extent.line_bytes == 0) {
         return 0;
     }
@@ -268,11 +320,9 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
             is_idle = true;
         }
         has_begun = true;
-        cycles += slope[vector] * ptoisa_repeats(info, vector, extent);
-        cycles += is_idle ? ends[vector] : 0;
-        if (vector >= PTOISA_VECTOR_ADD && extent.line_bytes % PTOISA_REPEAT_BYTES != 0) {
-            cycles += PTOISA_PARTIAL_MASK;
-        }
+        cycles += ptoisa_step_cycles(info, vector, ptoisa_repeats(info, vector, extent),
+                                     slope[vector], extent);
+        cycles += is_idle ? ptoisa_ends_of(info, vector, ends[vector]) : 0;
     }
     return cycles;
 }

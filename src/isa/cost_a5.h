@@ -43,7 +43,9 @@
     F(SELECT_B32_ODD, 39143, 638900, 30869, 361100, 225100)                                        \
     F(NARROW, 13197, 523000, 22580, 10422, 551800)      /* f32 to f16, bf16 */                     \
     F(WIDEN, 12704, 535899, 12704, 19299, 516600)       /* f16, bf16 to f32 */                     \
-    F(BF16_TO_F16, 12131, 532000, 12793, 18334, 518100)
+    F(BF16_TO_F16, 12131, 532000, 12793, 18334, 518100)                                            \
+    F(RECIP_HIGH_F32, 0, 0, 0, 0, 0)                    /* of measured machines alone */           \
+    F(RECIP_HIGH_F16, 0, 0, 0, 0, 0)
 // clang-format on
 
 typedef enum ptoisa_a5_fit {

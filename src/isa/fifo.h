@@ -183,9 +183,8 @@ PTOISA_FN bool ptoisa_fifo_can_pop(const ptoisa_fifo *fifo, uint32_t sub) {
 
 // Holds a pipe until another core's was done, as wait_flag does.
 PTOISA_FN void ptoisa_fifo_hold(ptoisa_core *core, ptoisa_pipe pipe, uint64_t until) {
-    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM && until > core->clock[pipe]) {
-        core->clock[pipe] = until;
-        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
+        ptoisa_wait_until(core, pipe, until);
     }
 }
 

@@ -142,6 +142,7 @@ typedef struct ptoisa_tile {
     uint8_t memory;       // ptoisa_memory
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
+    bool is_dynamic;      // the valid columns are not known when the kernel is compiled
     uint32_t rows, cols;  // allocated
     uint32_t valid_rows, valid_cols;
     float pad_value;  // of PTOISA_PAD_CUSTOM
@@ -300,6 +301,49 @@ typedef struct ptoisa_machine {
     uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
+// The mechanisms of a measured machine. Each can be switched off; the instructions that it describes
+// then take the cycles of the ideal model.
+// clang-format off
+#define PTOISA_MECHANISMS(MECHANISM)                                                               \
+    MECHANISM(LATENCY)    /* data arrives late; a pipe with more to do hides it */                 \
+    MECHANISM(BURSTS)     /* a transfer has a setup, and each of its rows a cost */                \
+    MECHANISM(FIX)        /* L0C is drained by bytes of the destination */                         \
+    MECHANISM(TRANSPOSE)  /* L1 to L0 has a setup, and transposing is slower */                    \
+    MECHANISM(BLOCKS)     /* UB to UB moves a block of 32 bytes a cycle */                         \
+    MECHANISM(ROWS)       /* dynamic valid sizes: row by row, even without gaps */                 \
+    MECHANISM(ENDS)       /* start and end of vector instructions, by kind of element */           \
+    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
+    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
+    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+// clang-format on
+
+typedef enum ptoisa_mechanism {
+#define PTOISA_MECHANISM_ENUM(name) PTOISA_MECHANISM_##name,
+    PTOISA_MECHANISMS(PTOISA_MECHANISM_ENUM)
+#undef PTOISA_MECHANISM_ENUM
+        PTOISA_MECHANISM_COUNT
+} ptoisa_mechanism;
+
+// A path of a measured machine: the pipe takes setup + burst * rows + bytes / rate cycles, and the
+// data is there `latency` cycles after.
+typedef struct ptoisa_path_timing {
+    uint32_t latency, setup, burst;  // cycles
+    uint32_t rate;                   // bytes in 100 cycles
+} ptoisa_path_timing;
+
+// The times of a measured machine, in cycles of the clock that they were fitted at. Built-in ones
+// are in timing.h.
+typedef struct ptoisa_timing {
+    char name[16];
+    ptoisa_family family;
+    uint32_t clock_mhz;        // of the cores
+    uint32_t memory_mhz;       // the clock that paths of global memory were fitted at: see CLOCK
+    uint32_t without;          // bit m: mechanism m is switched off
+    uint32_t transposed_rate;  // L1 to L0B where fractals are transposed, bytes in 100 cycles
+    ptoisa_path_timing path[PTOISA_PATH_COUNT];
+} ptoisa_timing;
+
 // The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
 // which overlap as far as flags allow; the machine is that of a core that is given none; and
 // ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
@@ -308,7 +352,9 @@ typedef struct ptoisa_machine {
     MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
     MODEL(A2A3, PIPES, 910b, a2a3)    /* public constants of A2/A3 */                              \
     MODEL(A5, PIPES, 950pr, a5)       /* the same with A5's vector instructions */                 \
-    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */
+    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */       \
+    MODEL(910B, PIPES, 910b, timed)   /* measured: timing.h */                                     \
+    MODEL(950PR, PIPES, 950pr, timed)
 // clang-format on
 
 typedef enum ptoisa_model {
@@ -338,7 +384,11 @@ typedef struct ptoisa_issue_info {
     ptoisa_pipe pipe;
     const ptoisa_tile *dst, *src0, *src1;  // as far as it has them; NULL: none, or global memory
     bool is_pipe_idle;                     // the pipe had run empty: see core.h
+    uint32_t detail;                       // TMRGSORT: pairs of a run. TCOLSUM: 1 is binary.
+                                           // TSTORE of L0C: bytes of an element in memory.
+                                           // TRECIP: 1 is high precision. Others, or unknown: 0
     const ptoisa_machine *machine;
+    const ptoisa_timing *timing;  // NULL: the model is not measured
 } ptoisa_issue_info;
 
 typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
@@ -354,8 +404,9 @@ struct ptoisa_core {
     const ptoisa_machine *machine;
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
-    bool is_dry;               // charge, do not compute
-    bool is_checked;           // operands are checked, and what is wrong is a fault
+    const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
+    bool is_dry;                  // charge, do not compute
+    bool is_checked;              // operands are checked, and what is wrong is a fault
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
     bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
@@ -364,6 +415,7 @@ struct ptoisa_core {
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
+    uint64_t lag[PTOISA_PIPE_COUNT];    // how much earlier it can take another instruction
     uint64_t busy[PTOISA_PIPE_COUNT];   // cycles that each pipe worked
     uint64_t flag_at[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
     uint8_t flags[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // bit n: event n is set

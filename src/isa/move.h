@@ -479,7 +479,7 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
                               s->valid_cols)) {
         return;
     }
-    ptoisa_issue(core, PTOISA_TSTORE, NULL, s, NULL);
+    ptoisa_issue_as(core, PTOISA_TSTORE, NULL, s, NULL, ptoisa_dtype_size((ptoisa_dtype)g->dtype));
     if (!core->is_dry) {
         ptoisa_store_bytes(g, s, how);
     }

@@ -304,6 +304,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         for (uint64_t &clock : each->clock) {
             clock = begin;
         }
+        memset(each->lag, 0, sizeof each->lag);
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
@@ -323,6 +324,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
     for (uint64_t &clock : core.clock) {
         clock = end;
     }
+    memset(core.lag, 0, sizeof core.lag);
     core.is_filled = 0;
     mine.subblock_id = sub;
     if (cycles) {

@@ -556,6 +556,7 @@ template <typename T> inline std::enable_if_t<is_tile_v<T>, ptoisa_tile> view(co
                          static_cast<ptoisa_memory>(T::Loc), layout_of<T>(),
                          static_cast<uint32_t>(T::Rows), static_cast<uint32_t>(T::Cols));
     made.pad = static_cast<uint8_t>(T::PadVal);
+    made.is_dynamic = T::ValidCol == DYNAMIC;
     made.pad_value =
         ptoisa_f32_from_bits(static_cast<uint32_t>(static_cast<uint64_t>(T::PadVal) >> 32));
     made.valid_rows = static_cast<uint32_t>(tile.GetValidRow());

@@ -346,7 +346,7 @@ PTOISA_FN void ptoisa_cols_any(ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
 }
 
 PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
-                                 const ptoisa_tile *d, const ptoisa_tile *s) {
+                                 const ptoisa_tile *d, const ptoisa_tile *s, bool is_binary) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);
         if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET_MAP, 0, 0) ||
@@ -358,7 +358,7 @@ PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *
             return;
         }
     }
-    ptoisa_issue(core, op, d, s, NULL);
+    ptoisa_issue_as(core, op, d, s, NULL, is_binary);
     if (!core->is_dry && d->valid_rows > 0 && d->valid_cols > 0) {
         ptoisa_cols_any(loops, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
                         d->valid_cols);
@@ -371,13 +371,13 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
     if (PTOISA_CHECKED && (is_binary || t) && !ptoisa_check_scratch(core, PTOISA_TCOLSUM, t)) {
         return;
     }
-    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s);
+    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s, is_binary);
 }
 
 #define PTOISA_DEFINE_COL_REDUCE(function, op, map_op)                                             \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s);                        \
+        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s, false);                 \
     }
 
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)

@@ -154,11 +154,11 @@ PTOISA_FN void ptoisa_tmrgsort(ptoisa_core *core, const ptoisa_tile *d, const pt
             return;
         }
     }
-    ptoisa_issue(core, op, d, s, NULL);
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)s->dtype);
+    ptoisa_issue_as(core, op, d, s, NULL, (uint32_t)((uint64_t)block_len * size / 8));
     if (core->is_dry || s->valid_rows == 0) {
         return;
     }
-    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)s->dtype);
     const uint64_t total = (uint64_t)s->valid_cols * size / 8, run = (uint64_t)block_len * size / 8;
     uint8_t *to = (uint8_t *)d->data;
     for (uint64_t at = 0; at < total && run > 0; at += PTOISA_MERGE_MAX * run) {
@@ -217,8 +217,8 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
     if (PTOISA_CHECKED && !ptoisa_tmrgsort_lists_check(core, d, t, lists, count)) {
         return;
     }
-    ptoisa_issue(core, PTOISA_TMRGSORT, d, lists[0], lists[1]);
     const uint32_t pair = 8 / ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    ptoisa_issue_as(core, PTOISA_TMRGSORT, d, lists[0], lists[1], lists[0]->valid_cols / pair);
     ptoisa_run runs[PTOISA_MERGE_MAX];
     for (uint32_t i = 0; i < PTOISA_MERGE_MAX; i++) {
         runs[i].pairs = i < count ? (const uint8_t *)lists[i]->data : NULL;

@@ -28,6 +28,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_make(void *data, ptoisa_dtype dtype, ptois
     tile.memory = (uint8_t)memory;
     tile.layout = (uint8_t)layout;
     tile.pad = PTOISA_PAD_NULL;
+    tile.is_dynamic = false;
     tile.rows = tile.valid_rows = rows;
     tile.cols = tile.valid_cols = cols;
     tile.pad_value = 0;
@@ -40,9 +41,10 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_vec(void *data, ptoisa_dtype dtype, uint32
     return ptoisa_tile_make(data, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
 }
 
-// The same with fewer valid elements.
+// The same with fewer valid elements, as found out at run time.
 PTOISA_INLINE ptoisa_tile ptoisa_tile_valid(ptoisa_tile tile, uint32_t valid_rows,
                                             uint32_t valid_cols) {
+    tile.is_dynamic = true;
     tile.valid_rows = valid_rows;
     tile.valid_cols = valid_cols;
     return tile;

@@ -103,6 +103,7 @@ typedef struct pwsp_tile_core {
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
+    ptoisa_timing timing;                      // the user's
     const char *asked;  // the instruction asked for, if the core runs another: TPUSH, TPOP
     uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run

@@ -77,3 +77,41 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     }
     return is_good;
 }
+
+ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model) {
+    const ptoisa_timing *isa = ptoisa_timing_of((ptoisa_model)model, NULL);
+    ptowsp_core_timing timing;
+    memset(&timing, 0, sizeof timing);
+    if (!isa) {
+        return timing;
+    }
+    memcpy(timing.name, isa->name, sizeof timing.name);
+    timing.family = (ptowsp_family)isa->family;
+    timing.clock_mhz = isa->clock_mhz;
+    timing.memory_mhz = isa->memory_mhz;
+    timing.without = isa->without;
+    timing.transposed_rate = isa->transposed_rate;
+    for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
+        const ptoisa_path_timing *path = &isa->path[i];
+        ptowsp_path_timing copy = {path->latency, path->setup, path->burst, path->rate};
+        timing.paths[i] = copy;
+    }
+    return timing;
+}
+
+ptoisa_timing pwsp_timing_to_isa(const ptowsp_core_timing *timing) {
+    ptoisa_timing isa;
+    memset(&isa, 0, sizeof isa);
+    memcpy(isa.name, timing->name, sizeof isa.name - 1);
+    isa.family = (ptoisa_family)timing->family;
+    isa.clock_mhz = timing->clock_mhz;
+    isa.memory_mhz = timing->memory_mhz;
+    isa.without = timing->without;
+    isa.transposed_rate = timing->transposed_rate;
+    for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
+        const ptowsp_path_timing *path = &timing->paths[i];
+        ptoisa_path_timing copy = {path->latency, path->setup, path->burst, path->rate};
+        isa.path[i] = copy;
+    }
+    return isa;
+}

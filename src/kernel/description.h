@@ -5,10 +5,17 @@
 
 #include "../base/base.h"
 #include "../isa/machine.h"
+#include "../isa/timing.h"
 
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PATH_COUNT == (int)PTOISA_PATH_COUNT, "paths");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_MEMORY_COUNT == (int)PTOISA_MEMORY_COUNT, "memories");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
+
+#define PWSP_MECHANISM_IS_SAME(name)                                                               \
+    PTOWSP_STATIC_ASSERT((int)PTOWSP_MECHANISM_##name == (int)PTOISA_MECHANISM_##name, "names");
+PTOWSP_MECHANISMS(PWSP_MECHANISM_IS_SAME)
+#undef PWSP_MECHANISM_IS_SAME
+PTOWSP_STATIC_ASSERT((int)PTOWSP_MECHANISM_COUNT == (int)PTOISA_MECHANISM_COUNT, "mechanisms");
 
 #define PWSP_MEMORY_BYTES_MAX (64u << 20)  // of one memory of a core; real ones are 512 KiB
 
@@ -22,5 +29,8 @@ PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa);
     "quotes "                                                                                      \
     "or bytes that are not printable"
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
+
+// The same times in the type that instructions use. They have been checked (data/cost_model.h).
+PWSP_INTERNAL ptoisa_timing pwsp_timing_to_isa(const ptowsp_core_timing *timing);
 
 #endif

@@ -12,6 +12,8 @@
 #include "forms.h"
 #include "tile_core.h"
 
+#include "description.h"
+
 #include "../isa/compare.h"
 #include "../isa/convert.h"
 #include "../isa/elementwise.h"
@@ -466,6 +468,10 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
+    }
+    if (cost && cost->timing) {
+        core->timing = pwsp_timing_to_isa(cost->timing);
+        core->core.timing = &core->timing;
     }
     if (code->is_mixed && core->block) {
         core->block->vectors[0] = core->block->vectors[1] = core->core;

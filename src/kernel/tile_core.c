@@ -273,6 +273,7 @@ PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_co
         tile->memory = from->memory;
         tile->layout = from->layout;
         tile->pad = from->pad;
+        tile->is_dynamic = from->valid_cols.param != 0;
         tile->rows = from->rows;
         tile->cols = from->cols;
         if (pwsp_tile_core_shares(core, code, from)) {

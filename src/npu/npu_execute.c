@@ -157,7 +157,8 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
         wrong = "npu: run is NULL";
     } else if (ptowsp_run_program(run) != npu->program) {
         wrong = "npu: the run is of another program than was built";
-    } else if (options && (options->cost.fn || options->cost.model == PTOWSP_MODEL_USER)) {
+    } else if (options && (options->cost.fn || options->cost.timing ||
+                           options->cost.model == PTOWSP_MODEL_USER)) {
         wrong = "npu: a tree has no cost model of the user";
     }
     if (wrong) {

@@ -330,7 +330,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
                                    "emit: there is no run to record, or no directory for it");
     }
     if (options && (options->mode == PTOWSP_RUN_TIME_ONLY || options->cost.fn ||
-                    options->cost.model == PTOWSP_MODEL_USER ||
+                    options->cost.timing || options->cost.model == PTOWSP_MODEL_USER ||
                     (size_t)options->cost.model >= sizeof models / sizeof models[0])) {
         return ptowsp_context_fail(
             context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

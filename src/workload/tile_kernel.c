@@ -176,11 +176,10 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
                          "measure: there is no tile kernel %u%s%s", kernel.id,
                          module->status == PTOWSP_OK ? "" : ": ", module->text);
     }
-    if (!out_stats || (cost && !pwsp_cost_is_valid(cost))) {
-        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         out_stats ? "measure: there is no cost model %d, or it lacks its function"
-                                   : "measure: out_stats is NULL",
-                         cost ? (int)cost->model : 0);
+    char text[PWSP_COST_TEXT_MAX] = "out_stats is NULL";
+    if (!out_stats || (cost && !pwsp_cost_check(cost, text))) {
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: %s",
+                         text);
     }
     const ptowsp_status status = pwsp_kernel_measure(module, info, cost, out_stats);
     return status == PTOWSP_OK

@@ -1,0 +1,355 @@
+// Predicts published measurements: cycles of single instructions and times of kernels, by the models
+// 910B and 950PR of measured machines.
+//
+//      predict                       the rows that come with it: published, predicted, ratio
+//      predict --svg FILE            the same as a picture, with a band of 10 %
+//      predict --instructions FILE   rows of a CSV file with predicted_cycles appended
+//      predict --rows FILE           rows of kernels with predicted_us and shares of pipes appended
+//
+// Columns are found by their names in the first line. A row that cannot be predicted says why. The
+// picture and the tables show how far a prediction can be trusted; they are facts about the models,
+// not about the device of the reader.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+#include "common/predict.h"
+#include "common/predict_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_MAX_BYTES = 4096, FIELDS = 32, POINTS = 512 };
+
+// -- lines of CSV ---------------------------------------------------------------------------------
+
+// A line cut into fields, in a copy.
+typedef struct line {
+    char text[LINE_MAX_BYTES];
+    const char *fields[FIELDS];
+    uint32_t count;
+} line;
+
+// Cuts a line at commas outside quotes. False for more fields or bytes than fit.
+static bool line_cut(line *l, const char *text) {
+    size_t length = strcspn(text, "\r\n");
+    char *to = l->text;
+    bool is_quoted = false;
+    l->count = 0;
+    if (length + 1 >= sizeof l->text) {
+        return false;
+    }
+    l->fields[l->count++] = to;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"') {
+            is_quoted = !is_quoted;
+        } else if (text[i] == ',' && !is_quoted) {
+            *to++ = '\0';
+            if (l->count == FIELDS) {
+                return false;
+            }
+            l->fields[l->count++] = to;
+        } else {
+            *to++ = text[i];
+        }
+    }
+    *to = '\0';
+    return !is_quoted;
+}
+
+// The field of a column by its name in the head; "" where there is none.
+static const char *line_field(const line *head, const line *l, const char *name) {
+    for (uint32_t i = 0; i < head->count; i++) {
+        if (strcmp(head->fields[i], name) == 0) {
+            return i < l->count ? l->fields[i] : "";
+        }
+    }
+    return "";
+}
+
+static uint32_t line_number(const line *head, const line *l, const char *name) {
+    return (uint32_t)strtoul(line_field(head, l, name), NULL, 10);
+}
+
+static void copy_text(char to[PREDICT_TEXT_MAX], const char *from) {
+    snprintf(to, PREDICT_TEXT_MAX, "%.*s", PREDICT_TEXT_MAX - 1, from);
+}
+
+static bool cycles_of(const line *head, const line *l, double *out_cycles, char *reason) {
+    predict_instruction row;
+    copy_text(row.machine, line_field(head, l, "machine"));
+    copy_text(row.name, line_field(head, l, "instruction"));
+    copy_text(row.dtype, line_field(head, l, "dtype"));
+    copy_text(row.params, line_field(head, l, "params"));
+    copy_text(row.variant, line_field(head, l, "variant"));
+    row.rows = line_number(head, l, "rows");
+    row.cols = line_number(head, l, "cols");
+    row.valid_rows = line_number(head, l, "valid_rows");
+    row.valid_cols = line_number(head, l, "valid_cols");
+    return predict_cycles(&row, out_cycles, reason);
+}
+
+static bool times_of(const line *head, const line *l, predict_times *out_times, char *reason) {
+    predict_kernel row;
+    copy_text(row.kernel, line_field(head, l, "kernel"));
+    copy_text(row.machine, line_field(head, l, "machine"));
+    copy_text(row.shape, line_field(head, l, "shape"));
+    copy_text(row.tiling, line_field(head, l, "tiling"));
+    return predict_time(&row, out_times, reason);
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+static void print_predicted(const line *head, const line *l, const char *text, bool is_kernels) {
+    char reason[PREDICT_REASON_MAX];
+    double cycles;
+    predict_times t;
+    printf("%.*s,", (int)strcspn(text, "\r\n"), text);
+    if (is_kernels && times_of(head, l, &t, reason)) {
+        printf("%.1f,%.1f,%.1f,%.1f,%.1f,%.1f\n", t.us, t.cube, t.vector, t.mte1, t.mte2, t.store);
+    } else if (!is_kernels && cycles_of(head, l, &cycles, reason)) {
+        printf("%.0f\n", cycles);
+    } else {
+        printf("\"not predicted: %s\"%s\n", reason, is_kernels ? ",,,,," : "");
+    }
+}
+
+static void predict_file(const char *path, bool is_kernels) {
+    static const char *const needed[][8] = {
+        {"machine", "instruction", "dtype", "rows", "cols", "valid_rows", "valid_cols", NULL},
+        {"kernel", "machine", "shape", "tiling", NULL}};
+    static char text[LINE_MAX_BYTES];
+    static line head, l;
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        command_fail("%s cannot be read", path);
+    }
+    if (!fgets(text, sizeof text, file) || !line_cut(&head, text)) {
+        command_fail("%s: there is no line with names of columns", path);
+    }
+    for (int i = 0; needed[is_kernels][i]; i++) {
+        uint32_t at = 0;
+        while (at < head.count && strcmp(head.fields[at], needed[is_kernels][i]) != 0) {
+            at++;
+        }
+        if (at == head.count) {
+            command_fail("%s: there is no column %s", path, needed[is_kernels][i]);
+        }
+    }
+    printf("%.*s,%s\n", (int)strcspn(text, "\r\n"), text,
+           is_kernels ? "predicted_us,predicted_cube_pct,predicted_vector_pct,predicted_mte1_pct,"
+                        "predicted_mte2_pct,predicted_store_pct"
+                      : "predicted_cycles");
+    for (unsigned number = 2; fgets(text, sizeof text, file); number++) {
+        if (!line_cut(&l, text) || (!strchr(text, '\n') && !feof(file))) {
+            command_fail("%s: line %u is no row: too long, or a quote is not closed", path, number);
+        }
+        print_predicted(&head, &l, text, is_kernels);
+    }
+    fclose(file);
+}
+
+// -- the rows that come with it -------------------------------------------------------------------
+
+typedef enum kind { A2A3_VECTOR, A2A3_MOVE, A5_VECTOR, KERNEL, KINDS } kind;
+
+static const char *const kind_names[KINDS] = {"A2/A3 element by element", "A2/A3 moves, reductions",
+                                              "A5 vector instructions", "kernels"};
+
+typedef struct point {
+    kind of;
+    char label[64];
+    double measured, predicted;
+} point;
+
+static point points[POINTS];
+static uint32_t point_count;
+
+static void add_point(kind of, const char *label, double measured, double predicted) {
+    point *to = &points[point_count];
+    if (point_count == POINTS || measured <= 0 || predicted <= 0) {
+        return;
+    }
+    point_count++;
+    to->of = of;
+    to->measured = measured;
+    to->predicted = predicted;
+    snprintf(to->label, sizeof to->label, "%s", label);
+}
+
+static kind kind_of(const char *machine, const char *name) {
+    static const char *const moves[] = {"TMOV", "TLOAD", "TROW", "TCOL", "TTRANS"};
+    if (strcmp(machine, "A5") == 0) {
+        return A5_VECTOR;
+    }
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        if (strncmp(name, moves[i], strlen(moves[i])) == 0) {
+            return A2A3_MOVE;
+        }
+    }
+    return A2A3_VECTOR;
+}
+
+static void gather_points(void) {
+    static line head, l;
+    char reason[PREDICT_REASON_MAX], label[LINE_MAX_BYTES];
+    size_t count = sizeof predict_instruction_rows / sizeof *predict_instruction_rows;
+    line_cut(&head, predict_instruction_rows[0]);
+    for (size_t i = 1; i < count; i++) {
+        double cycles = 0;
+        line_cut(&l, predict_instruction_rows[i]);
+        const char *name = line_field(&head, &l, "instruction");
+        const char *machine = line_field(&head, &l, "machine");
+        if (!cycles_of(&head, &l, &cycles, reason)) {
+            printf("%s: not predicted: %s\n", predict_instruction_rows[i], reason);
+        }
+        snprintf(label, sizeof label, "%s %s %ux%u %.20s", name, line_field(&head, &l, "dtype"),
+                 line_number(&head, &l, "valid_rows"), line_number(&head, &l, "valid_cols"),
+                 strchr(line_field(&head, &l, "params"), ' ') ? ""
+                                                              : line_field(&head, &l, "params"));
+        add_point(kind_of(machine, name), label,
+                  strtod(line_field(&head, &l, "measured_cycles"), NULL), cycles);
+    }
+    count = sizeof predict_kernel_rows / sizeof *predict_kernel_rows;
+    line_cut(&head, predict_kernel_rows[0]);
+    for (size_t i = 1; i < count; i++) {
+        predict_times times = {0, 0, 0, 0, 0, 0};
+        line_cut(&l, predict_kernel_rows[i]);
+        if (!times_of(&head, &l, &times, reason)) {
+            printf("%s: not predicted: %s\n", predict_kernel_rows[i], reason);
+        }
+        const char *shape = line_field(&head, &l, "shape"), *sizes = strstr(shape, ": ");
+        snprintf(label, sizeof label, "%.14s %.44s", line_field(&head, &l, "kernel"),
+                 sizes ? sizes + 2 : shape);
+        add_point(KERNEL, label, strtod(line_field(&head, &l, "measured_us"), NULL), times.us);
+    }
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_points(void) {
+    for (int k = 0; k < KINDS; k++) {
+        double errors[POINTS];
+        uint32_t count = 0;
+        printf("%-48s %10s %10s %6s\n", kind_names[k], k == KERNEL ? "us" : "cycles", "predicted",
+               "ratio");
+        for (uint32_t i = 0; i < point_count; i++) {
+            const point *p = &points[i];
+            if (p->of == (kind)k) {
+                double ratio = p->predicted / p->measured;
+                printf("  %-46.46s %10.1f %10.1f %6.2f\n", p->label, p->measured, p->predicted,
+                       ratio);
+                errors[count++] = 100 * fabs(ratio - 1);
+            }
+        }
+        qsort(errors, count, sizeof *errors, compare_numbers);
+        printf("  %u rows: median error %.1f %%, 90 of 100 within %.1f %%\n\n", count,
+               count ? errors[count / 2] : 0.0, count ? errors[count * 9 / 10] : 0.0);
+    }
+}
+
+// -- the picture ----------------------------------------------------------------------------------
+
+enum { WIDTH = 560, HEIGHT = 560, LEFT = 60, BOTTOM = 500, SIDE = 460 };
+
+// Where a value is along an axis from 10 to 100,000, in logarithms.
+static double along(double value) {
+    return SIDE * (log10(value) - 1) / 4;
+}
+
+static void svg_line(FILE *file, double from, double to, double factor, const char *style) {
+    fprintf(file, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n",
+            LEFT + along(from), BOTTOM - along(from * factor), LEFT + along(to),
+            BOTTOM - along(to * factor), style);
+}
+
+static void svg_axes(FILE *file) {
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#bbb\"/>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, BOTTOM - SIDE, SIDE, SIDE);
+    for (double at = 10; at <= 100000; at *= 10) {
+        fprintf(file,
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n"
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n",
+                LEFT + along(at), BOTTOM + 18, at, LEFT - 6, BOTTOM - along(at) + 4, at);
+    }
+    fprintf(file,
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published (cycles; kernels: us)"
+            "</text>\n<text x=\"%d\" y=\"24\">predicted, and the band of 10 %%</text>\n",
+            LEFT + SIDE / 2, BOTTOM + 40, LEFT);
+    svg_line(file, 10, 100000, 1, "stroke=\"#444\"");
+    svg_line(file, 10, 100000 / 1.1, 1.1, "stroke=\"#999\" stroke-dasharray=\"4 3\"");
+    svg_line(file, 10 / 0.9, 100000, 0.9, "stroke=\"#999\" stroke-dasharray=\"4 3\"");
+}
+
+static void write_picture(const char *path) {
+    static const char *const colours[KINDS] = {"#0072b2", "#e69f00", "#009e73", "#d55e00"};
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        command_fail("%s cannot be written", path);
+    }
+    svg_axes(file);
+    for (uint32_t i = 0; i < point_count; i++) {
+        const point *p = &points[i];
+        fprintf(file,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\" fill-opacity=\"0.7\">"
+                "<title>",
+                LEFT + along(p->measured), BOTTOM - along(p->predicted), p->of == KERNEL ? 5 : 3,
+                colours[p->of]);
+        for (const char *c = p->label; *c; c++) {
+            if (*c == '>') {
+                fputs("&gt;", file);
+            } else {
+                fputc(*c, file);
+            }
+        }
+        fprintf(file, ": %.1f, predicted %.1f</title></circle>\n", p->measured, p->predicted);
+    }
+    for (int i = 0; i < KINDS; i++) {
+        int y = BOTTOM - 20 - 18 * (KINDS - 1 - i);
+        fprintf(
+            file,
+            "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
+            LEFT + SIDE - 180, y - 4, colours[i], LEFT + SIDE - 170, y, kind_names[i]);
+    }
+    fputs("</svg>\n", file);
+    bool is_good = !ferror(file);
+    if (fclose(file) != 0 || !is_good) {
+        command_fail("%s cannot be written", path);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const char help[] =
+        "usage: predict [--instructions FILE | --rows FILE | --svg FILE]\n"
+        "Predicts published measurements of Ascend 910B and 950PR.\n\n"
+        "  --instructions FILE   CSV rows of instructions: appends predicted_cycles\n"
+        "  --rows FILE           CSV rows of kernels: appends predicted_us and shares of pipes\n"
+        "  --svg FILE            writes a picture of the rows that come with the program\n";
+    const char *instructions = NULL, *rows = NULL, *svg = NULL;
+    const command_text texts[] = {
+        {"--instructions", &instructions}, {"--rows", &rows}, {"--svg", &svg}};
+    command_parse_texts(argc, argv, help, NULL, 0, texts, sizeof texts / sizeof *texts);
+    if ((instructions != NULL) + (rows != NULL) + (svg != NULL) > 1) {
+        command_fail("--instructions, --rows and --svg go one at a time");
+    }
+    if (instructions || rows) {
+        predict_file(instructions ? instructions : rows, rows != NULL);
+    } else {
+        gather_points();
+        print_points();
+        if (svg) {
+            write_picture(svg);
+        }
+    }
+    command_flush();
+    return 0;
+}
