@@ -59,7 +59,7 @@ PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
     cores->desc = *desc;
     cores->memory = *memory;
     cores->core_count = desc->vector_count + desc->cube_count;
-    cores->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
+    cores->block_count = pwsp_block_count(desc->vector_count, desc->cube_count);
     pwsp_sleeper_init(&cores->host);
     pwsp_mutex_init(&cores->mutex);
     pwsp_mutex_init(&cores->host_act);
@@ -92,20 +92,14 @@ PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
 
 // -- queues, under the lock -----------------------------------------------------------------------
 
-static bool pwsp_cores_precedes(void *user, uint32_t a, uint32_t b) {
-    const pwsp_core_job *job = &((pwsp_cores *)user)->job;
-    pwsp_need first = job->need_of(job->user, a), second = job->need_of(job->user, b);
-    return first.rank != second.rank ? first.rank > second.rank : first.number < second.number;
-}
-
 PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *job) {
     PTOWSP_ASSERT(!cores->is_open);
     cores->job = *job;
-    cores->order.links = job->links;
-    cores->order.precedes = pwsp_cores_precedes;
-    cores->order.user = cores;
+    cores->links.first = job->links;
+    cores->links.stride = sizeof *job->links;
     for (uint32_t i = 0; i < cores->core_count + 2; i++) {
-        pwsp_ready_init(&cores->queues[i]);
+        pwsp_ready_init(&cores->queues[i].ready);
+        cores->queues[i].count = 0;
     }
     cores->queued_count[0] = cores->queued_count[1] = 0;
     for (uint32_t i = 0; i < cores->desc.aicpu_count; i++) {
@@ -114,12 +108,17 @@ PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *jo
     pwsp_store_relaxed(&cores->is_over, 0u);
 }
 
-// The count of entries that any core of a unit takes, if those of a queue are among them, or NULL.
-static uint32_t *pwsp_cores_count_of(pwsp_cores *cores, uint32_t queue) {
-    if (queue >= cores->core_count) {
-        return &cores->queued_count[queue - cores->core_count];
+// Adds to the count of a queue, and to that of the entries that any core of a unit takes if those of the
+// queue are among them. Returns whether they are.
+static bool pwsp_cores_count(pwsp_cores *cores, uint32_t queue, uint32_t added) {
+    const bool is_of_unit = queue >= cores->core_count;
+    const uint32_t unit = is_of_unit ? queue - cores->core_count : cores->cores[queue].unit;
+    uint32_t *counts[] = {&cores->queues[queue].count, &cores->queued_count[unit]};
+    const bool is_for_all = is_of_unit || cores->job.is_stealing;
+    for (uint32_t i = 0; i <= is_for_all; i++) {
+        pwsp_store_seq_cst(counts[i], pwsp_load_relaxed(counts[i]) + added);
     }
-    return cores->job.is_stealing ? &cores->queued_count[cores->cores[queue].unit] : NULL;
+    return is_for_all;
 }
 
 PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners) {
@@ -127,11 +126,11 @@ PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_
     uint32_t unit_queue = cores->core_count + (uint32_t)pwsp_unit_lane(need.unit);
     uint32_t queue = need.home != PWSP_CORES_NONE ? need.home : unit_queue;
     PTOWSP_ASSERT(queue < cores->core_count + 2);
-    pwsp_ready_push(&cores->queues[queue], &cores->order, entry);
-    uint32_t *count = pwsp_cores_count_of(cores, queue);
-    if (count) {
-        pwsp_store_seq_cst(count, pwsp_load_relaxed(count) + 1);
-    } else {
+    pwsp_ready_link *link = pwsp_ready_at(cores->links, entry);
+    link->key = ~need.rank;
+    link->number = need.number;
+    pwsp_ready_push(&cores->queues[queue].ready, cores->links, entry);
+    if (!pwsp_cores_count(cores, queue, 1)) {
         *owners |= UINT32_C(1) << cores->cores[queue].aicpu->index;
     }
 }
@@ -139,18 +138,15 @@ PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_
 // The better one of two queues, of which the first may be NONE, for their first entries.
 static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32_t queue) {
     const pwsp_core_job *job = &cores->job;
-    if (pwsp_load_relaxed(&cores->queues[queue].count) == 0) {
+    const uint32_t first = pwsp_ready_first(&cores->queues[queue].ready, cores->links);
+    if (first == PWSP_READY_NONE || (job->may_begin && !job->may_begin(job->user, first))) {
         return best;
     }
-    const pwsp_ready_order *order = &cores->order;
-    uint32_t first = pwsp_ready_first(&cores->queues[queue], order);
-    if (job->may_begin && !job->may_begin(job->user, first)) {
-        return best;
-    }
-    bool is_better =
-        best == PWSP_CORES_NONE ||
-        order->precedes(order->user, first, pwsp_ready_first(&cores->queues[best], order));
-    return is_better ? queue : best;
+    return best == PWSP_CORES_NONE ||
+                   pwsp_ready_precedes(cores->links, first,
+                                       pwsp_ready_first(&cores->queues[best].ready, cores->links))
+               ? queue
+               : best;
 }
 
 // The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if there is
@@ -176,15 +172,11 @@ PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pws
         return false;
     }
     out_turn->core = core->index;
-    out_turn->entry = pwsp_ready_first(&cores->queues[queue], &cores->order);
+    out_turn->entry = pwsp_ready_first(&cores->queues[queue].ready, cores->links);
     out_turn->part = 0;
     if (!job->take || !job->take(job->user, out_turn->entry, &out_turn->part)) {
-        pwsp_ready_pop(&cores->queues[queue], &cores->order);
-        uint32_t *count = pwsp_cores_count_of(cores, queue);
-        if (count) {
-            PTOWSP_ASSERT(pwsp_load_relaxed(count) > 0);
-            pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
-        }
+        pwsp_ready_pop(&cores->queues[queue].ready, cores->links);
+        pwsp_cores_count(cores, queue, UINT32_MAX);  // one less
     }
     return true;
 }

@@ -28,8 +28,8 @@
 #define PWSP_CORES_H
 
 #include "../base/sleeper.h"
-#include "arrival.h"
 #include "handshake.h"
+#include "policy.h"
 #include "ready.h"
 
 #define PWSP_CORES_NONE UINT32_MAX
@@ -59,6 +59,11 @@ typedef struct pwsp_need {
     uint32_t home;  // a core, or NONE: any of its unit
     uint64_t rank, number;
 } pwsp_need;
+
+typedef struct pwsp_core_queue {
+    pwsp_ready_queue ready;
+    uint32_t count;  // atomic: it is read without the lock
+} pwsp_core_queue;
 
 typedef struct pwsp_core_job {
     void *user;
@@ -140,8 +145,8 @@ typedef struct pwsp_cores {
     pwsp_mutex mutex;     // protects queues and is_open; and what the owner likes
     bool is_open;         // AICPU threads look at queues
     pwsp_core_job job;    // written while no AICPU thread does
-    pwsp_ready_order order;
-    pwsp_ready_queue *queues;  // of each core, then of each unit
+    pwsp_ready_links links;
+    pwsp_core_queue *queues;  // of each core, then of each unit
     // Atomic: entries that any core of a unit takes. Of stealing cores also those of each other.
     uint32_t queued_count[2];
 
@@ -160,14 +165,14 @@ PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores);
 // The block of a core; its cube core, and vector core i of it. Vector cores behind those of blocks
 // have the numbers of further blocks.
 PWSP_INLINE uint32_t pwsp_cores_block_of(const pwsp_cores *cores, uint32_t core) {
-    return core >= cores->desc.vector_count ? core - cores->desc.vector_count
-           : core < 2 * cores->block_count  ? core / 2
-                                            : core - cores->block_count;
+    return core >= cores->desc.vector_count                  ? core - cores->desc.vector_count
+           : pwsp_block_of_vector(core) < cores->block_count ? pwsp_block_of_vector(core)
+                                                             : core - cores->block_count;
 }
 
 PWSP_INLINE pwsp_core *pwsp_cores_vector(pwsp_cores *cores, const pwsp_core *cube, uint32_t i) {
-    PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && cores->block_count > 0 && i < 2);
-    return &cores->cores[2 * pwsp_cores_block_of(cores, cube->index) + i];
+    PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && cores->block_count > 0);
+    return &cores->cores[pwsp_block_vector(pwsp_cores_block_of(cores, cube->index), i)];
 }
 
 PWSP_INLINE bool pwsp_core_is_lost(const pwsp_core *core) {

@@ -37,6 +37,56 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
     return (pwsp_lane_rule)rules[(uint32_t)dispatch < sizeof rules ? (uint32_t)dispatch : 0];
 }
 
+// Enumerator of ready; does the task of the largest priority go first, else the first of the program; does a
+// lane without tasks take those of others.
+#define PWSP_READIES(ROW, with)                                                                    \
+    ROW(with, FIFO, false, false)                                                                  \
+    ROW(with, PRIORITY, true, false)                                                               \
+    ROW(with, WORK_STEALING, false, true)
+
+// Who takes a ready task, and when: the same for simulated lanes, lanes, cores of a device and of trees.
+typedef struct pwsp_policy {
+    pwsp_lane_rule lane_rule;
+    bool is_shared;    // the lanes of a pool have one queue, by its rule
+    bool is_in_order;  // tasks begin in the order of the program
+    bool has_priority, steals;
+} pwsp_policy;
+
+PWSP_INLINE pwsp_policy pwsp_policy_of(const ptowsp_schedule *schedule) {
+    static const bool readies[][2] = {
+#define PWSP_READY_ROW(with, name, has_priority, steals) {has_priority, steals},
+        PWSP_READIES(PWSP_READY_ROW, )
+#undef PWSP_READY_ROW
+    };
+    const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule->dispatch);
+    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY, is_in_order,
+                                readies[schedule->ready][0], readies[schedule->ready][1]};
+    return policy;
+}
+
+// The rank of a task by its priority: the larger one goes first.
+PWSP_INLINE uint64_t pwsp_priority_rank(uint64_t key, bool is_signed) {
+    return is_signed ? key ^ UINT64_C(1) << 63 : key;
+}
+
+// Blocks, of lanes and of cores: cube i with the vectors 2 i and 2 i + 1. There are as many as cubes, or
+// none if vectors are too few.
+#define PWSP_BLOCK_VECTORS 2u
+#define PWSP_BLOCK_LANES   (1 + PWSP_BLOCK_VECTORS)
+
+PWSP_INLINE uint32_t pwsp_block_count(uint32_t vector_count, uint32_t cube_count) {
+    return vector_count / PWSP_BLOCK_VECTORS >= cube_count ? cube_count : 0;
+}
+
+PWSP_INLINE uint32_t pwsp_block_vector(uint32_t cube, uint32_t i) {
+    return PWSP_BLOCK_VECTORS * cube + i;
+}
+
+PWSP_INLINE uint32_t pwsp_block_of_vector(uint32_t vector) {
+    return vector / PWSP_BLOCK_VECTORS;
+}
+
 // Does a key choose the lane?
 PWSP_INLINE bool pwsp_dispatch_has_key(ptowsp_dispatch dispatch) {
     const pwsp_lane_rule rule = pwsp_dispatch_rule(dispatch);

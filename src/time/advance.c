@@ -5,12 +5,19 @@
 
 #include <inttypes.h>
 
-static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
-    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
-}
+// -- lanes and their queues -----------------------------------------------------------------------
 
-static uint32_t pwsp_events_first_bit(uint64_t word) {
-    return (uint32_t)__builtin_ctzll(word);
+// The lowest lane of a set of bits in [from, end), or end.
+static uint32_t pwsp_events_next_lane(const uint64_t *bits, uint32_t from, uint32_t end) {
+    while (from < end) {
+        const uint64_t word = bits[from / 64] >> from % 64;
+        if (word) {
+            from += (uint32_t)__builtin_ctzll(word);
+            return from < end ? from : end;
+        }
+        from = (from / 64 + 1) * 64;
+    }
+    return end;
 }
 
 static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
@@ -19,152 +26,145 @@ static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
 }
 
 // A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
-PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, bool is_plain) {
-    uint64_t bit = UINT64_C(1) << lane % 64;
-    if (!is_plain && events->sim->lanes[lane].free > events->now) {
+static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
+    const uint64_t bit = UINT64_C(1) << lane % 64;
+    if (events->sim->lanes[lane].free > events->now) {
         return;
     }
     events->idle[lane / 64] |= bit;
-    if (!events->is_shared && events->queues[lane].count) {
+    if (!events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane])) {
         events->able[lane / 64] |= bit;
     }
 }
 
+// The first task of a lane's own queue is another one: others steal by it.
+static void pwsp_events_note_first(pwsp_events *events, uint32_t lane) {
+    if (events->policy.steals) {
+        const uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+        const uint32_t first = pwsp_ready_first(&events->queues[lane], pwsp_events_links(events));
+        pwsp_earliest_set(&events->oldest[pool], lane - events->sim->pools[pool].first,
+                          first == PWSP_READY_NONE ? PWSP_EARLIEST_NONE
+                                                   : events->nodes[first].link.number);
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
+    const uint32_t lane = events->nodes[id].lane;
+    pwsp_ready_push(&events->queues[lane], pwsp_events_links(events), id);
+    if (!events->policy.is_shared) {
+        pwsp_events_note_first(events, lane);
+        events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+    }
+}
+
+// The queue from which idle lanes of a pool take, that of them all or that with the oldest ready task,
+// or NULL if there is nothing to take.
+static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) {
+    const pwsp_earliest *oldest = &events->oldest[pool];
+    if (events->policy.is_shared) {
+        pwsp_ready_queue *queue = &events->queues[pool];
+        return pwsp_ready_is_empty(queue) ? NULL : queue;
+    }
+    return events->sim->pools[pool].count == 0 || pwsp_earliest_time(oldest) == PWSP_EARLIEST_NONE
+               ? NULL
+               : &events->queues[events->sim->pools[pool].first + pwsp_earliest_lane(oldest)];
+}
+
+// -- taking ---------------------------------------------------------------------------------------
+
 // Completes the record of a task that starts, before its lanes are occupied.
-static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
+static void pwsp_events_record(pwsp_events *events, const pwsp_events_node *node, uint32_t lane,
                                uint64_t start) {
     pwsp_sim *sim = events->sim;
-    const pwsp_events_node *node = &events->nodes[id];
+    const ptowsp_unit unit = (ptowsp_unit)node->unit;
     const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
-    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
-    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
-    ptowsp_stall clock_stall = record->stall;
-    uint64_t turn = pwsp_events_turn(events, id);
+    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->link.number);
+    const pwsp_token ready = {node->time, node->cause};
+    const uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
+    const ptowsp_stall clock_stall = record->stall;
     record->ready = node->time;
     record->start = start;
     record->end = start + node->cycles;
     record->lane = lane;
-    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
-    if (start > 0 && start == turn && node->time != start && last->free != start) {
+    record->stall = pwsp_sim_cause(sim, &ready, last, node->turn, start, &record->cause);
+    if (start > 0 && start == node->turn && node->time != start && last->free != start) {
         record->stall = clock_stall;
         record->cause = clock_cause;
     }
-    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
+    sim->recorder.done(sim->recorder.user, node->link.number,
+                       pwsp_sim_idle(sim, unit, lane, start));
 }
 
-// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
-// then stays in its queue, and nothing has changed.
-static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
-    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
-    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
-}
-
-// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error, or if it is held.
-PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue,
-                                       bool is_plain) {
+// Runs the first task of a queue on a lane, from now on. A block task takes its vector lanes now, and
+// starts when both are free, which is known. False with an error, or if it is held: it then stays in its
+// queue, and nothing has changed.
+static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue *queue) {
     pwsp_sim *sim = events->sim;
-    const bool is_link = !is_plain && sim->timed->has_link && lane + 1 == sim->timed->lane_count;
-    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
+    const uint32_t id = pwsp_ready_first(queue, pwsp_events_links(events));
+    pwsp_events_node *node = &events->nodes[id];
+    const ptowsp_unit unit = (ptowsp_unit)node->unit;
+    PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && !node->pending);
+    if (PWSP_UNLIKELY(sim->meeting.find_cycles && sim->timed->has_link &&
+                      lane + 1 == sim->timed->lane_count) &&
+        !pwsp_sim_meet(sim, node->link.number, events->now, &node->cycles)) {
         return false;
     }
-    uint32_t id = pwsp_events_queue_pop(events, queue).node;
-    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
-    pwsp_events_node *node = &events->nodes[id];
-    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
-    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
-    uint64_t start = events->now;
-    if (is_block) {
-        start = pwsp_max_u64(start, pwsp_sim_last_lane(sim, unit, lane)->free);
-    }
-    uint64_t end = start + node->cycles;
+    const uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
+    const uint64_t end = start + node->cycles;
+    pwsp_ready_pop(queue, pwsp_events_links(events));
     if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
-                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->link.number,
+                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->link.number);
     }
-    uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t due = is_plain ? known : pwsp_max_u64(pwsp_events_turn(events, id), known);
-    uint64_t able = is_plain ? known : pwsp_max_u64(due, sim->gate_time);
+    const uint64_t known = pwsp_max_u64(node->clock, node->time);
+    const uint64_t due = pwsp_max_u64(node->turn, known);
+    const uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
     stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (!is_plain && sim->has_records) {
-        pwsp_events_record(events, id, unit, lane, start);
+    if (sim->has_records) {
+        pwsp_events_record(events, node, lane, start);
     }
-    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    const uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(sim, lane);
-    PTOWSP_ASSERT(events->ready_count[pool] > 0);
-    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[pool]--;
-    pwsp_events_set_busy(events, lane);
-    if (is_block) {
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
+    pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_events_set_busy(events, lanes[i]);
     }
     pwsp_earliest_set(&events->running, lane, end);
     events->tasks[lane] = id;
-    return true;
-}
-
-// Idle lanes take the best task of their own queue, by index. False with an error.
-static bool pwsp_events_take_own(pwsp_events *events) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words; i++) {
-        while (events->able[i]) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
-            if (!pwsp_events_run(events, lane, &events->queues[lane], false)) {
-                return false;
-            }
-        }
+    if (!events->policy.is_shared) {
+        pwsp_events_note_first(events, (uint32_t)(queue - events->queues));
     }
     return true;
 }
 
-// The lane of a pool from which an idle one steals: that with the oldest ready task.
-static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
-    const pwsp_pool_lanes *pools = events->sim->pools;
-    while (events->stale_count > 0) {
-        uint32_t lane = events->stale[--events->stale_count];
-        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
-        pwsp_events_queue *queue = &events->queues[lane];
-        uint64_t index = PWSP_EARLIEST_NONE;
-        if (queue->count) {
-            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
+// Idle lanes take the first task of their own queue, by index; then others take those of their pool, or
+// steal. False with an error.
+static bool pwsp_events_take(pwsp_events *events) {
+    const uint32_t lane_count = events->sim->timed->lane_count;
+    const pwsp_policy *policy = &events->policy;
+    for (uint32_t lane = 0; !policy->is_shared;) {
+        lane = pwsp_events_next_lane(events->able, lane, lane_count);
+        if (lane == lane_count) {
+            break;
         }
-        queue->is_stale = false;
-        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
+        if (!pwsp_events_run(events, lane, &events->queues[lane])) {
+            return false;
+        }
     }
-    return pools[pool].first + pwsp_earliest_lane(&events->oldest[pool]);
-}
-
-PWSP_FORCE_INLINE bool pwsp_events_are_ready(const pwsp_events *events, bool is_plain) {
-    const uint32_t pool_count = is_plain ? 1 : events->sim->timed->pool_count;
-    bool are_ready = false;
+    const uint32_t pool_count =
+        policy->is_shared || policy->steals ? events->sim->timed->pool_count : 0;
     for (uint32_t i = 0; i < pool_count; i++) {
-        are_ready = are_ready || events->ready_count[i];
-    }
-    return are_ready;
-}
-
-// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
-PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plain) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events, is_plain); i++) {
-        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(events->sim, lane);
-            if (events->ready_count[pool] == 0) {
-                continue;
-            }
-            pwsp_events_queue *queue =
-                &events->queues[is_plain || events->is_shared ? pool
-                                                              : pwsp_events_victim(events, pool)];
-            PTOWSP_ASSERT(queue->count > 0);
-            if (!pwsp_events_run(events, lane, queue, is_plain)) {
+        uint32_t lane = events->sim->pools[i].first;
+        const uint32_t end = lane + events->sim->pools[i].count;
+        pwsp_ready_queue *queue;
+        while ((queue = pwsp_events_source(events, i)) != NULL &&
+               (lane = pwsp_events_next_lane(events->idle, lane, end)) < end) {
+            if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }
         }
@@ -172,80 +172,71 @@ PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plai
     return true;
 }
 
-PWSP_FORCE_INLINE bool pwsp_events_take(pwsp_events *events, bool is_plain) {
-    if (is_plain) {
-        return pwsp_events_take_others(events, true);
+// -- completing -----------------------------------------------------------------------------------
+
+// A lane's task ends now.
+static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
+    const uint32_t id = events->tasks[lane];
+    pwsp_events_node *node = &events->nodes[id];
+    pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
+    node->time = events->now;
+    node->cause = node->link.number;
+    events->last_ended = node->link.number;
+    PTOWSP_ASSERT(events->in_flight > 0);
+    events->in_flight--;
+    if (events->sim->rings.is_used) {
+        pwsp_rings_end(&events->sim->rings, node->link.number, events->now);
+        pwsp_rings_retire(&events->sim->rings, events->now);
     }
-    if (!pwsp_events_is_open(events)) {
-        return true;
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, lane, lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_events_set_idle(events, lanes[i]);
     }
-    if (!events->is_shared && !pwsp_events_take_own(events)) {
-        return false;
-    }
-    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    return !steals || pwsp_events_take_others(events, false);
+    pwsp_events_done(events, id);
 }
 
-// Completes nodes that end now, and readies tasks whose turn has come.
-PWSP_FORCE_INLINE void pwsp_events_complete(pwsp_events *events, bool is_plain) {
-    while (pwsp_earliest_time(&events->running) == events->now) {
-        const uint32_t lane = pwsp_earliest_lane(&events->running), id = events->tasks[lane];
-        pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
-        pwsp_events_node *node = &events->nodes[id];
-        node->time = events->now;
-        pwsp_events_set_cause(events, id, node->index);
-        events->last_ended = node->index;
-        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
-        events->in_flight--;
-        if (!is_plain && events->sim->rings.is_used) {
-            pwsp_rings_end(&events->sim->rings, node->index, events->now);
-            pwsp_rings_retire(&events->sim->rings, events->now);
-        }
-        pwsp_events_set_idle(events, lane, is_plain);
-        if (!is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK) {
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane), false);
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1, false);
-        }
-        pwsp_events_done(events, id);
+// A pipeline ends now, or a task's turn has come.
+static void pwsp_events_end_timer(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_TASK) {
+        pwsp_events_swap_turn(node);
+        pwsp_events_make_ready(events, id);
+        return;
     }
-    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
-        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
-        uint64_t at = events->nodes[id].cycles;
-        events->nodes[id].time = events->now;
-        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
-        events->pipelines[at].next_free = events->free_pipeline;
-        events->free_pipeline = (uint32_t)at + 1;
-        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
-        events->pipeline_count--;
-        pwsp_events_done(events, id);
-    }
-    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
-        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
-    }
+    const uint64_t at = node->cycles;
+    node->time = events->now;
+    node->cause = events->pipelines[at].end_task;
+    events->pipelines[at].next_free = events->free_pipeline;
+    events->free_pipeline = (uint32_t)at + 1;
+    PTOWSP_ASSERT(events->pipeline_count > 0 && node->kind == PWSP_EVENTS_PIPELINE);
+    events->pipeline_count--;
+    pwsp_events_done(events, id);
 }
 
-PWSP_FORCE_INLINE bool pwsp_events_step_as(pwsp_events *events, uint64_t until, bool *out_moved,
-                                           bool is_plain) {
-    if (!pwsp_events_take(events, is_plain)) {
+// The time of the first timer.
+static uint64_t pwsp_events_first_timer(const pwsp_events *events) {
+    const uint32_t first = pwsp_ready_first(&events->timers, pwsp_events_links(events));
+    return first == PWSP_READY_NONE ? UINT64_MAX : events->nodes[first].link.key;
+}
+
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+    if (pwsp_events_is_open(events) && !pwsp_events_take(events)) {
         return false;
     }
-    uint64_t next = pwsp_min_u64(pwsp_earliest_time(&events->running), until);
-    if (events->turns->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
-    }
-    if (events->ends->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
-    }
+    const uint64_t first = pwsp_earliest_time(&events->running);
+    const uint64_t next = pwsp_min_u64(pwsp_min_u64(first, until), pwsp_events_first_timer(events));
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         PTOWSP_ASSERT(next >= events->now);  // time does not go back
         events->now = next;
-        pwsp_events_complete(events, is_plain);
+        while (pwsp_earliest_time(&events->running) == next) {
+            pwsp_events_end_task(events, pwsp_earliest_lane(&events->running));
+        }
+        while (pwsp_events_first_timer(events) <= next) {
+            pwsp_events_end_timer(events,
+                                  pwsp_ready_pop(&events->timers, pwsp_events_links(events)));
+        }
     }
     return pwsp_events_check(events);
-}
-
-PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
-    return events->is_plain ? pwsp_events_step_as(events, until, out_moved, true)
-                            : pwsp_events_step_as(events, until, out_moved, false);
 }

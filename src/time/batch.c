@@ -300,7 +300,7 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const ui
         return false;
     }
     window->count += count - bulk.left;
-    pwsp_window_rebuild(window, sim->clock.now);  // what is in flight ends later
+    pwsp_window_rebase(window);
     sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
     return true;
 }
@@ -312,7 +312,7 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     pwsp_sim *sim = lanes->sim;
     uint32_t lane_by_task[PWSP_BATCH_MAX];
     const uint32_t *lane_of = NULL;
-    if (sim->lane_rule != PWSP_LANE_ANY) {
+    if (sim->policy.lane_rule != PWSP_LANE_ANY) {
         pwsp_sim_dispatch_batch(sim, batch->pool, batch->keys, count, lane_by_task);
         lane_of = lane_by_task;
     }

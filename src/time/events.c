@@ -6,7 +6,7 @@
 // and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
 // are reference-counted: they live while a task is in flight, or while they may still gain waiters.
 //
-//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
+//      issue -> [waiting: pending > 0] -> [turn is later: a timer] -> [ready: in a queue] -> running -> done
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
@@ -29,60 +29,38 @@
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     memset(events, 0, sizeof *events);
     const pwsp_memory *memory = &sim->memory;
-    uint32_t lane_count = sim->timed->lane_count;
-    size_t words = ((size_t)lane_count + 63) / 64;
+    const pwsp_timed *timed = sim->timed;
+    const uint32_t lane_count = timed->lane_count;
+    const size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
-    events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
-    const pwsp_pool_info *pools = sim->timed->pools;
-    bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count + 2) &&
+    events->policy = sim->policy;
+    events->queue_count = events->policy.is_shared ? timed->pool_count : lane_count;
+    bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count) &&
                    PWSP_ALLOC(memory, events->idle, 2 * words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
-                   pwsp_earliest_init(&events->running, memory, lane_count) &&
-                   (!steals || PWSP_ALLOC(memory, events->stale, lane_count));
-    for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
-        is_good =
-            pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
+                   pwsp_earliest_init(&events->running, memory, lane_count);
+    for (uint32_t i = 0; i < timed->pool_count && events->policy.steals && is_good; i++) {
+        is_good = timed->pools[i].count == 0 ||
+                  pwsp_earliest_init(&events->oldest[i], memory, timed->pools[i].count);
     }
-    if (!is_good) {
-        return false;
+    if (is_good) {
+        events->able = events->idle + words;
     }
-    events->able = events->idle + words;
-    events->turns = &events->queues[events->queue_count];
-    events->ends = events->turns + 1;
-    return true;
-}
-
-// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
-// much of what a step does is left out: functions with `is_plain` are made for both cases. Units with
-// pools of their own, and links, are pools more.
-static bool pwsp_events_find_plain(const pwsp_events *events) {
-    const pwsp_sim *sim = events->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
-    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
-           !sim->rings.is_used && schedule->start_threshold == 0 &&
-           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
-    uint32_t lane_count = events->sim->timed->lane_count;
-    size_t words = ((size_t)lane_count + 63) / 64;
+    const uint32_t lane_count = events->sim->timed->lane_count;
+    const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = 0;
-    events->node_count = 0;
-    events->free_node = 0;
+    events->node_count = events->link_count = 1;  // 0 is none
+    events->free_node = events->free_link = events->free_pipeline = 0;
     events->pipeline_node_count = 0;
-    events->free_pipeline = 0;
-    events->link_count = 0;
-    events->free_link = 0;
-    events->fired_count = 0;
-    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = 0;
-        events->queues[i].is_stale = false;
+    pwsp_ready_init(&events->timers);
+    for (uint32_t i = 0; i < events->queue_count; i++) {
+        pwsp_ready_init(&events->queues[i]);
     }
-    events->stale_count = 0;
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        events->ready_count[i] = 0;
         if (events->oldest[i].times) {
             pwsp_earliest_clear(&events->oldest[i], PWSP_EARLIEST_NONE);
         }
@@ -99,17 +77,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->entering = 0;
-    events->is_plain = pwsp_events_find_plain(events);
-    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
-    pwsp_token_ops ops = {pwsp_events_token_is_dead,
-                          pwsp_events_token_visit,
-                          pwsp_events_token_keep,
-                          pwsp_events_token_drop,
-                          pwsp_events_token_merge,
-                          events,
-                          true};
-    events->sim->deps.ops = ops;
-    events->sim->order.ops = ops;
+    events->sim->deps.ops = events->sim->order.ops = pwsp_events_token_ops(events);
 }
 
 // Reports an error from a place that could not.
@@ -122,40 +90,49 @@ PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// Tasks in the window.
+// Tasks in the window, and the one that has left it last.
 static uint64_t pwsp_events_in_window(const pwsp_events *events) {
     const pwsp_rings *rings = &events->sim->rings;
     return rings->is_in_order ? pwsp_rings_in_flight(rings) : events->in_flight;
 }
 
-// The clock follows to now: first for timing, then for the window.
-PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
-    pwsp_sim *sim = events->sim;
-    if (timed > sim->clock.now) {
-        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
-    }
-    PTOWSP_ASSERT(events->now >= timed);
-    if (events->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW,
-                            sim->rings.is_in_order ? sim->rings.retire_task : events->last_ended);
+static uint64_t pwsp_events_left_window(const pwsp_events *events) {
+    const pwsp_rings *rings = &events->sim->rings;
+    return rings->is_in_order ? rings->retire_task : events->last_ended;
+}
+
+// The clock of issue follows to now.
+static void pwsp_events_move_clock(pwsp_events *events, ptowsp_stall stall, uint64_t cause) {
+    if (events->now > events->sim->clock.now) {
+        pwsp_sim_move_clock(events->sim, events->now, stall, cause);
     }
 }
 
+// The same once there is room in the window: first for timing, then for the window.
+static void pwsp_events_move_clock_in(pwsp_events *events, uint64_t timed) {
+    PTOWSP_ASSERT(events->now >= timed);
+    if (timed > events->sim->clock.now) {
+        pwsp_sim_move_clock(events->sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+    }
+    pwsp_events_move_clock(events, PTOWSP_STALL_WINDOW, pwsp_events_left_window(events));
+}
+
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed, bool is_plain) {
+static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t needed = is_plain ? 1 : pwsp_sim_room_needed(sim);
+    const uint64_t needed = pwsp_sim_room_needed(sim);
     for (;;) {
-        const uint64_t count = is_plain ? events->in_flight : pwsp_events_in_window(events);
-        bool has_room = schedule->window == 0 || count + needed <= schedule->window;
+        const bool has_room =
+            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
+            pwsp_events_move_clock_in(events, timed);
             return true;
         }
         if (events->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
-            pwsp_events_move_clock(events, timed);
+            pwsp_events_move_clock_in(events, timed);
             return pwsp_sim_fail_abort(sim);
         }
         bool has_moved;
@@ -167,15 +144,6 @@ PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed
             return pwsp_sim_fail_gate(sim, "the window has no room for it", "a larger window, ");
         }
     }
-}
-
-static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token) {
-    const pwsp_events *events = (const pwsp_events *)user;
-    if (token->task == PWSP_EVENTS_NONE) {
-        return false;
-    }
-    const pwsp_events_node *node = &events->nodes[token->task];
-    return !node->is_done && !(node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
 }
 
 // Simulates until depths have room for the task, and moves the clock. False with an error.
@@ -191,9 +159,7 @@ static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arr
         if (!has_moved) {
             return pwsp_sim_fail_depth(sim, depth);
         }
-        if (events->now > sim->clock.now) {
-            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, sim->rings.left[depth]);
-        }
+        pwsp_events_move_clock(events, PTOWSP_STALL_DEPTH, sim->rings.left[depth]);
     }
     return true;
 }
@@ -203,7 +169,7 @@ static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arri
     pwsp_sim *sim = events->sim;
     ptowsp_ring ring;
     while ((ring = pwsp_rings_lacking(&sim->rings)) != PTOWSP_RING_COUNT) {
-        bool is_open = pwsp_events_is_open(events);
+        const bool is_open = pwsp_events_is_open(events);
         bool has_moved = false;
         if (is_open && !pwsp_sim_ring_is_small(sim, ring) && events->in_flight > 0 &&
             !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
@@ -212,20 +178,16 @@ static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arri
         if (!has_moved) {
             return pwsp_sim_fail_ring(sim, ring, arrival->node, is_open);
         }
-        if (events->now > sim->clock.now) {
-            pwsp_sim_move_clock(sim, events->now, pwsp_ring_stall(ring), sim->rings.retire_task);
-        }
+        pwsp_events_move_clock(events, pwsp_ring_stall(ring), sim->rings.retire_task);
     }
     return true;
 }
 
-// Adds the dependences of a task or pipeline, except its lane.
-PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
-                                          uint32_t id, bool has_stream) {
+// Adds the dependences of the current task or pipeline, except its lane.
+static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, bool has_stream) {
     pwsp_sim *sim = events->sim;
-    events->current = id;
-    if (events->is_structure) {
-        pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
+    if (pwsp_precedence_is_structure(&sim->order)) {  // the usual case, without calls by pointers
+        pwsp_events_wait(events, events->current, pwsp_precedence_ready(&sim->order).task);
     } else {
         pwsp_precedence_wait(&sim->order, arrival, has_stream);
     }
@@ -234,9 +196,9 @@ PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arriva
            pwsp_sim_no_memory(sim);
 }
 
-// Adds the waiters of what has last got its dependences.
-PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival,
-                                        uint32_t id, bool has_stream) {
+// A task or pipeline has all its dependences: adds its waiters to come.
+static bool pwsp_events_submit(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                               bool has_stream) {
     pwsp_sim *sim = events->sim;
     const pwsp_token token = {0, id};
     if (arrival->tile_count &&
@@ -244,37 +206,32 @@ PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival 
         return pwsp_sim_no_memory(sim);
     }
     const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
-    const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
-                          events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
-    if (has_join && events->is_structure) {
-        pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
+    if (pwsp_precedence_is_structure(&sim->order) && scope->is_parallel &&
+        scope->done.task != PWSP_EVENTS_NONE &&
+        events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN) {
+        pwsp_events_wait(events, (uint32_t)scope->done.task, id);
     } else {
         pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
     }
+    pwsp_events_arrive(events, id);
     return true;
 }
 
-// The node of the task that is being issued, with its dependences, once there is room for it. 0 with
-// an error, or if the task is held.
-PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival,
-                                                 bool is_plain) {
+// The node of the task that is being issued, with its dependences, once there is room for it in the
+// window. 0 with an error.
+static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed, is_plain)) {
+    if (!pwsp_events_make_room(events, pwsp_sim_timing(sim))) {
         return 0;
     }
-    pwsp_events_move_clock(events, timed);
-    const uint32_t id = pwsp_events_node_new(events);
+    const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_TASK);
     if (id == 0) {
         pwsp_sim_no_memory(sim);
         return 0;
     }
-    events->nodes[id].kind = !is_plain && pwsp_sim_has_block(sim, arrival->unit)
-                                 ? PWSP_EVENTS_BLOCK_TASK
-                                 : PWSP_EVENTS_TASK;
-    events->nodes[id].pending = 1;  // until all its dependences are known
+    events->current = id;
     sim->deps.visited_count = 0;
-    return pwsp_events_depend(events, arrival, id, true) ? id : 0;
+    return pwsp_events_depend(events, arrival, true) ? id : 0;
 }
 
 // The place of the task that is being issued in the rings.
@@ -290,52 +247,13 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) 
     return pwsp_events_wait_rings(events, arrival);
 }
 
-// Does the next task begin a batch?
-static bool pwsp_events_is_batch(const pwsp_sim *sim) {
-    const ptowsp_schedule *schedule = sim->schedule;
-    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
-           (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1);
-}
-
-// Issues a task. False with an error.
-PWSP_FORCE_INLINE bool pwsp_events_issue(pwsp_events *events, const pwsp_arrival *arrival,
-                                         bool is_plain) {
-    pwsp_sim *sim = events->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
-    const uint32_t id =
-        events->entering ? events->entering : pwsp_events_make_task(events, arrival, is_plain);
-    events->entering = id;
-    if (id == 0 || (!is_plain && !pwsp_events_enter(events, arrival))) {
-        return false;
-    }
-    events->entering = 0;
-    if (!is_plain && pwsp_events_is_batch(sim)) {
-        sim->batch_clock = sim->clock.now;
-    }
-    const bool has_record = !is_plain && sim->has_records;
-    ptowsp_task_record *record = has_record ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
-    if (has_record && !record) {
-        return pwsp_sim_no_memory(sim);
-    }
-    pwsp_events_node *node = &events->nodes[id];
-    node->index = sim->task_count;
-    node->cycles = arrival->cycles;
-    node->clock = events->now;
-    uint64_t turn = events->now;
-    if (!is_plain && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
-    }
-    if (schedule->ready == PTOWSP_READY_PRIORITY) {
-        uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
-        events->ranks[id] = ~(arrival->priority_key ^ sign);
-    }
-    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
-    node->lane =
-        (uint16_t)(is_plain || events->is_shared
-                       ? arrival->pool
-                       : pwsp_sim_dispatch(sim, arrival->pool, is_block, arrival->dispatch_key));
-    if (has_record) {
-        bool is_turn = turn > events->now;
+// Begins the record of a task. False when memory is out.
+static bool pwsp_events_add_record(pwsp_events *events, const pwsp_arrival *arrival,
+                                   uint64_t turn) {
+    const pwsp_sim *sim = events->sim;
+    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, arrival);
+    if (record) {
+        const bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;
         record->kernel = arrival->kernel;
@@ -343,29 +261,59 @@ PWSP_FORCE_INLINE bool pwsp_events_issue(pwsp_events *events, const pwsp_arrival
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
-    if (!is_plain && !pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+    return record != NULL;
+}
+
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    const uint32_t id =
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+    events->entering = id;
+    if (id == 0 || !pwsp_events_enter(events, arrival)) {
+        return false;
+    }
+    events->entering = 0;
+    if (schedule->timing != PTOWSP_TIMING_BATCHED ||
+        sim->issue_count % schedule->timing_count == 0) {
+        sim->batch_clock = sim->clock.now;  // a batch begins
+    }
+    const bool is_interleaved = schedule->timing == PTOWSP_TIMING_INTERLEAVED;
+    pwsp_events_node *node = &events->nodes[id];
+    node->link.number = sim->task_count;
+    node->link.key =
+        events->policy.has_priority
+            ? ~pwsp_priority_rank(arrival->priority_key, sim->timed->is_priority_signed)
+            : sim->task_count;
+    node->cycles = arrival->cycles;
+    node->clock = events->now;
+    node->turn = is_interleaved ? pwsp_sim_turn(sim, arrival) : events->now;
+    node->unit = (uint8_t)arrival->unit;
+    node->lane = (uint16_t)(events->policy.is_shared
+                                ? arrival->pool
+                                : pwsp_sim_dispatch(sim, arrival->pool,
+                                                    pwsp_sim_has_block(sim, arrival->unit),
+                                                    arrival->dispatch_key));
+    if (sim->has_records && !pwsp_events_add_record(events, arrival, node->turn)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max = pwsp_max_u64(
-            sim->stats.in_flight_max, is_plain ? events->in_flight : pwsp_events_in_window(events));
+        sim->stats.in_flight_max =
+            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
     }
-    if (!pwsp_events_tell(events, arrival, id, true)) {
+    if (!pwsp_events_submit(events, arrival, id, true)) {
         return false;
     }
-    pwsp_events_arrive(events, id);
     sim->task_count++;
     sim->issue_count++;
     if (sim->issue_count == schedule->start_threshold) {
         sim->gate_time = events->now;
     }
     return pwsp_events_check(events);
-}
-
-PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
-    return events->is_plain ? pwsp_events_issue(events, arrival, true)
-                            : pwsp_events_issue(events, arrival, false);
 }
 
 // The part of a pipeline that its node has no room for. False when memory is out.
@@ -375,20 +323,19 @@ static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeli
     if (events->free_pipeline) {
         at = events->free_pipeline - 1;
         events->free_pipeline = events->pipelines[at].next_free;
-    } else {
-        if (at >= UINT32_MAX || !PWSP_GROW(&events->sim->memory, events->pipelines,
-                                           events->pipeline_capacity, at + 1)) {
-            return false;
-        }
+    } else if (at < UINT32_MAX && PWSP_GROW(&events->sim->memory, events->pipelines,
+                                            events->pipeline_capacity, at + 1)) {
         events->pipeline_node_count = at + 1;
+    } else {
+        return false;
     }
-    pwsp_events_pipeline_node more = {arrival->task_count,
-                                      arrival->end_task,
-                                      arrival->whole.cycles,
-                                      arrival->whole.node,
-                                      arrival->pipeline,
-                                      arrival->run,
-                                      0};
+    const pwsp_events_pipeline_node more = {arrival->task_count,
+                                            arrival->end_task,
+                                            arrival->whole.cycles,
+                                            arrival->whole.node,
+                                            arrival->pipeline,
+                                            arrival->run,
+                                            0};
     events->pipelines[at] = more;
     *out_at = at;
     return true;
@@ -396,42 +343,29 @@ static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeli
 
 PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    uint32_t id = pwsp_events_node_new(events);
-    if (id == 0) {
+    const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_PIPELINE);
+    if (id == 0 || !pwsp_events_pipeline_node_new(events, arrival, &events->nodes[id].cycles)) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_events_node *node = &events->nodes[id];
-    node->kind = PWSP_EVENTS_PIPELINE;
-    node->pending = 1;  // until all its dependences are known
-    node->index = arrival->first_task;
-    node->clock = sim->clock.now;
-    if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {
-        return pwsp_sim_no_memory(sim);
-    }
+    events->nodes[id].link.number = arrival->first_task;
+    events->nodes[id].clock = sim->clock.now;
     events->pipeline_count++;
     events->current = id;
     pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
-    if (!pwsp_events_depend(events, &arrival->whole, id, false) ||
-        !pwsp_events_tell(events, &arrival->whole, id, false)) {
-        return false;
-    }
-    pwsp_events_arrive(events, id);
-    return pwsp_events_check(events);
+    return pwsp_events_depend(events, &arrival->whole, false) &&
+           pwsp_events_submit(events, &arrival->whole, id, false) && pwsp_events_check(events);
 }
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    uint32_t id = pwsp_events_node_new(events);
+    const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_OPEN_JOIN);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
-    events->nodes[id].refs = 2;  // ours, and until it is done
-    events->nodes[id].pending = 1;
     events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
     pwsp_events_close(events, id);
-    while (!events->nodes[id].is_done) {
+    while (events->nodes[id].kind != PWSP_EVENTS_DONE) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
         if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
@@ -442,11 +376,8 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
             return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task", "");
         }
     }
-    uint64_t cause = pwsp_events_cause(events, id);
+    pwsp_events_move_clock(events, PTOWSP_STALL_SLOT, events->nodes[id].cause);
     pwsp_events_unref(events, id);
-    if (events->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
-    }
     return pwsp_events_check(events);
 }
 
@@ -462,6 +393,6 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
         }
         PTOWSP_ASSERT(has_moved);  // the oldest in flight can start
     }
-    PTOWSP_ASSERT(events->turns->count == 0);
+    PTOWSP_ASSERT(pwsp_ready_is_empty(&events->timers));
     return true;
 }

@@ -107,16 +107,16 @@ static bool pwsp_sim_init_earliest(pwsp_sim *sim) {
     const pwsp_pool_info *pools = sim->timed->pools;
     uint32_t pool_count = sim->timed->pool_count - sim->timed->has_link;
     bool is_good = true;
-    if (sim->lane_rule != PWSP_LANE_ANY || sim->schedule->issue != PTOWSP_ISSUE_IN_ORDER) {
+    if (!sim->policy.is_shared || !sim->policy.is_in_order) {
         return true;
     }
     for (uint32_t i = 0; i < pool_count && is_good; i++) {
         is_good = pools[i].count == 0 ||
                   pwsp_earliest_init(&sim->earliest[i], &sim->memory, pools[i].count);
     }
-    uint32_t block_count = sim->schedule->pools != PTOWSP_POOLS_BY_UNIT ? 0
-                           : pools[1].count < pools[0].count / 2        ? pools[1].count
-                                                                        : pools[0].count / 2;
+    const uint32_t block_count = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT
+                                     ? pwsp_block_count(pools[0].count, pools[1].count)
+                                     : 0;
     return is_good &&
            (block_count == 0 || pwsp_earliest_init(&sim->blocks, &sim->memory, block_count));
 }
@@ -128,7 +128,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     uint32_t lane_count = timed->lane_count;
     sim->timed = timed;
     sim->schedule = schedule;
-    sim->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
+    sim->policy = pwsp_policy_of(schedule);
     sim->memory = *memory;
     bool is_good =
         PWSP_ALLOC(memory, sim->lanes, lane_count) &&
@@ -204,7 +204,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     if (sim->blocks.times) {
         pwsp_earliest_clear(&sim->blocks, 0);
     }
-    sim->last_lane = UINT32_MAX;
+    sim->last_count = 0;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
@@ -285,11 +285,11 @@ PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival
 
 PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
                                      uint64_t start) {
-    uint64_t idle = start - sim->lanes[lane].free;
-    if (pwsp_sim_has_block(sim, unit)) {
-        uint32_t block = pwsp_sim_block(sim, lane);
-        idle = pwsp_sum_u64(idle, start - sim->lanes[block].free);
-        idle = pwsp_sum_u64(idle, start - sim->lanes[block + 1].free);
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
+    uint64_t idle = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        idle = pwsp_sum_u64(idle, start - sim->lanes[lanes[i]].free);
     }
     return idle;
 }
@@ -297,7 +297,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
 // A lane has taken a task: when it is free, and of a block, when all of that are.
 static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
     const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
-    const uint32_t block = pool ? i : lane / 2;
+    const uint32_t block = pool ? i : pwsp_block_of_vector(lane);
     pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
     if (block < sim->blocks.tournament.lane_count) {
         uint32_t cube = sim->pools[1].first + block;
@@ -311,34 +311,30 @@ static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, uint32_t pool, bool has_blo
     if (pool >= sim->timed->pool_count - sim->timed->has_link) {
         return first;
     }
-    if (sim->last_lane != UINT32_MAX) {
-        pwsp_sim_set_earliest(sim, sim->last_lane);
-        if (sim->last_has_block) {
-            uint32_t block = pwsp_sim_block(sim, sim->last_lane);
-            pwsp_sim_set_earliest(sim, block);
-            pwsp_sim_set_earliest(sim, block + 1);
-        }
+    for (uint32_t i = 0; i < sim->last_count; i++) {
+        pwsp_sim_set_earliest(sim, sim->last_lanes[i]);
     }
-    sim->last_lane = first + pwsp_earliest_lane(has_block ? &sim->blocks : &sim->earliest[pool]);
-    sim->last_has_block = has_block;
-    return sim->last_lane;
+    const uint32_t lane = pwsp_earliest_lane(has_block ? &sim->blocks : &sim->earliest[pool]);
+    sim->last_count = pwsp_sim_lanes(sim, has_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR,
+                                     first + lane, sim->last_lanes);
+    return first + lane;
 }
 
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool_index, bool has_block,
                                                uint64_t key) {
     const pwsp_pool_lanes *pool = &sim->pools[pool_index];
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
-    return sim->lane_rule == PWSP_LANE_ANY
+    return sim->policy.lane_rule == PWSP_LANE_ANY
                ? pwsp_sim_dispatch_any(sim, pool_index, has_block)
-               : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
+               : pool->first + pwsp_lane_choose(sim->policy.lane_rule, key, 0, pool->count);
 }
 
 PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, const uint64_t *keys,
                                            uint32_t count, uint32_t *out_lanes) {
-    PTOWSP_ASSERT(sim->lane_rule != PWSP_LANE_ANY);
+    PTOWSP_ASSERT(sim->policy.lane_rule != PWSP_LANE_ANY);
     pwsp_pool_lanes *pool = &sim->pools[pool_index];
     const uint32_t first = pool->first, lane_count = pool->count;
-    if (sim->lane_rule == PWSP_LANE_IN_TURN) {
+    if (sim->policy.lane_rule == PWSP_LANE_IN_TURN) {
         uint32_t next = pool->next;
         for (uint32_t i = 0; i < count;) {
             const uint32_t left = count - i, round = lane_count - next;
@@ -351,7 +347,7 @@ PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, c
         pool->next = next;
         return;
     }
-    const bool is_mixed = sim->lane_rule == PWSP_LANE_BY_MIXED_KEY;
+    const bool is_mixed = sim->policy.lane_rule == PWSP_LANE_BY_MIXED_KEY;
     uint64_t low = 0, span = 0;  // keys [low, low + span) have the lanes from the first on
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t key = is_mixed ? pwsp_mix64(keys[i]) : keys[i];

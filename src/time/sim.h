@@ -74,7 +74,7 @@ typedef struct pwsp_sim_recorder {
 typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
-    pwsp_lane_rule lane_rule;  // of its dispatch
+    pwsp_policy policy;  // of the schedule
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
@@ -82,8 +82,7 @@ typedef struct pwsp_sim {
     // When lanes are free, if the first one takes a task in order: of each pool but that of the
     // links, and of blocks. Those of the task dispatched last are brought up to date by the next one.
     pwsp_earliest earliest[PTOWSP_SCHEDULE_POOL_MAX], blocks;
-    uint32_t last_lane;           // of that task; UINT32_MAX before the first
-    bool last_has_block;          // it took a block
+    uint32_t last_lanes[PWSP_BLOCK_LANES], last_count;
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -107,9 +106,8 @@ typedef struct pwsp_sim {
 
 // Do lanes choose among ready tasks? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
-    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||
-            schedule->ready != PTOWSP_READY_FIFO);
+    const pwsp_policy policy = pwsp_policy_of(schedule);
+    return !policy.is_in_order && (policy.is_shared || policy.has_priority || policy.steals);
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
@@ -239,27 +237,34 @@ PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
     return pool;
 }
 
-// Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
-// with such tasks have enough vector lanes.
+// Does a task take a block: beside its cube lane two vector lanes? Programs with such tasks have enough of
+// these.
 PWSP_INLINE bool pwsp_sim_has_block(const pwsp_sim *sim, ptowsp_unit unit) {
     return unit == PTOWSP_UNIT_MIX && sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
 }
 
-PWSP_INLINE uint32_t pwsp_sim_block(const pwsp_sim *sim, uint32_t lane) {
-    PTOWSP_ASSERT(lane >= sim->pools[1].first);
-    uint32_t block = 2 * (lane - sim->pools[1].first);
-    PTOWSP_ASSERT(block + 1 < sim->pools[0].count);
-    return block;
+// The lanes that a task takes, its own first; returns how many.
+PWSP_INLINE uint32_t pwsp_sim_lanes(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                    uint32_t lanes[PWSP_BLOCK_LANES]) {
+    lanes[0] = lane;
+    if (PWSP_LIKELY(!pwsp_sim_has_block(sim, unit))) {
+        return 1;
+    }
+    for (uint32_t i = 1; i < PWSP_BLOCK_LANES; i++) {
+        lanes[i] = pwsp_block_vector(lane - sim->pools[1].first, i - 1);
+        PTOWSP_ASSERT(lanes[i] < sim->pools[0].count);
+    }
+    return PWSP_BLOCK_LANES;
 }
 
 // The lane of a task that is free last, the task's own among equals.
 PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,
                                                 uint32_t lane) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     const pwsp_lane *last = &sim->lanes[lane];
-    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
-        const pwsp_lane *vector = &sim->lanes[pwsp_sim_block(sim, lane)];
-        last = vector[0].free > last->free ? &vector[0] : last;
-        last = vector[1].free > last->free ? &vector[1] : last;
+    for (uint32_t i = 1; i < count; i++) {
+        last = sim->lanes[lanes[i]].free > last->free ? &sim->lanes[lanes[i]] : last;
     }
     return last;
 }
@@ -268,25 +273,19 @@ PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit
 PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
                                      uint64_t start);
 
-// A lane runs a task from start on.
-PWSP_INLINE void pwsp_sim_occupy(pwsp_sim *sim, uint32_t lane, uint64_t task, uint64_t cycles,
-                                 uint64_t start) {
-    PTOWSP_ASSERT(start >= sim->lanes[lane].free);
-    sim->lanes[lane].free = start + cycles;
-    sim->lanes[lane].last_task = task;
-    sim->lane_stats[lane].busy_cycles += cycles;
-}
-
 // A task's lanes run it; it counts as one of its own lane.
 PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, uint64_t task,
                                 uint64_t cycles, uint64_t start) {
-    pwsp_sim_occupy(sim, lane, task, cycles, start);
-    sim->lane_stats[lane].task_count++;
-    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
-        uint32_t block = pwsp_sim_block(sim, lane);
-        pwsp_sim_occupy(sim, block, task, cycles, start);
-        pwsp_sim_occupy(sim, block + 1, task, cycles, start);
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_lane *taken = &sim->lanes[lanes[i]];
+        PTOWSP_ASSERT(start >= taken->free);
+        taken->free = start + cycles;
+        taken->last_task = task;
+        sim->lane_stats[lanes[i]].busy_cycles += cycles;
     }
+    sim->lane_stats[lane].task_count++;
 }
 
 // The lane of a task by its dispatch, which it takes before the next one is asked for. Work stealing
@@ -296,7 +295,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool, boo
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool has_block,
                                        uint64_t key) {
-    if (sim->lane_rule != PWSP_LANE_IN_TURN) {
+    if (sim->policy.lane_rule != PWSP_LANE_IN_TURN) {
         return pwsp_sim_dispatch_other(sim, pool_index, has_block, key);
     }
     pwsp_pool_lanes *pool = &sim->pools[pool_index];

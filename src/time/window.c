@@ -76,9 +76,14 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
     return true;
 }
 
-PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
+PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     pwsp_tournament *tournament = &window->tournament;
-    uint64_t *players = tournament->games + tournament->leaf_count;
+    uint64_t *players = tournament->games + tournament->leaf_count, base = UINT64_MAX;
+    for (uint32_t i = 0; i < tournament->lane_count; i++) {
+        const pwsp_flight_queue *queue = &window->queues[i];
+        base = queue->count ? pwsp_min_u64(base, queue->ring[queue->head]) : base;
+    }
+    PTOWSP_ASSERT(base != UINT64_MAX);
     tournament->base = base;
     for (uint32_t i = 0; i < tournament->lane_count; i++) {
         pwsp_flight_queue *queue = &window->queues[i];
@@ -90,16 +95,4 @@ PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
                                          : PWSP_PLAYER_NONE;
     }
     return pwsp_tournament_play(tournament);
-}
-
-PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
-    uint64_t base = UINT64_MAX;
-    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
-        const pwsp_flight_queue *queue = &window->queues[i];
-        if (queue->count) {
-            base = pwsp_min_u64(base, queue->ring[queue->head]);
-        }
-    }
-    PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
-    return pwsp_window_rebuild(window, base);
 }

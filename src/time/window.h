@@ -43,10 +43,8 @@ PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *mem
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// Rebuilds all players for a base that no end is before, and returns the winner.
-PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base);
-
-// The same with the earliest end for a base.
+// Makes all players again, with the earliest end for a base, and returns the winner. Something is in
+// flight.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
 // Replays the games of a lane with a new player, and returns the winner.

@@ -19,6 +19,7 @@
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
+#include "../runtime/policy.h"
 #include "build.h"
 #include "compile.h"
 #include "read.h"
@@ -443,7 +444,7 @@ static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit
                             ptowsp_unit_name(pwsp_unit_lane(unit)));
         return false;
     }
-    if (unit == PTOWSP_UNIT_MIX && vector / 2 < cube) {
+    if (unit == PTOWSP_UNIT_MIX && pwsp_block_count(vector, cube) == 0) {
         pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
                             "its kernel takes two vector lanes with each of %u cube lanes, and the "
                             "schedule has %u",

@@ -11,28 +11,25 @@ namespace wsp {
 
 // The core that dispatch selects, or NONE: any of its unit.
 uint32_t Scheduler::home_of(const Submission &submission) {
-    const ptowsp_schedule &schedule = program_->schedule;
-    const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule.dispatch);
-    if (rule == PWSP_LANE_ANY) {
+    if (policy_.is_shared) {
         return NONE;
     }
-    const uint32_t unit = static_cast<uint32_t>(pwsp_unit_lane(unit_of(submission)));
-    uint64_t &turn = pool_counts_[schedule.pools == PTOWSP_POOLS_BY_UNIT ? unit : 0];
-    const uint32_t lane =
-        pwsp_lane_choose(rule, submission.dispatch_key, turn++, lane_count_of(schedule, unit));
+    const ptowsp_unit unit = unit_of(submission);
+    const uint32_t pool = pool_of(unit);
+    const uint32_t lane = pwsp_lane_choose(policy_.lane_rule, submission.dispatch_key,
+                                           pool_counts_[pool]++, pools_[pool].count);
     const pwsp_cores_desc &desc = cores_.desc;
-    return unit == PTOWSP_UNIT_CUBE ? desc.vector_count + lane % desc.cube_count
-                                    : lane % desc.vector_count;
+    return pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? desc.vector_count + lane % desc.cube_count
+                                                    : lane % desc.vector_count;
 }
 
 // By priority, if the schedule has it, and then in program order.
 pwsp_need Scheduler::need_of(void *self, uint32_t entry) {
     const Scheduler &me = *static_cast<Scheduler *>(self);
     const Submission &submission = me.at(entry);
-    const bool has_priority = me.program_->schedule.ready == PTOWSP_READY_PRIORITY;
-    const uint64_t sign = me.program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
-    return {me.unit_of(submission), submission.task.core,
-            has_priority ? submission.priority_key ^ sign : 0, submission.number};
+    const uint64_t rank = pwsp_priority_rank(submission.priority_key, me.timed_.is_priority_signed);
+    return {me.unit_of(submission), submission.task.core, me.policy_.has_priority ? rank : 0,
+            submission.number};
 }
 
 // Where tasks begin in program order.

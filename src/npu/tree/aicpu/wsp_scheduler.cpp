@@ -107,7 +107,6 @@ bool Scheduler::begin_issue() {
 // Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit nobody sleeps: cores may never wake
 // anybody. Nor where several processes of a pipeline run kernels at once.
 bool Scheduler::begin_cores() {
-    const ptowsp_schedule &schedule = program_->schedule;
     pwsp_cores_desc desc = pwsp_cores_desc();
     for (const Core &core : given_) {
         (core.unit == PTOWSP_UNIT_VECTOR ? desc.vector_count : desc.cube_count)++;
@@ -132,7 +131,7 @@ bool Scheduler::begin_cores() {
     job.user = this;
     job.links = links_.data();
     job.need_of = need_of;
-    if (schedule.issue == PTOWSP_ISSUE_IN_ORDER) {
+    if (policy_.is_in_order) {
         job.may_begin = may_begin;
         job.take = take;
     }
@@ -142,7 +141,7 @@ bool Scheduler::begin_cores() {
     job.lose = lose;
     job.done = done;
     job.has_parts = options_.has_parts;
-    job.is_stealing = schedule.ready == PTOWSP_READY_WORK_STEALING;
+    job.is_stealing = policy_.steals;
     job.is_awaited = true;
     pwsp_cores_prepare(&cores_, &job);
     cores_.is_open = true;
@@ -153,6 +152,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
                       const List<Core> &cores, const SchedulerOptions &options) {
     program_ = &program;
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
+    policy_ = pwsp_policy_of(&program.schedule);
     options_ = options;
     given_ = cores;
     prepare(&scratch_);
@@ -200,7 +200,7 @@ pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
             static_cast<uint32_t>(submission.before.size()),
             task.kernel,
             submission.place,
-            pwsp_schedule_unit_pool(&timed_.schedule, timed_.pool_count, unit),
+            pool_of(unit),
             unit};
 }
 

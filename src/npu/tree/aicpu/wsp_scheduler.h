@@ -227,6 +227,9 @@ class Scheduler final : public Target {
     ptowsp_unit unit_of(const Submission &submission) const {
         return static_cast<ptowsp_unit>(program_->kernels[submission.task.kernel].unit);
     }
+    uint32_t pool_of(ptowsp_unit unit) const {
+        return pwsp_schedule_unit_pool(&timed_.schedule, timed_.pool_count, unit);
+    }
     bool begin_issue();
     bool begin_cores();
 
@@ -244,6 +247,7 @@ class Scheduler final : public Target {
 
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
+    pwsp_policy policy_ = pwsp_policy();
     SchedulerOptions options_ = SchedulerOptions();
     List<Core> given_;
     pwsp_cores cores_ = pwsp_cores();
@@ -264,11 +268,11 @@ class Scheduler final : public Target {
     std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor
     pwsp_issue issue_ = pwsp_issue();
     uint64_t task_number_ = 0;
-    std::deque<Submission> slots_;       // by number, made as they are needed
-    Submission scratch_;                 // after a failure
-    std::deque<List<uint32_t>> resets_;  // of edges, in flight
-    std::deque<Region> elements_;        // of slot loads, in flight
-    uint64_t pool_counts_[2] = {0, 0};   // for round robin
+    std::deque<Submission> slots_;              // by number, made as they are needed
+    Submission scratch_;                        // after a failure
+    std::deque<List<uint32_t>> resets_;         // of edges, in flight
+    std::deque<Region> elements_;               // of slot loads, in flight
+    uint64_t pool_counts_[PWSP_POOL_MAX] = {};  // for round robin
 #if WSP_HAS_CLOCK
     Clock clock_;
 #endif
