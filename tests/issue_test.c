@@ -254,28 +254,25 @@ static void random_tile(pwsp_tile_at *at) {
 
 // A scope begins or ends, or an edge begins anew. False after a failure.
 static bool random_mark(void) {
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
+    pwsp_mark mark = {PWSP_MARK_END, 0, 0, NULL};
     uint64_t kind = chance(5);
     if (kind < 2 && the->depth < DEPTH - 1) {
         bool is_parallel = chance(2) != 0;
         the->is_parallel[the->depth + 1] = is_parallel;
         the->path[++the->depth] = 0;
-        return pwsp_issue_open(&the->issue,
-                               is_parallel ? PWSP_ENTRY_PARALLEL : PWSP_ENTRY_SEQUENTIAL) &&
-               pwsp_issue_submit(&the->issue, NULL);
+        mark.kind = is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL;
+        return pwsp_issue_mark(&the->issue, &mark);
     }
     if (kind < 4 && the->depth > 0) {
         the->path[--the->depth]++;
-        return pwsp_issue_open(&the->issue, PWSP_ENTRY_SCOPE_END) &&
-               pwsp_issue_submit(&the->issue, NULL);
+        return pwsp_issue_mark(&the->issue, &mark);
     }
     uint32_t edge = (uint32_t)chance(EDGES);
-    arrival.after = &edge;
-    arrival.after_count = 1;
+    mark.kind = PWSP_MARK_RESET;
+    mark.edges = &edge;
+    mark.edge_count = 1;
     the->end_count[edge] = 0;
-    return pwsp_issue_open(&the->issue, PWSP_ENTRY_RESET) &&
-           pwsp_issue_submit(&the->issue, &arrival);
+    return pwsp_issue_mark(&the->issue, &mark);
 }
 
 // What a task waits for by the rules; the lock is held, as others run meanwhile.

@@ -108,16 +108,17 @@ bool npu_clock_begin(npu_clock *clock, const clock_program *from, const clock_te
 }
 
 bool npu_clock_scope_begin(npu_clock *clock, bool is_parallel) {
-    return clock->clock.scope_begin(is_parallel);
+    return clock->clock.mark(pwsp_mark_of(is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL));
 }
 
 bool npu_clock_scope_end(npu_clock *clock) {
-    return clock->clock.scope_end();
+    return clock->clock.mark(pwsp_mark_of(PWSP_MARK_END));
 }
 
 bool npu_clock_reset(npu_clock *clock, const uint32_t *edges, uint32_t count) {
     std::vector<uint32_t> list(edges, edges + count);
-    return clock->clock.reset(list.data(), count);
+    const pwsp_mark mark = {PWSP_MARK_RESET, 0, count, list.data()};
+    return clock->clock.mark(mark);
 }
 
 bool npu_clock_do_task(npu_clock *clock, const clock_task *task) {

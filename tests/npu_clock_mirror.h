@@ -136,50 +136,69 @@ static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
     return is_good && is_issued;
 }
 
-static inline bool mirror_event(mirror *m, ptowsp_run *run, pwsp_event event) {
-    pwsp_expander *x = &run->walk.expander;
-    m->is_sim_fault = false;
-    switch (event) {
-    case PWSP_EVENT_TASK: return mirror_do_task(m, run);
-    case PWSP_EVENT_PIPELINE: return mirror_do_pipeline(m, run);
-    case PWSP_EVENT_PARALLEL:
-    case PWSP_EVENT_SEQUENTIAL:
-        npu_clock_scope_begin(m->clock, event == PWSP_EVENT_PARALLEL);
-        break;
-    case PWSP_EVENT_SCOPE_END: npu_clock_scope_end(m->clock); break;
-    case PWSP_EVENT_RESET:
-        npu_clock_reset(m->clock, (const uint32_t *)run->program->edges.items + x->reset.first,
-                        x->reset.count);
-        break;
-    case PWSP_EVENT_SLOT_LOAD: {
-        clock_tile element = mirror_tile(&x->load_at);
-        npu_clock_slot_load(m->clock, &element);
-        break;
+// The run's own walk, which batches nothing here, hears of each event, too.
+typedef struct mirror_walker {
+    mirror *m;
+    ptowsp_run *run;
+} mirror_walker;
+
+static inline bool mirror_on_task(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = false;
+    return mirror_do_task(w->m, w->run);
+}
+
+static inline bool mirror_on_mark(void *user, const pwsp_mark *mark) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = true;
+    if (mark->kind == PWSP_MARK_END) {
+        npu_clock_scope_end(w->m->clock);
+    } else if (mark->kind == PWSP_MARK_RESET) {
+        npu_clock_reset(w->m->clock, mark->edges, mark->edge_count);
+    } else if (mark->kind != PWSP_MARK_RELEASE) {
+        npu_clock_scope_begin(w->m->clock, mark->kind == PWSP_MARK_PARALLEL);
     }
-    case PWSP_EVENT_ERROR: return false;
-    default: break;
-    }
-    m->is_sim_fault = true;
-    return pwsp_run_event(run, event);
+    return pwsp_run_mark(w->run, mark);
+}
+
+static inline bool mirror_on_load(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    clock_tile element = mirror_tile(&w->run->walk.expander.load_at);
+    w->m->is_sim_fault = true;
+    npu_clock_slot_load(w->m->clock, &element);
+    return pwsp_run_load(w->run);
+}
+
+static inline bool mirror_on_pipeline(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = false;
+    return mirror_do_pipeline(w->m, w->run);
+}
+
+static inline bool mirror_on_end(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = true;
+    return pwsp_run_end(w->run);
 }
 
 static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
+    static const pwsp_sink sink = {mirror_on_task, mirror_on_mark, mirror_on_load,
+                                   mirror_on_pipeline, mirror_on_end};
     mirror *m = (mirror *)user;
+    mirror_walker walker = {m, run};
+    pwsp_event event = PWSP_EVENT_NONE;
     m->is_walked = true;
     if (!pwsp_pipes_begin(&run->pipes, m->options, NULL)) {  // processes are run as without lanes
         return pwsp_run_fail_walk(run);
     }
     mirror_begin(m, run);
     pwsp_walk_begin(&run->walk, false);
-    for (;;) {
-        pwsp_event event = pwsp_expander_next(&run->walk.expander);
-        if (!mirror_event(m, run, event)) {
-            return m->is_sim_fault ? pwsp_run_fail_time(run) : pwsp_run_fail_walk(run);
-        }
-        if (event == PWSP_EVENT_END) {
-            return PTOWSP_OK;
-        }
+    pwsp_run_set_mode(run, run->walk.is_time_only, false);
+    if (pwsp_stream_run(&run->walk, &sink, &walker, &event)) {
+        return PTOWSP_OK;
     }
+    m->is_sim_fault = m->is_sim_fault && event != PWSP_EVENT_ERROR;
+    return m->is_sim_fault ? pwsp_run_fail_time(run) : pwsp_run_fail_walk(run);
 }
 
 // -- comparing ------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ src/base/start.h src/base/start.c
 src/engine/deque.h src/engine/deque.c src/engine/engine.h src/engine/ready.c src/engine/lanes.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
-src/exec/run_pipelines.h src/exec/run_pipelines.c
+src/exec/stream.h src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
 src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c

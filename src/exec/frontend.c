@@ -235,8 +235,6 @@ static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *en
 
 static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
     pwsp_frontend *front = (pwsp_frontend *)user;
-    pwsp_timeline *time = front->time;
-    const uint64_t *words = pwsp_entry_words(entry);
     pwsp_issued issued = pwsp_frontend_issued(entry);
     issued.cycles = entry->cycles;
     switch (entry->kind) {
@@ -247,19 +245,11 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
         pwsp_frontend_tell_clock(front, entry);
         return entry->cycles <= PTOWSP_CYCLES_MAX || pwsp_frontend_fail_task(front, &issued);
     case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
-    case PWSP_ENTRY_PARALLEL:
-        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
-    case PWSP_ENTRY_SEQUENTIAL:
-        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, false));
-    case PWSP_ENTRY_SCOPE_END: return pwsp_frontend_tell(front, pwsp_timeline_scope_end(time));
-    case PWSP_ENTRY_RESET: {
-        const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
-        return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
+    default: {
+        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_MARK);
+        const pwsp_mark mark = pwsp_entry_mark(entry);
+        return pwsp_frontend_tell(front, pwsp_timeline_mark(front->time, &mark));
     }
-    default:
-        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_RELEASE);
-        pwsp_timeline_release(time, (uint32_t)words[0]);
-        return true;
     }
 }
 
@@ -299,7 +289,9 @@ PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint
                            front->long_tail <= reorder->head;
 }
 
-static bool pwsp_frontend_task(pwsp_frontend *front) {
+// Stops the walk, too, when the next tasks are to be kept.
+static bool pwsp_frontend_task(void *user) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_expander *x = &front->walk->expander;
     pwsp_arrival arrival;
     if (!pwsp_walk_keys(x, &arrival)) {
@@ -320,7 +312,8 @@ static bool pwsp_frontend_task(pwsp_frontend *front) {
         return false;
     }
     pwsp_frontend_see(front, arrival.kernel, 1);
-    return !front->pace.is_on || front->wants_to_keep || pwsp_frontend_blocks(front);
+    return !front->pace.is_on ||
+           (!front->wants_to_keep && pwsp_frontend_blocks(front) && !front->wants_to_keep);
 }
 
 // Waits for the writer of the element, and loads it.
@@ -344,29 +337,19 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     return true;
 }
 
-// A scope, or edges that restart: time accounts for it at retirement.
-static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
-    const pwsp_expander *x = &front->walk->expander;
-    pwsp_entry *entry = pwsp_issue_open(&front->issue, kind);
-    if (!entry) {
-        return false;
-    }
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
-    if (kind == PWSP_ENTRY_RESET) {
-        pwsp_entry_words(entry)[0] = x->reset.first;
-        pwsp_entry_words(entry)[1] = x->reset.count;
-        arrival.after = (const uint32_t *)x->program->edges.items + x->reset.first;
-        arrival.after_count = x->reset.count;
-    } else if (kind == PWSP_ENTRY_RELEASE) {
-        pwsp_entry_words(entry)[0] = x->released;
-    }
-    return pwsp_issue_submit(&front->issue, &arrival);
+static bool pwsp_frontend_slot_load(void *user) {
+    return pwsp_frontend_load((pwsp_frontend *)user, 0);
+}
+
+// Time accounts for it at retirement.
+static bool pwsp_frontend_mark(void *user, const pwsp_mark *mark) {
+    return pwsp_issue_mark(&((pwsp_frontend *)user)->issue, mark);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static bool pwsp_frontend_pipeline(pwsp_frontend *front) {
+static bool pwsp_frontend_pipeline(void *user) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_pipeline_arrival arrival;
     if (!pwsp_issue_pipeline_begin(&front->issue)) {
         return false;
@@ -443,23 +426,10 @@ PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *fron
 
 // -- walking --------------------------------------------------------------------------------------
 
-// One event of the walk. False after a failure.
-static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
-    switch (event) {
-    case PWSP_EVENT_TASK: return pwsp_frontend_task(front);
-    case PWSP_EVENT_PARALLEL: return pwsp_frontend_mark(front, PWSP_ENTRY_PARALLEL);
-    case PWSP_EVENT_SEQUENTIAL: return pwsp_frontend_mark(front, PWSP_ENTRY_SEQUENTIAL);
-    case PWSP_EVENT_SCOPE_END: return pwsp_frontend_mark(front, PWSP_ENTRY_SCOPE_END);
-    case PWSP_EVENT_RESET: return pwsp_frontend_mark(front, PWSP_ENTRY_RESET);
-    case PWSP_EVENT_RELEASE: return pwsp_frontend_mark(front, PWSP_ENTRY_RELEASE);
-    case PWSP_EVENT_SLOT_LOAD: return pwsp_frontend_load(front, 0);
-    case PWSP_EVENT_PIPELINE: return pwsp_frontend_pipeline(front);
-    case PWSP_EVENT_END:
-        return pwsp_issue_settle(&front->issue) &&
-               pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
-    case PWSP_EVENT_ERROR: return pwsp_frontend_fail_walk(front);
-    default: return true;  // none: the walk has looked whether it is cut
-    }
+static bool pwsp_frontend_end(void *user) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    return pwsp_issue_settle(&front->issue) &&
+           pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
 }
 
 PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,
@@ -492,23 +462,17 @@ PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_exe
     const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
     front->issue.reorder.executor = front->clocked ? clocked : *executor;
     front->executor = *executor;
+    static const pwsp_sink engine = {pwsp_frontend_task, pwsp_frontend_mark,
+                                     pwsp_frontend_slot_load, pwsp_frontend_pipeline,
+                                     pwsp_frontend_end};
     front->wants_to_keep = false;
-    bool is_good = event == PWSP_EVENT_NONE || pwsp_frontend_event(front, event);
-    while (is_good && event != PWSP_EVENT_END && !front->wants_to_keep) {
-        event = pwsp_walk_event(front->walk, pwsp_expander_next(&front->walk->expander));
-        is_good = pwsp_frontend_event(front, event);
+    bool is_good = pwsp_stream_run(front->walk, &engine, front, &event) || front->wants_to_keep;
+    if (event == PWSP_EVENT_ERROR) {
+        is_good = pwsp_frontend_fail_walk(front);
     }
     is_good = is_good && pwsp_issue_settle(&front->issue);
     pwsp_issue_drain(&front->issue);
     return !is_good || front->failure != PWSP_FRONTEND_GOOD ? PWSP_EVENT_ERROR
            : event == PWSP_EVENT_END                        ? PWSP_EVENT_END
                                                             : PWSP_EVENT_NONE;
-}
-
-PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
-    const pwsp_expander *x = &front->walk->expander;
-    const uint32_t *edges = (const uint32_t *)x->program->edges.items;
-    const bool has_edges = kind == PWSP_ENTRY_RESET;
-    pwsp_issue_mark(&front->issue, kind, has_edges ? edges + x->reset.first : NULL,
-                    has_edges ? x->reset.count : 0);
 }

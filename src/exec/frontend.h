@@ -19,6 +19,7 @@
 #include "../workload/stretch.h"
 #include "pace.h"
 #include "run_pipelines.h"
+#include "stream.h"
 
 #define PWSP_FRONTEND_WINDOW_MAX 4096u
 
@@ -121,9 +122,6 @@ PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_cou
 // describes; or NONE: the next tasks are to be kept.
 PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
                                             pwsp_event event);
-
-// While tasks are kept, a mark has been walked.
-PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind kind);
 
 // -- between the files of the front end -----------------------------------------------------------
 

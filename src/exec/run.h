@@ -12,6 +12,12 @@
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 
+// What all tasks of a walk have in common.
+typedef struct pwsp_run_mode {
+    bool is_time_only, has_plain, has_data, is_clocked;
+    bool has_meeting;  // a task that communicates may be held, so each is issued alone
+} pwsp_run_mode;
+
 struct ptowsp_run {
     ptowsp_context *context;  // the owner, or that of a started execution
     ptowsp_context *owner;
@@ -24,6 +30,7 @@ struct ptowsp_run {
     pwsp_timeline time;
     pwsp_walk walk;
     pwsp_pipes pipes;
+    pwsp_run_mode mode;
     pwsp_batch batch;  // plain tasks that have run and await issue
     pwsp_event held;   // at which the walk is held, until other ranks go on; NONE: it is not
     pwsp_arrival held_arrival;
@@ -80,7 +87,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
 // Walks the program with kernels and time. BUSY: it is held until other ranks go on, and is then to
 // be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
-PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only);
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run);
 
 // On lanes, with nothing in flight: runs tasks as long as they are to be kept. *out_event is END, or the
 // event that is to be issued, which has been walked; NONE: there is none yet.

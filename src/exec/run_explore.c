@@ -51,37 +51,41 @@ static ptowsp_status pwsp_explore_prepare(ptowsp_run *run, const ptowsp_run_opti
     return status == PTOWSP_OK ? pwsp_explore_check_loads(run, control) : status;
 }
 
+typedef struct pwsp_exploring {
+    ptowsp_run *run;
+    pwsp_explorer *explorer;
+    ptowsp_status status;
+} pwsp_exploring;
+
 // One pipeline of the walk.
-static ptowsp_status pwsp_explore_pipeline(ptowsp_run *run, pwsp_explorer *explorer) {
+static bool pwsp_explore_pipeline(void *user) {
+    pwsp_exploring *on = (pwsp_exploring *)user;
+    ptowsp_run *run = on->run;
     const char *name = run->walk.expander.pipeline->name;
-    switch (pwsp_explorer_run(explorer)) {
-    case PWSP_EXPLORED_ALL: return PTOWSP_OK;
+    switch (pwsp_explorer_run(on->explorer)) {
+    case PWSP_EXPLORED_ALL: return true;
     case PWSP_EXPLORED_LIMIT:
-        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                         "run: not all orders of pipeline %s have been explored, of %" PRIu64
-                         " states and %" PRIu64 " steps at most; none of those explored gets stuck",
-                         name, explorer->state_limit, explorer->step_limit);
-    default: return pwsp_run_fail_walk(run);  // one is stuck, or fails
+        on->status =
+            pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                      "run: not all orders of pipeline %s have been explored, of %" PRIu64
+                      " states and %" PRIu64 " steps at most; none of those explored gets stuck",
+                      name, on->explorer->state_limit, on->explorer->step_limit);
+        return false;
+    default: return false;  // one is stuck, or fails
     }
 }
 
+// No task has an effect here.
 static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer) {
-    pwsp_expander *x = &run->walk.expander;
+    static const pwsp_sink search = {NULL, NULL, NULL, pwsp_explore_pipeline, NULL};
+    pwsp_exploring on = {run, explorer, PTOWSP_OK};
+    pwsp_event event = PWSP_EVENT_NONE;
     pwsp_walk_begin(&run->walk, false);
-    x->unknown = explorer->control->ops;
-    for (;;) {
-        ptowsp_status status = PTOWSP_OK;
-        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
-        case PWSP_EVENT_END: return PTOWSP_OK;
-        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
-        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_PIPELINE: status = pwsp_explore_pipeline(run, explorer); break;
-        default: break;  // no task has an effect here
-        }
-        if (status != PTOWSP_OK) {
-            return status;
-        }
+    run->walk.expander.unknown = explorer->control->ops;
+    if (pwsp_stream_run(&run->walk, &search, &on, &event) || on.status != PTOWSP_OK) {
+        return on.status;
     }
+    return pwsp_run_fail_walk(run);
 }
 
 // The status of a search that was cut: that of a pipeline that gets stuck stays.

@@ -7,6 +7,8 @@
 
 #include "run_pipelines.h"
 
+#include "stream.h"
+
 // -- life -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time) {
@@ -149,10 +151,11 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
     uint64_t constant_count = pipes->pipelines.constant_count;
-    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_PIPELINE, NULL, 0);
+    const pwsp_mark begin = pwsp_mark_of(PWSP_MARK_PIPELINE), end = pwsp_mark_of(PWSP_MARK_END);
+    pwsp_sim_tell(&pipes->time->sim, &begin);
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
     pipes->time->sim.task_count += pipes->pipelines.constant_count - constant_count;
-    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_END, NULL, 0);
+    pwsp_sim_tell(&pipes->time->sim, &end);
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
@@ -162,30 +165,14 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     return is_good && is_issued;
 }
 
-// Walks the expander's current process without kernels, to its end. False with the expander's
-// error.
-static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
-    pwsp_expander *x = &pipes->walk->expander;
-    for (;;) {
-        switch (pwsp_walk_event(pipes->walk, pwsp_expander_next(x))) {
-        case PWSP_EVENT_TASK:
-            if (x->kernel->code && !pwsp_walk_check_tiles(pipes->walk, x->kernel->code)) {
-                return false;
-            }
-            break;
-        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_PROCESS_END: return true;
-        case PWSP_EVENT_PIPELINE:  // refused when compiling
-        case PWSP_EVENT_END:       // a RETURN outside all calls, which no process has
-            PTOWSP_ASSERT(0 && "an event that processes do not have");
-            return false;
-        case PWSP_EVENT_ERROR: return false;
-        default: break;  // tokens are not moved
-        }
-    }
+static bool pwsp_pipes_dry_task(void *user) {
+    pwsp_walk *walk = ((pwsp_pipes *)user)->walk;
+    const pwsp_tile_code *code = walk->expander.kernel->code;
+    return !code || pwsp_walk_check_tiles(walk, code);
 }
 
 PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
+    static const pwsp_sink dry = {pwsp_pipes_dry_task, NULL, NULL, NULL, NULL};
     pwsp_expander *x = &pipes->walk->expander;
     pwsp_pipelines *pipelines = &pipes->pipelines;
     uint64_t task_count = x->task_count;
@@ -193,7 +180,8 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     pwsp_pipelines_place(pipelines);
     for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
         pwsp_process_enter(pipelines, &pipelines->exchange.processes[i]);
-        if (!pwsp_pipes_process_dry(pipes)) {
+        pwsp_event event = PWSP_EVENT_NONE;
+        if (!pwsp_stream_run(pipes->walk, &dry, pipes, &event)) {
             return false;
         }
         pwsp_process_leave(pipelines, &pipelines->exchange.processes[i]);

@@ -26,77 +26,45 @@ static bool pwsp_run_check_link(ptowsp_run *run) {
            pwsp_walk_fail_comm(x, &error);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
+// -- the first walk -------------------------------------------------------------------------------
+
+static bool pwsp_run_dry_task(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
     pwsp_expander *x = &run->walk.expander;
+    const bool is_link = x->kernel->unit == PTOWSP_UNIT_LINK;
+    pwsp_arrival arrival;
     pwsp_stretch stretch;
+    if (!pwsp_walk_keys(x, &arrival) ||
+        (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
+        (is_link && !pwsp_run_check_link(run))) {
+        return false;
+    }
+    if (!x->kernel->code && !is_link && pwsp_stretch_begin(x, &stretch)) {
+        pwsp_stretch_end(x, &stretch, stretch.count);
+    }
+    return true;
+}
+
+static bool pwsp_run_dry_pipeline(void *user) {
+    return pwsp_pipes_dry(&((ptowsp_run *)user)->pipes);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
+    static const pwsp_sink dry = {pwsp_run_dry_task, NULL, NULL, pwsp_run_dry_pipeline, NULL};
+    const pwsp_expander *x = &run->walk.expander;
+    pwsp_event event = PWSP_EVENT_NONE;
     pwsp_walk_begin(&run->walk, true);
-    for (;;) {
-        pwsp_arrival arrival;
-        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
-        case PWSP_EVENT_END:
-            // Skipped parts may hold more tasks, which matters only below the threshold.
-            *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
-                             ? UINT64_MAX
-                             : x->task_count;
-            return PTOWSP_OK;
-        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
-        case PWSP_EVENT_TASK:
-            if (!pwsp_walk_keys(x, &arrival) ||
-                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
-                (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
-                return pwsp_run_fail_walk(run);
-            }
-            if (!x->kernel->code && x->kernel->unit != PTOWSP_UNIT_LINK &&
-                pwsp_stretch_begin(x, &stretch)) {
-                pwsp_stretch_end(x, &stretch, stretch.count);
-            }
-            break;
-        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_PIPELINE:
-            if (!pwsp_pipes_dry(&run->pipes)) {
-                return pwsp_run_fail_walk(run);
-            }
-            break;
-        default: break;  // scopes and edges say nothing of tasks
-        }
+    if (!pwsp_stream_run(&run->walk, &dry, run, &event)) {
+        return pwsp_run_fail_walk(run);
     }
+    // Skipped parts may hold more tasks, which matters only below the threshold.
+    *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
+                     ? UINT64_MAX
+                     : x->task_count;
+    return PTOWSP_OK;
 }
 
-// While tasks are kept, the scheduler hears of marks.
-static void pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
-    if (run->keeps) {
-        pwsp_frontend_keep_mark(run->front, kind);
-    }
-}
-
-// One event of the walk that is not a task. False with an error in sim or in the expander.
-static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
-    pwsp_expander *x = &run->walk.expander;
-    pwsp_timeline *time = &run->time;
-    pwsp_pipeline_arrival pipeline;
-    switch (event) {
-    case PWSP_EVENT_PARALLEL:
-        pwsp_run_mark(run, PWSP_ENTRY_PARALLEL);
-        return pwsp_timeline_scope_begin(time, true);
-    case PWSP_EVENT_SEQUENTIAL:
-        pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL);
-        return pwsp_timeline_scope_begin(time, false);
-    case PWSP_EVENT_SCOPE_END:
-        pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END);
-        return pwsp_timeline_scope_end(time);
-    case PWSP_EVENT_RESET:
-        pwsp_run_mark(run, PWSP_ENTRY_RESET);
-        return pwsp_timeline_reset(
-            time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
-    case PWSP_EVENT_RELEASE: pwsp_timeline_release(time, x->released); return true;
-    case PWSP_EVENT_SLOT_LOAD:
-        pwsp_expander_load(x);
-        return pwsp_timeline_slot_load(time, &x->load_at);
-    case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
-    case PWSP_EVENT_END: return pwsp_timeline_end(time);
-    default: return true;  // none: the walk has looked whether it is cut
-    }
-}
+// -- tasks of the second --------------------------------------------------------------------------
 
 // Issues the tasks that have been collected. False with an error in sim.
 static bool pwsp_run_flush(ptowsp_run *run) {
@@ -135,16 +103,10 @@ static ptowsp_status pwsp_run_fail(ptowsp_run *run) {
     return is_walk ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
 }
 
-// What all tasks of a loop have in common.
-typedef struct pwsp_run_mode {
-    bool is_time_only, has_plain, has_data, is_clocked;
-    bool has_meeting;  // a task that communicates may be held, so each is issued alone
-} pwsp_run_mode;
-
 // Does time need only what a batch has of the expander's task?
-static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
+static bool pwsp_run_is_plain(const ptowsp_run *run) {
     const pwsp_expander *x = &run->walk.expander;
-    return mode->has_plain && !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+    return run->mode.has_plain && !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
            x->kernel->unit != PTOWSP_UNIT_LINK;
 }
 
@@ -244,8 +206,9 @@ static bool pwsp_run_goes_on(ptowsp_run *run, uint32_t task_count) {
 
 // The stretch behind the present task, if there is one. False with an error in the expander or in
 // sim.
-static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is_plain) {
+static bool pwsp_run_stretch(ptowsp_run *run, bool is_plain) {
     pwsp_expander *x = &run->walk.expander;
+    const pwsp_run_mode *mode = &run->mode;
     pwsp_stretch stretch;
     if (mode->is_clocked || mode->has_meeting || !pwsp_stretch_begin(x, &stretch)) {
         return true;
@@ -265,7 +228,9 @@ static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is
 }
 
 // Executes and issues the expander's task. False with an error in the expander or in sim.
-static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
+static bool pwsp_run_task(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    const pwsp_run_mode *mode = &run->mode;
     pwsp_expander *x = &run->walk.expander;
     pwsp_arrival arrival;
     pwsp_wall_mark mark = {0, 0, 0, 0};
@@ -276,7 +241,7 @@ static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
         return false;
     }
     mark.end = mode->is_clocked ? pwsp_ticks() : 0;
-    const bool is_plain = pwsp_run_is_plain(run, mode);
+    const bool is_plain = pwsp_run_is_plain(run);
     if (is_plain) {
         arrival.pool = x->kernel->pool;
         arrival.tile_count = mode->has_data ? x->task_op->view_count : 0;
@@ -291,124 +256,101 @@ static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
     if (mode->is_clocked) {
         pwsp_recorder_clock(&run->result.recorder, x->task.index, &mark);
     }
-    return pwsp_run_stretch(run, mode, is_plain);
+    return pwsp_run_stretch(run, is_plain);
 }
 
-// The walk cannot go on with an event: it is held, or has failed.
-static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
-    if (!run->time.sim.is_held) {
-        return pwsp_run_fail(run);
+// -- the second walk ------------------------------------------------------------------------------
+
+// While tasks are kept, the scheduler hears of marks.
+static bool pwsp_run_mark(void *user, const pwsp_mark *mark) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    if (run->keeps) {
+        pwsp_precedence_mark(&run->front->issue.order, mark);
     }
-    run->held = event;
-    return PTOWSP_BUSY;
+    return pwsp_run_flush(run) && pwsp_timeline_mark(&run->time, mark);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
-    pwsp_walk_begin(&run->walk, false);
-    run->batch.count = run->batch.tile_count = 0;
-    run->held = PWSP_EVENT_NONE;
-    run->keeps = false;
-    return pwsp_run_walk_on(run, is_time_only);
+static bool pwsp_run_load(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    pwsp_expander *x = &run->walk.expander;
+    if (!pwsp_run_flush(run)) {
+        return false;
+    }
+    pwsp_expander_load(x);
+    return pwsp_timeline_slot_load(&run->time, &x->load_at);
 }
 
-// The event at which the walk was held, once more. False if it cannot go on.
-static bool pwsp_run_again(ptowsp_run *run) {
-    return run->held == PWSP_EVENT_TASK ? pwsp_timeline_task(&run->time, &run->held_arrival)
-                                        : pwsp_run_event(run, run->held);
+static bool pwsp_run_pipeline(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    pwsp_pipeline_arrival pipeline;
+    return pwsp_run_flush(run) && pwsp_pipes_run(&run->pipes, &pipeline);
 }
 
-static pwsp_run_mode pwsp_run_mode_of(const ptowsp_run *run, bool is_time_only) {
+static bool pwsp_run_end(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    return pwsp_run_flush(run) && pwsp_timeline_end(&run->time);
+}
+
+static void pwsp_run_set_mode(ptowsp_run *run, bool is_time_only, bool keeps) {
     const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     const pwsp_run_mode mode = {
         is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
         run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
     PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
-    return mode;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
-    const pwsp_event held = run->held;
-    if (held != PWSP_EVENT_NONE && !pwsp_run_again(run)) {
-        return pwsp_run_stop(run, held);
-    }
+    run->mode = mode;
+    run->batch.count = run->batch.tile_count = 0;
     run->held = PWSP_EVENT_NONE;
-    if (held == PWSP_EVENT_END) {
-        return PTOWSP_OK;
-    }
-    const pwsp_run_mode mode = pwsp_run_mode_of(run, is_time_only);
-    for (;;) {
-        pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
-        while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
-            if (!pwsp_run_task(run, &mode)) {
-                return pwsp_run_stop(run, event);
-            }
-            event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
-        }
-        if (event == PWSP_EVENT_NONE) {
-            continue;
-        }
-        if (event == PWSP_EVENT_ERROR) {
-            return pwsp_run_fail(run);
-        }
-        if (!pwsp_run_flush(run)) {
-            return pwsp_run_fail_time(run);
-        }
-        if (!pwsp_run_event(run, event)) {
-            return pwsp_run_stop(run, event);
-        }
-        if (event == PWSP_EVENT_END) {
-            return PTOWSP_OK;
-        }
-    }
+    run->keeps = keeps;
 }
 
-// Is the present event one that the walking lane keeps? A pipeline has a way of its own.
-static bool pwsp_run_may_keep(const ptowsp_run *run, pwsp_event event) {
-    return event == PWSP_EVENT_TASK
-               ? pwsp_pace_is_short(&run->front->pace, run->walk.expander.task_op->kernel)
-               : event != PWSP_EVENT_PIPELINE;
+PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
+    pwsp_walk_begin(&run->walk, false);
+    pwsp_run_set_mode(run, is_time_only, false);
+    return pwsp_run_walk_on(run);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run) {
+    static const pwsp_sink clock = {pwsp_run_task, pwsp_run_mark, pwsp_run_load, pwsp_run_pipeline,
+                                    pwsp_run_end};
+    pwsp_event event = run->held;
+    bool is_good = true;
+    if (event == PWSP_EVENT_TASK) {  // it has run
+        is_good = pwsp_timeline_task(&run->time, &run->held_arrival);
+        event = is_good ? PWSP_EVENT_NONE : event;
+    }
+    is_good = is_good && pwsp_stream_run(&run->walk, &clock, run, &event);
+    run->held = event;
+    return is_good ? PTOWSP_OK : run->time.sim.is_held ? PTOWSP_BUSY : pwsp_run_fail(run);
+}
+
+// A task that the walking lane keeps. False, too, with the first that it does not keep, which has not
+// run; and after the last one, when run->keeps is false.
+static bool pwsp_run_keep(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    if (!pwsp_pace_is_short(&run->front->pace, run->walk.expander.task_op->kernel) ||
+        !pwsp_run_task(run)) {
+        return false;
+    }
+    run->keeps = run->keeps && pwsp_run_goes_on(run, 1);
+    return run->keeps;
+}
+
+// A pipeline has a way of its own.
+static bool pwsp_run_keep_no_pipeline(void *user) {
+    (void)user;
+    return false;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event) {
-    pwsp_expander *x = &run->walk.expander;
-    const pwsp_run_mode mode = pwsp_run_mode_of(run, false);
-    pwsp_event event = PWSP_EVENT_NONE;
+    static const pwsp_sink keeper = {pwsp_run_keep, pwsp_run_mark, pwsp_run_load,
+                                     pwsp_run_keep_no_pipeline, pwsp_run_end};
     *out_event = PWSP_EVENT_NONE;
-    run->batch.count = 0;
-    run->held = PWSP_EVENT_NONE;
-    run->keeps = true;
+    pwsp_run_set_mode(run, false, true);
     pwsp_pace_keep(&run->front->pace);
-    while (run->keeps) {
-        event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
-        if (event == PWSP_EVENT_ERROR) {
-            return pwsp_run_fail(run);
-        }
-        if (!pwsp_run_may_keep(run, event)) {
-            *out_event = event;
-            break;
-        }
-        if (event == PWSP_EVENT_TASK) {
-            if (!pwsp_run_task(run, &mode)) {
-                return pwsp_run_fail(run);
-            }
-            run->keeps = run->keeps && pwsp_run_goes_on(run, 1);
-            continue;
-        }
-        if (event == PWSP_EVENT_NONE) {
-            continue;
-        }
-        if (!pwsp_run_flush(run)) {
-            return pwsp_run_fail_time(run);
-        }
-        if (!pwsp_run_event(run, event)) {
-            return pwsp_run_fail(run);
-        }
-        if (event == PWSP_EVENT_END) {
-            *out_event = event;
-            return PTOWSP_OK;
-        }
-    }
+    const bool is_over = pwsp_stream_run(&run->walk, &keeper, run, out_event);
+    const bool has_failed = *out_event == PWSP_EVENT_ERROR || run->time.sim.status != PTOWSP_OK ||
+                            run->walk.expander.status != PTOWSP_OK;
+    *out_event = is_over || run->keeps ? *out_event : PWSP_EVENT_NONE;
     run->keeps = false;
-    return pwsp_run_flush(run) ? PTOWSP_OK : pwsp_run_fail_time(run);
+    return has_failed || !pwsp_run_flush(run) ? pwsp_run_fail(run) : PTOWSP_OK;
 }

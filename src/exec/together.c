@@ -260,7 +260,7 @@ static ptowsp_status pwsp_together_go_on(pwsp_together *t, uint32_t rank) {
         pwsp_flow_free(&t->traffic, flow);
     }
     return !has_memory ? pwsp_together_walked(r, pwsp_run_fail_time(r->run))
-                       : pwsp_together_walked(r, pwsp_run_walk_on(r->run, true));
+                       : pwsp_together_walked(r, pwsp_run_walk_on(r->run));
 }
 
 static ptowsp_status pwsp_together_simulate(pwsp_together *t) {

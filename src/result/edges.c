@@ -65,16 +65,16 @@ static uint32_t pwsp_edges_node(pwsp_edges *edges, uint64_t task, bool is_parall
     return (uint32_t)edges->node_count++;
 }
 
-PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
-                                   uint32_t count) {
-    bool is_pipeline = mark == PWSP_MARK_PIPELINE;
-    if (mark == PWSP_MARK_RESET) {
-        for (uint32_t i = 0; i < count; i++) {
-            edges->edges[reset[i]] = 0;
+PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, const pwsp_mark *mark) {
+    const pwsp_mark_kind kind = mark->kind;
+    if (kind == PWSP_MARK_RESET) {
+        for (uint32_t i = 0; i < mark->edge_count; i++) {
+            edges->edges[mark->edges[i]] = 0;
         }
-    } else if (mark == PWSP_MARK_PARALLEL || mark == PWSP_MARK_SEQUENTIAL || is_pipeline) {
-        edges->pipeline = is_pipeline ? ++edges->pipeline_count : edges->pipeline;
-        uint32_t node = pwsp_edges_node(edges, PTOWSP_NO_INDEX, mark != PWSP_MARK_SEQUENTIAL);
+    } else if (kind != PWSP_MARK_END) {
+        PTOWSP_ASSERT(kind != PWSP_MARK_RELEASE);  // no edge follows from that
+        edges->pipeline = kind == PWSP_MARK_PIPELINE ? ++edges->pipeline_count : edges->pipeline;
+        uint32_t node = pwsp_edges_node(edges, PTOWSP_NO_INDEX, kind != PWSP_MARK_SEQUENTIAL);
         edges->open = node ? node : edges->open;
     } else if (!edges->is_out_of_memory) {
         uint32_t node = edges->open;

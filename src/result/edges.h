@@ -79,8 +79,7 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
 // What time tells. False when memory is out; a mark reports that with the next task.
 PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arrival,
                                    const pwsp_bound_tensor *bound);
-PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
-                                   uint32_t count);
+PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, const pwsp_mark *mark);
 
 // Visits the edges of structure, and the kept ones, of a task, until visit returns false.
 PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, ptowsp_edge_fn visit,

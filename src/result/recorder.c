@@ -271,11 +271,10 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles)
     }
 }
 
-static void pwsp_recorder_mark(void *user, pwsp_sim_mark mark, const uint32_t *edges,
-                               uint32_t count) {
+static void pwsp_recorder_mark(void *user, const pwsp_mark *mark) {
     pwsp_recorder *recorder = (pwsp_recorder *)user;
     if (recorder->options.level >= PTOWSP_RECORD_EDGES) {
-        pwsp_edges_mark(&recorder->edges, mark, edges, count);
+        pwsp_edges_mark(&recorder->edges, mark);
     }
 }
 

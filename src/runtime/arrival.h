@@ -75,6 +75,28 @@ typedef struct pwsp_pipeline_arrival {
     uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
+// What is between tasks, in program order.
+typedef enum pwsp_mark_kind {
+    PWSP_MARK_PARALLEL,    // a scope begins
+    PWSP_MARK_SEQUENTIAL,  //
+    PWSP_MARK_END,         // the innermost ends
+    PWSP_MARK_RESET,       // explicit edges restart
+    PWSP_MARK_RELEASE,     // the pass through the scope of a transient tensor ends
+    PWSP_MARK_PIPELINE     // for records: the following tasks are those of a pipeline, up to END
+} pwsp_mark_kind;
+
+typedef struct pwsp_mark {
+    pwsp_mark_kind kind;
+    uint32_t tensor;        // of RELEASE
+    uint32_t edge_count;    // of RESET
+    const uint32_t *edges;  //
+} pwsp_mark;
+
+PWSP_INLINE pwsp_mark pwsp_mark_of(pwsp_mark_kind kind) {
+    const pwsp_mark mark = {kind, 0, 0, NULL};
+    return mark;
+}
+
 // Lanes of one kind, which follow those of the pool before.
 typedef struct pwsp_pool_info {
     const char *name;  // "" of the one pool

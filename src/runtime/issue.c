@@ -56,9 +56,11 @@ PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
                                    ? issue->desc.tile_max
                                    : issue->desc.region_count;
     issue->desc.link_count = pwsp_issue_or(desc->link_count, 4 * (uint64_t)desc->place_count);
+    const uint32_t mark_words = (sizeof(pwsp_mark) + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    const uint32_t word_count = desc->word_count > mark_words ? desc->word_count : mark_words;
     bool is_good =
         pwsp_precedence_init(&issue->order, &issue->memory, timed) &&
-        pwsp_reorder_init(&issue->reorder, &issue->memory, desc->place_count, desc->word_count) &&
+        pwsp_reorder_init(&issue->reorder, &issue->memory, desc->place_count, word_count) &&
         pwsp_deps_init(&issue->deps, &issue->memory, timed->tensor_count);
     issue->deps.ops = issue->order.ops = pwsp_reorder_ops(&issue->reorder);
     return is_good && (desc->is_fixed ? pwsp_issue_fix(issue) : pwsp_issue_reserve_regions(issue));
@@ -241,36 +243,24 @@ static bool pwsp_issue_submit_task(pwsp_issue *issue, const pwsp_entry *entry,
            pwsp_issue_end(issue, entry, pwsp_issue_connect(issue, arrival));
 }
 
-PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
-                                   uint32_t edge_count) {
-    switch (kind) {
-    case PWSP_ENTRY_PARALLEL:
-    case PWSP_ENTRY_SEQUENTIAL:
-        pwsp_precedence_scope_begin(&issue->order, kind == PWSP_ENTRY_PARALLEL);
-        break;
-    case PWSP_ENTRY_SCOPE_END: pwsp_precedence_scope_end(&issue->order); break;
-    case PWSP_ENTRY_RESET: pwsp_precedence_reset(&issue->order, edges, edge_count); break;
-    case PWSP_ENTRY_RELEASE: break;
-    case PWSP_ENTRY_TASK:
-    case PWSP_ENTRY_PROCESS_TASK:
-    case PWSP_ENTRY_LOAD: PTOWSP_ASSERT(0 && "no mark"); break;
+PWSP_INTERNAL bool pwsp_issue_mark(pwsp_issue *issue, const pwsp_mark *mark) {
+    pwsp_entry *entry = pwsp_issue_open(issue, PWSP_ENTRY_MARK);
+    if (!entry) {
+        return false;
     }
+    memcpy(pwsp_entry_words(entry), mark, sizeof *mark);
+    pwsp_precedence_mark(&issue->order, mark);
+    return pwsp_issue_end(issue, entry, true);
 }
 
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
     const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
-    PTOWSP_ASSERT(entry->kind != PWSP_ENTRY_PROCESS_TASK);  // a process has its own way
     if (entry->kind == PWSP_ENTRY_TASK) {
         return pwsp_issue_submit_task(issue, entry, arrival);
     }
-    if (entry->kind == PWSP_ENTRY_LOAD) {
-        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
-        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
-    }
-    const bool has_edges = entry->kind == PWSP_ENTRY_RESET;
-    pwsp_issue_mark(issue, entry->kind, has_edges ? arrival->after : NULL,
-                    has_edges ? arrival->after_count : 0);
-    return pwsp_issue_end(issue, entry, true);
+    PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_LOAD);  // others have ways of their own
+    pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
+    return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------

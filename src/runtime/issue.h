@@ -80,18 +80,21 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 
 // Submits the opened entry. False after a failure.
 //
-//      TASK                   runs when its dependences are done
-//      LOAD                   tiles[0] is an element: returns when its writer is done
-//      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
-//      SCOPE_END              it ends; the arrival may be NULL
-//      RESET                  the edges `after` restart
-//      RELEASE                nothing: it is for the owner; the arrival may be NULL
+//      TASK   runs when its dependences are done
+//      LOAD   tiles[0] is an element: returns when its writer is done
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
-// A scope begins or ends, edges restart, or a tensor is released, without an entry: while nothing is in
-// flight the owner may run tasks itself, and then need not issue what is between them.
-PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
-                                   uint32_t edge_count);
+// Issues a mark, as an entry of its own, whose words begin with it. False after a failure. While nothing
+// is in flight the owner may run tasks itself, and needs no entries for what is between them: then
+// pwsp_precedence_mark is enough.
+PWSP_INTERNAL bool pwsp_issue_mark(pwsp_issue *issue, const pwsp_mark *mark);
+
+// The mark of an entry. Its edges live until then.
+PWSP_INLINE pwsp_mark pwsp_entry_mark(const pwsp_entry *entry) {
+    pwsp_mark mark;
+    memcpy(&mark, pwsp_entry_words(entry), sizeof mark);
+    return mark;
+}
 
 // Retire finished entries at the head: the first until there is room, the second until nothing is
 // in flight. False after a failure, as for the next two.

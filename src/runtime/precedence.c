@@ -80,7 +80,7 @@ static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *toke
     }
 }
 
-PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
+static void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
     PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);
     const pwsp_token ready = order->scopes[order->depth - 1].ready;
     pwsp_open_scope scope = {is_parallel, ready, ready};
@@ -89,7 +89,7 @@ PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_p
     order->scopes[order->depth++] = scope;
 }
 
-PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order) {
+static void pwsp_precedence_scope_end(pwsp_precedence *order) {
     PTOWSP_ASSERT(order->depth > 1);
     const pwsp_open_scope scope = order->scopes[--order->depth];
     pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);
@@ -97,12 +97,21 @@ PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order) {
     pwsp_precedence_drop(order, &scope.ready);
 }
 
-PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
-                                         uint32_t count) {
+PWSP_INTERNAL void pwsp_precedence_mark(pwsp_precedence *order, const pwsp_mark *mark) {
     const pwsp_token none = pwsp_token_none();
-    for (uint32_t i = 0; i < count; i++) {
-        PTOWSP_ASSERT(edges[i] < order->edge_count);
-        pwsp_precedence_set(order, &order->edges[edges[i]], &none);
+    switch (mark->kind) {
+    case PWSP_MARK_PARALLEL:
+    case PWSP_MARK_SEQUENTIAL:
+        pwsp_precedence_scope_begin(order, mark->kind == PWSP_MARK_PARALLEL);
+        break;
+    case PWSP_MARK_END: pwsp_precedence_scope_end(order); break;
+    case PWSP_MARK_RESET:
+        for (uint32_t i = 0; i < mark->edge_count; i++) {
+            PTOWSP_ASSERT(mark->edges[i] < order->edge_count);
+            pwsp_precedence_set(order, &order->edges[mark->edges[i]], &none);
+        }
+        break;
+    default: break;
     }
 }
 

@@ -41,12 +41,8 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
 // Forgets everything: nothing is dropped.
 PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
 
-PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
-PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
-
-// The edges restart.
-PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
-                                         uint32_t count);
+// A scope begins or ends, or edges restart. Other marks do nothing.
+PWSP_INTERNAL void pwsp_precedence_mark(pwsp_precedence *order, const pwsp_mark *mark);
 
 // Replaces a held token.
 PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,

@@ -54,11 +54,7 @@ typedef enum pwsp_entry_kind {
     PWSP_ENTRY_TASK = 0,
     PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
     PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
-    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
-    PWSP_ENTRY_SEQUENTIAL,
-    PWSP_ENTRY_SCOPE_END,
-    PWSP_ENTRY_RESET,   // of edges
-    PWSP_ENTRY_RELEASE  // of a transient tensor
+    PWSP_ENTRY_MARK           // done when it is issued
 } pwsp_entry_kind;
 
 // Behind it in the ring: words of the owner.

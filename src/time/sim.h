@@ -49,15 +49,6 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
-// What happens between tasks, in program order.
-typedef enum pwsp_sim_mark {
-    PWSP_MARK_PARALLEL,    // a scope begins
-    PWSP_MARK_SEQUENTIAL,  //
-    PWSP_MARK_END,         // the innermost ends
-    PWSP_MARK_RESET,       // explicit edges restart
-    PWSP_MARK_PIPELINE     // the following tasks are those of a pipeline, up to END
-} pwsp_sim_mark;
-
 // The keeper of the tasks' records; without functions there is none.
 typedef struct pwsp_sim_recorder {
     // A record for the next task, sim->task_count. NULL: memory is out.
@@ -67,7 +58,7 @@ typedef struct pwsp_sim_recorder {
     // The record is complete; its lanes, if it has any, were idle for so many cycles before it.
     void (*done)(void *user, uint64_t index, uint64_t idle_cycles);
     // NULL: it need not know.
-    void (*mark)(void *user, pwsp_sim_mark mark, const uint32_t *edges, uint32_t count);
+    void (*mark)(void *user, const pwsp_mark *mark);
     void *user;
 } pwsp_sim_recorder;
 
@@ -177,10 +168,9 @@ PWSP_INLINE bool pwsp_sim_meet(pwsp_sim *sim, uint64_t task, uint64_t start, uin
     return meeting == PWSP_MEETING_FOUND;
 }
 
-PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, pwsp_sim_mark mark, const uint32_t *edges,
-                               uint32_t count) {
+PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, const pwsp_mark *mark) {
     if (sim->has_records && sim->recorder.mark) {
-        sim->recorder.mark(sim->recorder.user, mark, edges, count);
+        sim->recorder.mark(sim->recorder.user, mark);
     }
 }
 

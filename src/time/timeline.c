@@ -41,27 +41,15 @@ PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, ui
     return true;
 }
 
-// Reports errors that joins of the event simulation have run into.
-static bool pwsp_timeline_check(pwsp_timeline *time) {
+PWSP_INTERNAL bool pwsp_timeline_mark(pwsp_timeline *time, const pwsp_mark *mark) {
+    if (mark->kind == PWSP_MARK_RELEASE) {
+        pwsp_rings_release(&time->sim.rings, mark->tensor);
+        return true;
+    }
+    pwsp_sim_tell(&time->sim, mark);
+    pwsp_precedence_mark(&time->sim.order, mark);
+    // Errors that joins of the event simulation have run into.
     return !time->is_events || pwsp_events_check(&time->events);
-}
-
-PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel) {
-    pwsp_sim_tell(&time->sim, is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL, NULL, 0);
-    pwsp_precedence_scope_begin(&time->sim.order, is_parallel);
-    return pwsp_timeline_check(time);
-}
-
-PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time) {
-    pwsp_sim_tell(&time->sim, PWSP_MARK_END, NULL, 0);
-    pwsp_precedence_scope_end(&time->sim.order);
-    return pwsp_timeline_check(time);
-}
-
-PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count) {
-    pwsp_sim_tell(&time->sim, PWSP_MARK_RESET, edges, count);
-    pwsp_precedence_reset(&time->sim.order, edges, count);
-    return pwsp_timeline_check(time);
 }
 
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {

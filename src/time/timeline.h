@@ -33,14 +33,7 @@ PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tens
 // enough for the threshold; UINT64_MAX: not known. False with an error in sim, as for all following
 // calls.
 PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);
-PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);
-PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);
-PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);
-
-// The pass through the scope of a transient tensor ends.
-PWSP_INLINE void pwsp_timeline_release(pwsp_timeline *time, uint32_t tensor) {
-    pwsp_rings_release(&time->sim.rings, tensor);
-}
+PWSP_INTERNAL bool pwsp_timeline_mark(pwsp_timeline *time, const pwsp_mark *mark);
 
 // A slot load of one element waits for its writer.
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);

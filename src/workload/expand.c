@@ -305,8 +305,28 @@ static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop 
     }
 }
 
-static pwsp_event pwsp_scope_event(pwsp_scope scope) {
-    return scope == PWSP_SCOPE_PARALLEL ? PWSP_EVENT_PARALLEL : PWSP_EVENT_SEQUENTIAL;
+static pwsp_event pwsp_expander_mark(pwsp_expander *x, pwsp_mark_kind kind) {
+    x->mark = pwsp_mark_of(kind);
+    return PWSP_EVENT_MARK;
+}
+
+static pwsp_event pwsp_expander_scope(pwsp_expander *x, pwsp_scope scope) {
+    return pwsp_expander_mark(x, scope == PWSP_SCOPE_PARALLEL ? PWSP_MARK_PARALLEL
+                                                              : PWSP_MARK_SEQUENTIAL);
+}
+
+static pwsp_event pwsp_expander_reset(pwsp_expander *x, const pwsp_op *op) {
+    const pwsp_range *range = &x->program->resets.items[op->at];
+    const pwsp_mark mark = {PWSP_MARK_RESET, 0, range->count,
+                            (const uint32_t *)x->program->edges.items + range->first};
+    x->mark = mark;
+    return PWSP_EVENT_MARK;
+}
+
+static pwsp_event pwsp_expander_release(pwsp_expander *x, const pwsp_op *op) {
+    x->mark = pwsp_mark_of(PWSP_MARK_RELEASE);
+    x->mark.tensor = op->at;
+    return PWSP_EVENT_MARK;
 }
 
 // Enters a loop. *out_event is set if there is one (a scope, an error).
@@ -328,7 +348,7 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
     pwsp_expander_enter_block(x, loop, &frame);
     pwsp_expander_set_variable(x, loop, &frame);
     if (frame.has_scope) {
-        *out_event = pwsp_scope_event(loop->scope);
+        *out_event = pwsp_expander_scope(x, loop->scope);
     }
     return frame.has_scope;
 }
@@ -352,7 +372,7 @@ static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *
     x->frames[x->frame_count++] = frame;
     x->next_op = op->target;
     if (frame.has_scope) {
-        *out_event = pwsp_scope_event(call->scope);
+        *out_event = pwsp_expander_scope(x, call->scope);
     }
     return frame.has_scope;
 }
@@ -502,15 +522,15 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_LOOP_END:
             if (pwsp_expander_loop_end(x, op)) {
-                return PWSP_EVENT_SCOPE_END;
+                return pwsp_expander_mark(x, PWSP_MARK_END);
             }
             if (PWSP_UNLIKELY(++x->round_count == PWSP_EXPANDER_ROUNDS)) {
                 x->round_count = 0;
                 return PWSP_EVENT_NONE;
             }
             break;
-        case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
-        case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
+        case PWSP_OP_SCOPE: return pwsp_expander_scope(x, (pwsp_scope)op->at);
+        case PWSP_OP_SCOPE_END: return pwsp_expander_mark(x, PWSP_MARK_END);
         case PWSP_OP_TASK: return pwsp_expander_make_task(x, op);
         case PWSP_OP_BRANCH:
         case PWSP_OP_SLOT_SET:
@@ -532,11 +552,11 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             x->frame_count--;
             x->next_op = x->frames[x->frame_count].loop;
             if (x->frames[x->frame_count].has_scope) {
-                return PWSP_EVENT_SCOPE_END;
+                return pwsp_expander_mark(x, PWSP_MARK_END);
             }
             break;
-        case PWSP_OP_RESET: x->reset = x->program->resets.items[op->at]; return PWSP_EVENT_RESET;
-        case PWSP_OP_RELEASE: x->released = op->at; return PWSP_EVENT_RELEASE;
+        case PWSP_OP_RESET: return pwsp_expander_reset(x, op);
+        case PWSP_OP_RELEASE: return pwsp_expander_release(x, op);
         case PWSP_OP_PIPELINE:
             x->node = op->node;
             x->pipeline = &x->program->pipelines.items[op->at];

@@ -19,13 +19,9 @@ typedef enum pwsp_event {
     PWSP_EVENT_NONE,  // call pwsp_expander_next: after many empty iterations, so that a walk can be
                       // ended anywhere; and of pwsp_expander_again
     PWSP_EVENT_END,
-    PWSP_EVENT_TASK,        // task, tiles_at, task_op
-    PWSP_EVENT_PARALLEL,    // a parallel scope begins
-    PWSP_EVENT_SEQUENTIAL,  // a sequential scope begins
-    PWSP_EVENT_SCOPE_END,
+    PWSP_EVENT_TASK,       // task, tiles_at, task_op
+    PWSP_EVENT_MARK,       // mark
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
-    PWSP_EVENT_RESET,      // edges [reset.first ...] forget
-    PWSP_EVENT_RELEASE,    // a pass through the scope of `released` ends
     PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
     PWSP_EVENT_PROCESS_END,
     PWSP_EVENT_SEND,     // send, token
@@ -66,8 +62,7 @@ typedef struct pwsp_expander {
     uint64_t task_count;  // so far
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
-    pwsp_range reset;
-    uint32_t released;  // a transient tensor
+    pwsp_mark mark;
     const pwsp_pipeline_op *pipeline;
     const pwsp_send_op *send;
     uint64_t token;

@@ -29,32 +29,22 @@ bool Clock::begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors) {
     return pwsp_timeline_begin(&time_, false, 0);
 }
 
-bool Clock::scope_begin(bool is_parallel) {
+bool Clock::mark(const pwsp_mark &mark) {
+    const bool begins = mark.kind == PWSP_MARK_PARALLEL || mark.kind == PWSP_MARK_SEQUENTIAL;
     if (!good()) {
         return false;
     }
-    if (depth_ == timed_.scope_depth) {
+    if (begins && depth_ == timed_.scope_depth) {
         return pwsp_sim_fail(&time_.sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                              "clock: more than %" PRIu32 " scopes in one another", depth_);
     }
-    depth_++;
-    return pwsp_timeline_scope_begin(&time_, is_parallel);
-}
-
-bool Clock::scope_end() {
-    if (!good()) {
-        return false;
-    }
-    if (depth_ == 1) {
+    if (mark.kind == PWSP_MARK_END && depth_ == 1) {
         return pwsp_sim_fail(&time_.sim, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "clock: no scope is open");
     }
-    depth_--;
-    return pwsp_timeline_scope_end(&time_);
-}
-
-bool Clock::reset(const uint32_t *edges, uint32_t count) {
-    return good() && pwsp_timeline_reset(&time_, edges, count);
+    depth_ += begins;
+    depth_ -= mark.kind == PWSP_MARK_END;
+    return pwsp_timeline_mark(&time_, &mark);
 }
 
 bool Clock::task(const pwsp_arrival &task) {

@@ -5,7 +5,7 @@
 // the library's simulated time (pwsp_timeline), so it and ptowsp_run_execute agree to the cycle.
 // Its calls follow the program, in the order of the program:
 //
-//      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats
+//      begin   { task | mark | slot_load | pipeline }   end   stats
 //
 // whatever the order in which threads have run the tasks: calls are made as tasks retire. Nothing of a
 // tree's schedule needs the number of tasks beforehand.
@@ -49,9 +49,7 @@ class Clock {
     // A new run, from time 0. The data behind timed, and the tensors, live as long as the run.
     bool begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors);
 
-    bool scope_begin(bool is_parallel);
-    bool scope_end();
-    bool reset(const uint32_t *edges, uint32_t count);  // an iteration begins: edges restart
+    bool mark(const pwsp_mark &mark);
     bool task(const pwsp_arrival &task);
     bool slot_load(const pwsp_tile_at &element);
     // Its first task, end task and run are determined here.

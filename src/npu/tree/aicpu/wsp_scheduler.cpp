@@ -218,20 +218,17 @@ bool Scheduler::retire(const pwsp_entry &entry) {
         }
         return WSP_CLOCK(task(arrival_of(submission)));
     }
-    if (entry.kind == PWSP_ENTRY_RESET) {
-        const bool is_good =
-            WSP_CLOCK(reset(resets_.front().data(), static_cast<uint32_t>(resets_.front().size())));
-        resets_.pop_front();
-        return is_good;
-    }
     if (entry.kind == PWSP_ENTRY_LOAD) {
         const bool is_good = WSP_CLOCK(slot_load(elements_.front()));
         elements_.pop_front();
         return is_good;
     }
-    return entry.kind == PWSP_ENTRY_SCOPE_END
-               ? WSP_CLOCK(scope_end())
-               : WSP_CLOCK(scope_begin(entry.kind == PWSP_ENTRY_PARALLEL));
+    const bool has_edges = pwsp_entry_mark(&entry).kind == PWSP_MARK_RESET;
+    const bool is_good = WSP_CLOCK(mark(pwsp_entry_mark(&entry)));
+    if (has_edges) {
+        resets_.pop_front();
+    }
+    return is_good;
 }
 
 // A task waits for nothing any more.
@@ -306,39 +303,34 @@ void Scheduler::submit(Submission *submission) {
     pwsp_cores_act(&cores_);
 }
 
-// Submits an entry that is not a task. False after a failure.
-bool Scheduler::mark(pwsp_entry_kind kind, const pwsp_arrival *arrival) {
-    if (!pwsp_issue_open(&issue_, kind)) {
-        return false;
-    }
-    if (kind == PWSP_ENTRY_RESET) {
-        resets_.emplace_back(arrival->after, arrival->after + arrival->after_count);
-    } else if (kind == PWSP_ENTRY_LOAD) {
-        elements_.push_back(arrival->tiles[0]);
-    }
-    return pwsp_issue_submit(&issue_, arrival);
+void Scheduler::mark(pwsp_mark_kind kind) {
+    const pwsp_mark mark = pwsp_mark_of(kind);
+    pwsp_issue_mark(&issue_, &mark);
 }
 
 void Scheduler::scope_begin(bool is_parallel) {
-    mark(is_parallel ? PWSP_ENTRY_PARALLEL : PWSP_ENTRY_SEQUENTIAL, nullptr);
+    mark(is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL);
 }
 
 void Scheduler::scope_end() {
-    mark(PWSP_ENTRY_SCOPE_END, nullptr);
+    mark(PWSP_MARK_END);
 }
 
 void Scheduler::reset(const uint32_t *edges, uint32_t count) {
-    pwsp_arrival arrival = pwsp_arrival();
-    arrival.after = edges;
-    arrival.after_count = count;
-    mark(PWSP_ENTRY_RESET, &arrival);
+    resets_.emplace_back(edges, edges + count);
+    const pwsp_mark mark = {PWSP_MARK_RESET, 0, count, resets_.back().data()};
+    pwsp_issue_mark(&issue_, &mark);
 }
 
 bool Scheduler::await_element(const Region &element) {
     pwsp_arrival arrival = pwsp_arrival();
     arrival.tiles = &element;
     arrival.tile_count = 1;
-    return mark(PWSP_ENTRY_LOAD, &arrival) && good() && fetch(element);
+    if (!pwsp_issue_open(&issue_, PWSP_ENTRY_LOAD)) {
+        return false;
+    }
+    elements_.push_back(element);
+    return pwsp_issue_submit(&issue_, &arrival) && good() && fetch(element);
 }
 
 bool Scheduler::fetch(const Region &element) {

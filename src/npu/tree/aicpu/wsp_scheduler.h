@@ -235,7 +235,7 @@ class Scheduler final : public Target {
 
     uint32_t home_of(const Submission &submission);
     void complete(Submission *submission, uint32_t by);
-    bool mark(pwsp_entry_kind kind, const pwsp_arrival *arrival);
+    void mark(pwsp_mark_kind kind);
     bool retire(const pwsp_entry &entry);
     pwsp_arrival arrival_of(const Submission &submission) const;
     uint32_t enter_direct(Submission *submission);
