@@ -183,13 +183,18 @@ static void check_refused(ptowsp_threads threads, uint32_t lane_count,
 static void context__every_wrong_description_is_refused(void **state) {
     (void)state;
     const ptowsp_threads serial = PTOWSP_THREADS_SERIAL, own = PTOWSP_THREADS_OWN,
-                         user = PTOWSP_THREADS_USER;
+                         user = PTOWSP_THREADS_USER, workers = PTOWSP_THREADS_WORKERS;
+#if defined(PTOWSP_NO_THREADS)
+    const bool has_workers = false;
+#else
+    const bool has_workers = true;
+#endif
     const ptowsp_run_lanes_fn run = test_run_lanes_backwards;
     // unknown mode
-    check_refused((ptowsp_threads)3, 1, NULL, PTOWSP_INVALID_PARAMS);
+    check_refused((ptowsp_threads)4, 1, NULL, PTOWSP_INVALID_PARAMS);
     check_refused((ptowsp_threads)-1, 1, NULL, PTOWSP_INVALID_PARAMS);
     check_refused(PTOWSP_THREADS_FORCE_INT, 1, NULL, PTOWSP_INVALID_PARAMS);
-    check_refused((ptowsp_threads)3, 0, run, PTOWSP_INVALID_PARAMS);
+    check_refused((ptowsp_threads)4, 0, run, PTOWSP_INVALID_PARAMS);
     // SERIAL with more than one lane
     check_refused(serial, 2, NULL, PTOWSP_INVALID_PARAMS);
     check_refused(serial, 1024, NULL, PTOWSP_INVALID_PARAMS);
@@ -203,6 +208,10 @@ static void context__every_wrong_description_is_refused(void **state) {
     check_refused(user, 4, NULL, PTOWSP_INVALID_PARAMS);
     check_refused(user, 0, run, PTOWSP_INVALID_PARAMS);
     check_refused(user, 0, NULL, PTOWSP_INVALID_PARAMS);
+    // WORKERS without lane_count
+    check_refused(workers, 0, NULL, has_workers ? PTOWSP_INVALID_PARAMS : PTOWSP_UNSUPPORTED);
+    check_refused(workers, 1025, NULL, PTOWSP_INVALID_PARAMS);
+    check_refused(workers, 4, run, PTOWSP_INVALID_PARAMS);
     // run_lanes without USER
     check_refused(serial, 0, run, PTOWSP_INVALID_PARAMS);
     check_refused(serial, 1, run, PTOWSP_INVALID_PARAMS);

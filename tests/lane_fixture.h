@@ -40,7 +40,8 @@ typedef enum lane_kind {
     LANE_THREADS,       // a thread for each
     LANE_LATE,          // threads that start late, the first one, too
     LANE_OWN,           // the context's own, if it may have threads
-    LANE_KIND_COUNT
+    LANE_KIND_COUNT,
+    LANE_WORKERS  // those that come, see worker_test.c
 } lane_kind;
 
 static inline void lane_run_in_order(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
@@ -119,6 +120,7 @@ static inline ptowsp_context *lane_context(lane_kind kind, uint32_t lane_count,
     case LANE_BACKWARDS: desc.run_lanes = test_run_lanes_backwards; break;
     case LANE_THREADS: desc.run_lanes = test_run_lanes_on_threads; break;
     case LANE_LATE: desc.run_lanes = lane_run_late; break;
+    case LANE_WORKERS: desc.threads = PTOWSP_THREADS_WORKERS; break;
     default:
 #ifdef PTOWSP_NO_THREADS
         desc.run_lanes = lane_count > 3 ? lane_run_on_two : test_run_lanes_on_threads;

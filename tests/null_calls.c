@@ -67,6 +67,11 @@ static ptowsp_context *context(void) {
 static void nothing(const ptowsp_work *work, uint32_t lane, void *user) {
     (void)work, (void)lane, (void)user;
 }
+static ptowsp_status no_lead(void *user) {
+    (void)user;
+    return PTOWSP_OK;
+}
+
 static void no_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     (void)user, (void)begin, (void)end, (void)lane;
 }

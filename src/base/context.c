@@ -61,6 +61,10 @@ static ptowsp_status pwsp_context_desc_check(ptowsp_context_desc *desc) {
     case PTOWSP_THREADS_OWN:
         desc->lane_count = desc->lane_count ? desc->lane_count : ptowsp_processor_count();
         return PWSP_HAS_THREADS ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
+    case PTOWSP_THREADS_WORKERS:
+        return !PWSP_HAS_THREADS  ? PTOWSP_UNSUPPORTED
+               : desc->lane_count ? PTOWSP_OK
+                                  : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_USER: return desc->lane_count ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_FORCE_INT: break;
     }
@@ -194,4 +198,38 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
            : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
     pwsp_context_leave(context);
     return status;
+}
+
+// A worker that is refused may not write the text while others run.
+#define PWSP_REFUSE_WORKER(context, ...)                                                           \
+    do {                                                                                           \
+        if (pwsp_context_enter(context)) {                                                         \
+            pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
+            pwsp_context_leave(context);                                                           \
+        }                                                                                          \
+        return PTOWSP_INVALID_PARAMS;                                                              \
+    } while (0)
+
+ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
+                                        uint32_t worker_count, ptowsp_lead_fn lead, void *user) {
+    PTOWSP_ASSERT(context);
+    const uint32_t most = pwsp_pool_lane_count(context->pool);
+    if (!pwsp_pool_is_lent(context->pool)) {
+        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
+    }
+    if (!lead) {
+        PWSP_REFUSE_WORKER(context, "lead is NULL");
+    }
+    if (worker_count == 0 || worker_count > most) {
+        PWSP_REFUSE_WORKER(context, "worker_count %u is not in 1 to %u, the context's lanes",
+                           (unsigned)worker_count, (unsigned)most);
+    }
+    if (worker >= worker_count) {
+        PWSP_REFUSE_WORKER(context, "worker %u is not below worker_count %u", (unsigned)worker,
+                           (unsigned)worker_count);
+    }
+    bool is_refused = false;
+    const ptowsp_status status =
+        pwsp_pool_lend(context->pool, worker, worker_count, lead, user, &is_refused);
+    return is_refused ? pwsp_fail_busy(context) : status;
 }

@@ -25,6 +25,12 @@
 // closes the gate before. It looks for that where this costs nothing beside: when workers sleep or
 // the gate has not been left, and else in one of 64 jobs, which lane 0 does alone until then.
 //
+// Workers that the user lends: the same gate, but no threads. Worker 0 calls what uses the pool, and
+// is lane 0 of all jobs; the others wait at the gate, as threads do, until STOP ends the session. All
+// have to come once: the first one sets their number, each marks itself with the number of the session,
+// and the last to leave begins the next one. So a worker that comes twice, or too early, is refused: a
+// session cannot end without one that has a mark of it, and marks of others do not count.
+//
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
 // `done`; see sleeper.h. The gate is the state that is published there.
 
@@ -68,6 +74,11 @@ struct pwsp_pool {
     pwsp_worker *workers;  // [lane_count - 1], after this struct
     uint32_t started_count;
 
+    uint32_t *lent_marks;   // [lane_count] atomic; behind this struct, where the user lends workers
+    uint32_t left_count;    // atomic; workers that have left the session
+    ptowsp_status outcome;  // of the session; written before STOP
+    PWSP_ALIGNAS(8) uint64_t session;  // atomic; its number << 32 | its workers, 0 before the first
+
     char padding[PWSP_FALSE_SHARING];
     PWSP_ALIGNAS(8) uint64_t gate;  // 32-bit machines align it to 4 only, too little for an atomic
     char padding_after[PWSP_FALSE_SHARING];
@@ -99,25 +110,30 @@ static uint64_t pwsp_worker_wait(pwsp_pool *pool, uint64_t served) {
     }
 }
 
-static void *pwsp_worker_main(void *arg) {
-    pwsp_worker *worker = (pwsp_worker *)arg;
-    pwsp_pool *pool = worker->pool;
+// Joins jobs until STOP.
+static void pwsp_worker_serve(pwsp_pool *pool, uint32_t lane) {
     uint64_t served = 0;
     for (;;) {
         uint64_t gate = pwsp_worker_wait(pool, served);
         if (gate & PWSP_GATE_STOP) {
-            return NULL;
+            return;
         }
         if (!pwsp_cas_acquire(&pool->gate, &gate, gate + 1)) {  // (2), pairs with (1)
             continue;
         }
         served = gate / PWSP_GATE_GENERATION;
-        pool->lane(pool->job, worker->lane);
+        pool->lane(pool->job, lane);
         gate = pwsp_fetch_sub_seq_cst(&pool->gate, UINT64_C(1)) - 1;  // (4), pairs with (5)
         if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE))) {
             pwsp_sleeper_wake(&pool->done, PWSP_SLEEPER_ALL);
         }
     }
+}
+
+static void *pwsp_worker_main(void *arg) {
+    pwsp_worker *worker = (pwsp_worker *)arg;
+    pwsp_worker_serve(worker->pool, worker->lane);
+    return NULL;
 }
 
 // Changes the gate while no worker is inside, and wakes the sleeping workers.
@@ -228,12 +244,57 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
     return true;
 }
 
+// Begins a session of so many workers, or joins it; false if another is under way, or the worker is
+// in this one.
+static bool pwsp_pool_join(pwsp_pool *pool, uint32_t worker, uint32_t worker_count) {
+    uint64_t session = pwsp_load_acquire(&pool->session);  // pairs with (7)
+    while ((uint32_t)session == 0) {
+        if (pwsp_cas_acquire(&pool->session, &session, session | worker_count)) {
+            session |= worker_count;
+        }
+    }
+    const uint32_t number = (uint32_t)(session >> 32);
+    uint32_t mark = pwsp_load_relaxed(&pool->lent_marks[worker]);
+    return (uint32_t)session == worker_count && mark != number &&
+           pwsp_cas_acquire(&pool->lent_marks[worker], &mark, number) &&
+           pwsp_load_acquire(&pool->session) == session;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uint32_t worker_count,
+                                           ptowsp_lead_fn lead, void *user, bool *out_is_refused) {
+    PTOWSP_ASSERT(pool->lent_marks && worker < worker_count && worker_count <= pool->lane_count);
+    *out_is_refused = !pwsp_pool_join(pool, worker, worker_count);
+    if (*out_is_refused) {
+        return PTOWSP_BUSY;
+    }
+    if (worker == 0) {
+        pool->outcome = lead(user);
+        pwsp_fetch_or_seq_cst(&pool->gate, PWSP_GATE_STOP);  // (6)
+        pwsp_sleepers_wake(&pool->wake, true);
+    } else {
+        pwsp_worker_serve(pool, worker);
+        (void)pwsp_load_acquire(&pool->gate);  // pairs with (6)
+    }
+    const ptowsp_status outcome = pool->outcome;
+    if (pwsp_fetch_add_acq_rel(&pool->left_count, 1u) + 1 == worker_count) {
+        pwsp_store_relaxed(&pool->left_count, 0u);
+        pwsp_fetch_and_seq_cst(&pool->gate, ~PWSP_GATE_STOP);
+        const uint64_t number = pwsp_load_relaxed(&pool->session) >> 32;
+        pwsp_store_release(&pool->session, (number + 1) << 32);  // (7)
+    }
+    return outcome;
+}
+
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
     return pool->lane_count;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
     return pool->threads == PTOWSP_THREADS_USER;
+}
+
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool) {
+    return pool->threads == PTOWSP_THREADS_WORKERS;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count) {
@@ -255,7 +316,9 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     PTOWSP_ASSERT(desc->lane_count >= 1 && desc->lane_count <= PTOWSP_LANE_COUNT_MAX);
     *out_pool = NULL;
     uint32_t worker_count = desc->threads == PTOWSP_THREADS_OWN ? desc->lane_count - 1 : 0;
-    size_t size = sizeof(pwsp_pool) + worker_count * sizeof(pwsp_worker);
+    const uint32_t lent_max = desc->threads == PTOWSP_THREADS_WORKERS ? desc->lane_count : 0;
+    size_t size =
+        sizeof(pwsp_pool) + worker_count * sizeof(pwsp_worker) + lent_max * sizeof(uint32_t);
     pwsp_pool *pool = (pwsp_pool *)pwsp_memory_alloc(memory, size);
     if (!pool) {
         return PTOWSP_OUT_OF_MEMORY;
@@ -267,6 +330,8 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     pool->run_lanes = desc->run_lanes;
     pool->run_lanes_user = desc->run_lanes_user;
     pool->workers = (pwsp_worker *)(void *)(pool + 1);
+    pool->session = UINT64_C(1) << 32;
+    pool->lent_marks = lent_max > 0 ? (uint32_t *)(void *)(pool + 1) : NULL;
     pool->spin_count = pwsp_pool_spin_count(pool, desc->lane_count);
     if (!pwsp_pool_start(pool)) {
         pwsp_pool_destroy(pool);
@@ -277,7 +342,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
-    PTOWSP_ASSERT(pool);
+    PTOWSP_ASSERT(pool && (uint32_t)pwsp_load_relaxed(&pool->session) == 0);
     if (pwsp_sleeper_is_here(&pool->done)) {
         pwsp_gate_announce(pool, PWSP_GATE_STOP);
         for (uint32_t i = 0; i < pool->started_count; i++) {

@@ -27,4 +27,12 @@ PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count);
 // once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);  // PTOWSP_THREADS_WORKERS
+
+// A worker of the user lends itself to such a pool: returns what lead returns, which worker 0 calls,
+// while the others run lanes. Requires worker < worker_count, and no more workers than lanes. Refused
+// (BUSY) if the worker is in a session already, or one of another number of workers has not ended.
+PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uint32_t worker_count,
+                                           ptowsp_lead_fn lead, void *user, bool *out_is_refused);
+
 #endif

@@ -337,6 +337,24 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     return status;
 }
 
+typedef struct pwsp_run_lead {
+    ptowsp_run *run;
+    const ptowsp_run_options *options;
+} pwsp_run_lead;
+
+static ptowsp_status pwsp_run_lead_execute(void *user) {
+    const pwsp_run_lead *lead = (const pwsp_run_lead *)user;
+    return ptowsp_run_execute(lead->run, lead->options);
+}
+
+ptowsp_status ptowsp_run_execute_worker(ptowsp_run *run, const ptowsp_run_options *options,
+                                        uint32_t worker, uint32_t worker_count) {
+    PTOWSP_ASSERT(run);
+    pwsp_run_lead lead = {run, options};
+    return ptowsp_context_run_worker(run->owner, worker, worker_count, pwsp_run_lead_execute,
+                                     &lead);
+}
+
 void ptowsp_run_cancel(ptowsp_run *run) {
     PTOWSP_ASSERT(run);
     pwsp_halt_cancel(&run->walk.halt);

@@ -361,6 +361,15 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     return status;
 }
 
+static ptowsp_status pwsp_graph_lead(void *user) {
+    return ptowsp_graph_run((ptowsp_graph *)user);
+}
+
+ptowsp_status ptowsp_graph_run_worker(ptowsp_graph *graph, uint32_t worker, uint32_t worker_count) {
+    PTOWSP_ASSERT(graph);
+    return ptowsp_context_run_worker(graph->context, worker, worker_count, pwsp_graph_lead, graph);
+}
+
 ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
     PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {

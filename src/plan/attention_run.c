@@ -109,6 +109,12 @@ PWSP_INLINE void pwsp_attention_call(const pwsp_attention_worker *worker, ptowsp
     span->kind = kind;
 }
 
+// Whether a unit has a slot. In plans without slots, as MoE plans are, work_id is the index.
+PWSP_INLINE bool pwsp_attention_is_part(const ptowsp_attention_plan *plan,
+                                        const PTOWSP_GM ptowsp_work *unit) {
+    return plan->slot_count > 0 && ptowsp_work_slot(unit) != PTOWSP_NO_SLOT;
+}
+
 // Counts a part whose state is written, and merges its tile if it is the last one.
 static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
     const ptowsp_attention_job *job = worker->job;
@@ -174,7 +180,7 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
             pwsp_attention_call(worker, table[units[i].tier], &units[i], i, units[i].tier);
-            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
+            if (!pwsp_attention_is_part(worker->job->plan, &units[i])) {
                 continue;
             }
             if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
@@ -335,10 +341,10 @@ static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, p
                                        (unsigned)unit->params[0],
                                        (unsigned)job->prefix->segment_count);
         }
-        uint32_t slot = ptowsp_work_slot(unit);
-        if (slot == PTOWSP_NO_SLOT) {
+        if (!pwsp_attention_is_part(plan, unit)) {
             continue;
         }
+        uint32_t slot = ptowsp_work_slot(unit);
         merge = pwsp_merge_find(plan, merge, slot);
         if (merge == plan->merge_count) {
             return PWSP_ATTENTION_FAIL(error, i, "unit %u has slot %u, which is of no merge",
