@@ -96,7 +96,7 @@ static void trace__reads_mooncake_members_in_any_order(void **unused) {
     (void)unused;
     trace t =
         parse("{\"timestamp\": 500, \"input_length\": 6758, \"output_length\": 500, "
-              "\"hash_ids\": [0, 1, 2]}\n"
+              "\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n"
               "{\"hash_ids\":[],\"output_length\":9,\"input_length\":130,\"timestamp\":2500}\n");
     assert_int_equal(t.count, 2);
     assert_string_equal(t.format, "Mooncake JSONL");
@@ -161,7 +161,7 @@ static void trace__reads_numbers_as_json_writes_them(void **unused) {
 
 // Expects a trace of one line to be refused.
 static void expect_refused(const char *line, const char *text) {
-    char error[200] = "";
+    char error[300] = "";
     trace result;
     assert_false(trace_parse("test", line, strlen(line), &result, error, sizeof error));
     assert_string_equal(error, text);
@@ -191,6 +191,81 @@ static void trace__refuses_numbers_that_are_not_whole_or_not_json(void **unused)
     expect_refused(LINE("+24:00"), "test:2: the zone of TIMESTAMP is greater than 23");
     expect_refused(LINE("+"), "test:2: the zone of TIMESTAMP is not a number");
     expect_refused(LINE("z"), "test:2: ContextTokens is missing");
+#undef LINE
+}
+
+#define BURST_HEADER "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+
+// Times count from the first request. The newer form of the trace has more columns, in another order.
+static void trace__reads_burstgpt_columns_by_name(void **unused) {
+    (void)unused;
+    trace t = parse(BURST_HEADER "5,ChatGPT,472,18,490,Conversation log\n"
+                                 "45.25,GPT-4,1087,0,1087,API log\r\n");
+    assert_string_equal(t.format, "BurstGPT CSV");
+    assert_int_equal(t.count, 2);
+    assert_true(t.requests[0].arrival_seconds == 0.0 && t.requests[1].arrival_seconds == 40.25);
+    assert_int_equal(t.requests[0].input_tokens, 472);
+    assert_int_equal(t.requests[0].output_tokens, 18);
+    assert_int_equal(t.requests[1].input_tokens, 1087);
+    assert_int_equal(t.requests[1].output_tokens, 0);
+    assert_int_equal(t.id_count, 0);
+    trace_free(&t);
+    t = parse(
+        "Timestamp,Session ID,Elapsed time,Model,Response tokens,\"Log, Type\",Request tokens\n"
+        "1.5,,0.75,ChatGPT,7,\"a, b\",3\n"
+        "1.75,-1,x,,9,,4\n");
+    assert_int_equal(t.count, 2);
+    assert_true(t.requests[1].arrival_seconds == 0.25);
+    assert_int_equal(t.requests[0].input_tokens, 3);
+    assert_int_equal(t.requests[0].output_tokens, 7);
+    assert_int_equal(t.requests[1].input_tokens, 4);
+    assert_int_equal(t.requests[1].output_tokens, 9);
+    trace_free(&t);
+    t = parse("GeneratedTokens,TIMESTAMP,ContextTokens\n44,2023-11-16 18:15:46.68,374\n");
+    assert_string_equal(t.format, "Azure CSV");
+    assert_int_equal(t.requests[0].input_tokens, 374);
+    assert_int_equal(t.requests[0].output_tokens, 44);
+    trace_free(&t);
+}
+
+static void trace__refuses_columns_that_are_missing_doubled_or_too_many(void **unused) {
+    (void)unused;
+#define NEITHER                                                                                    \
+    "test:1: the first line is neither {...} nor a header with the columns TIMESTAMP, "            \
+    "ContextTokens, GeneratedTokens or Timestamp, Request tokens, Response tokens, each once"
+    expect_refused("Timestamp,Request tokens\n1,2\n", NEITHER);
+    expect_refused("Timestamp,Request tokens,Response tokens,Timestamp\n1,2,3,4\n", NEITHER);
+    expect_refused("Timestamp,Request tokens,\"Response tokens\n1,2,3\n", NEITHER);
+    expect_refused(",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,Timestamp,Request tokens,Response tokens\n",
+                   NEITHER);
+#undef NEITHER
+    expect_refused(BURST_HEADER "5,ChatGPT,472\n", "test:2: Response tokens is missing");
+    expect_refused(BURST_HEADER "5,ChatGPT,472,18,490\n", "test:2: a column is missing");
+    expect_refused(BURST_HEADER "5,ChatGPT,472,18,490,,\n",
+                   "test:2: there is more than the 6 columns of the first line");
+    expect_refused(BURST_HEADER "5,\"ChatGPT,472,18,490,\n", "test:2: a text in quotes is cut off");
+    expect_refused(BURST_HEADER "-5,ChatGPT,1,1,2,\n", "test:2: Timestamp is negative");
+    expect_refused(BURST_HEADER "soon,ChatGPT,1,1,2,\n", "test:2: Timestamp is not a number");
+    expect_refused(BURST_HEADER "5s,ChatGPT,1,1,2,\n", "test:2: a column is missing");
+    expect_refused(BURST_HEADER "9999999999,ChatGPT,1,1,2,\n",
+                   "test:2: Timestamp is greater than 2147483647");
+    expect_refused(BURST_HEADER "5,ChatGPT,1.5,1,2,\n", "test:2: Response tokens is missing");
+    expect_refused(BURST_HEADER "5,ChatGPT,-1,1,2,\n", "test:2: Request tokens is negative");
+}
+
+// Blocks have 512 tokens: 1,024 are two of them, 1,025 three.
+static void trace__refuses_block_ids_that_do_not_cover_the_input(void **unused) {
+    (void)unused;
+#define LINE(length)                                                                               \
+    "{\"timestamp\": 0, \"hash_ids\": [1, 2], \"output_length\": 1, \"input_length\": " length "}" \
+    "\n"
+    trace t = parse(LINE("1024"));
+    assert_int_equal(t.requests[0].id_count, 2);
+    trace_free(&t);
+    expect_refused(LINE("1025"),
+                   "test:1: hash_ids has blocks for 1024 of input_length's 1025 tokens");
+    expect_refused(LINE("2147483647"),
+                   "test:1: hash_ids has blocks for 1024 of input_length's 2147483647 tokens");
 #undef LINE
 }
 
@@ -227,6 +302,9 @@ int main(void) {
         cmocka_unit_test(trace__keeps_the_block_ids_of_mooncake_lines),
         cmocka_unit_test(trace__reads_numbers_as_json_writes_them),
         cmocka_unit_test(trace__refuses_numbers_that_are_not_whole_or_not_json),
+        cmocka_unit_test(trace__reads_burstgpt_columns_by_name),
+        cmocka_unit_test(trace__refuses_columns_that_are_missing_doubled_or_too_many),
+        cmocka_unit_test(trace__refuses_block_ids_that_do_not_cover_the_input),
         cmocka_unit_test(trace__live_requests_have_their_input_and_the_tokens_so_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,8 @@ good $SMALL --page 512 --policies shortest:1:chunks,fcfs:1048576:balanced
 good $SMALL --every-head --plan-every 1 --tile-rows 7 --units 1
 good $SMALL --devices 8 --layers 3 --hidden 512 --heads 16 --kv-heads 2 --dim 64 --ffn 100 --vocab 1000
 good $SMALL --experts 8 --top-k 2 --weight-bits 4 --layer-us 20.5 --efficiency 0.5
+good $SMALL --trace tests/traces/burstgpt.csv
+says "3 requests in 113 s, 1,976 tokens in, 524 out"
 good $SMALL --trace tests/traces/azure_2024.csv --hours 0.01 --speed 0.1
 good $SMALL --trace tests/traces/azure.csv --svg "$DIR/a&b<c>\".svg" --machine 950pr
 good $SMALL --trace tests/traces/numbers.jsonl --speed 1000000

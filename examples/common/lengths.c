@@ -237,6 +237,18 @@ static bool reader_zone(trace_reader *reader, double *out_seconds) {
     return true;
 }
 
+// Reads ".68", which may be missing.
+static double reader_fraction(trace_reader *reader) {
+    double fraction = 0.0, digit = 0.1;
+    if (reader_take(reader, '.')) {
+        for (; reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9'; reader->at++) {
+            fraction += digit * (*reader->at - '0');
+            digit *= 0.1;
+        }
+    }
+    return fraction;
+}
+
 // Reads "2023-11-16 18:15:46.6805900" or "2024-05-10 00:00:00.009930+00:00" as seconds; fraction and
 // zone may be missing.
 static bool reader_time(trace_reader *reader, double *out_seconds) {
@@ -253,16 +265,11 @@ static bool reader_time(trace_reader *reader, double *out_seconds) {
             return reader_fail(reader, "TIMESTAMP is not like 2023-11-16 18:15:46.68");
         }
     }
-    double fraction = 0.0, digit = 0.1, zone;
+    double zone;
     if (field[2] > days_in_month(field[0], field[1])) {
         return reader_fail(reader, "TIMESTAMP has a day that its month has not");
     }
-    if (reader_take(reader, '.')) {
-        for (; reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9'; reader->at++) {
-            fraction += digit * (*reader->at - '0');
-            digit *= 0.1;
-        }
-    }
+    const double fraction = reader_fraction(reader);
     if (!reader_zone(reader, &zone)) {
         return false;
     }
@@ -272,31 +279,114 @@ static bool reader_time(trace_reader *reader, double *out_seconds) {
     return true;
 }
 
-static bool reader_azure(trace_reader *reader, trace_request *request) {
-    int64_t input, output;
-    if (!reader_time(reader, &request->arrival_seconds)) {
+// Reads seconds from the start of a trace, as "3540" or "3540.25".
+static bool reader_seconds(trace_reader *reader, double *out_seconds) {
+    int64_t whole;
+    if (!reader_number(reader, "Timestamp", INT32_MAX, &whole)) {
         return false;
     }
-    if (!reader_take(reader, ',')) {
-        return reader_fail(reader, "ContextTokens is missing");
+    *out_seconds = (double)whole + reader_fraction(reader);
+    return true;
+}
+
+// -- CSV ------------------------------------------------------------------------------------------
+
+// Formats with a header line, and the columns that are read, wherever they stand. Others are passed.
+enum { CSV_ARRIVAL, CSV_INPUT, CSV_OUTPUT, CSV_READ, CSV_COLUMNS_MAX = 32 };
+
+typedef struct csv_format {
+    const char *name;
+    const char *columns[CSV_READ];
+    bool (*arrival)(trace_reader *reader, double *out_seconds);
+} csv_format;
+
+static const csv_format csv_formats[] = {
+    {"Azure CSV", {"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, reader_time},
+    {"BurstGPT CSV", {"Timestamp", "Request tokens", "Response tokens"}, reader_seconds}};
+
+// A file's format, and which of its columns is which: CSV_READ for those that are passed.
+typedef struct csv_header {
+    const csv_format *format;
+    int columns[CSV_COLUMNS_MAX];
+    size_t count;
+} csv_header;
+
+// Passes a value. Texts in quotes may have commas in them.
+static bool reader_pass(trace_reader *reader) {
+    bool is_quoted = false;
+    for (; reader->at < reader->end && (is_quoted || *reader->at != ','); reader->at++) {
+        is_quoted = is_quoted != (*reader->at == '"');
     }
-    if (!reader_number(reader, "ContextTokens", INT32_MAX, &input)) {
-        return false;
+    return !is_quoted || reader_fail(reader, "a text in quotes is cut off");
+}
+
+// Reads the first line as the header of a format; false and no error if it lacks a column of it.
+static bool reader_header(trace_reader reader, const csv_format *format, csv_header *out) {
+    bool is_there[CSV_READ] = {false};
+    out->format = format;
+    out->count = 0;
+    do {
+        const char *start = reader.at;
+        int column = 0;
+        if (out->count == CSV_COLUMNS_MAX || !reader_pass(&reader)) {
+            return false;
+        }
+        const size_t length = (size_t)(reader.at - start);
+        while (column < CSV_READ && (strlen(format->columns[column]) != length ||
+                                     memcmp(format->columns[column], start, length) != 0)) {
+            column++;
+        }
+        if (column < CSV_READ) {
+            if (is_there[column]) {
+                return false;
+            }
+            is_there[column] = true;
+        }
+        out->columns[out->count++] = column;
+    } while (reader_take(&reader, ','));
+    return is_there[CSV_ARRIVAL] && is_there[CSV_INPUT] && is_there[CSV_OUTPUT];
+}
+
+// Finds the format of which the first line is a header.
+static bool reader_csv_format(trace_reader *reader, csv_header *out) {
+    const size_t count = sizeof csv_formats / sizeof *csv_formats;
+    for (size_t i = 0; i < count; i++) {
+        if (reader_header(*reader, &csv_formats[i], out)) {
+            return true;
+        }
     }
-    if (!reader_take(reader, ',')) {
-        return reader_fail(reader, "GeneratedTokens is missing");
-    }
-    if (!reader_number(reader, "GeneratedTokens", INT32_MAX, &output)) {
-        return false;
+    const char *const *azure = csv_formats[0].columns, *const *burst = csv_formats[1].columns;
+    return reader_fail(reader,
+                       "the first line is neither {...} nor a header with the columns %s, %s, %s "
+                       "or %s, %s, %s, each once",
+                       azure[0], azure[1], azure[2], burst[0], burst[1], burst[2]);
+}
+
+static bool reader_csv(trace_reader *reader, const csv_header *header, trace_request *request) {
+    int64_t tokens[CSV_READ] = {0};
+    for (size_t i = 0; i < header->count; i++) {
+        const int column = header->columns[i];
+        const char *name = column < CSV_READ ? header->format->columns[column] : "a column";
+        if (i > 0 && !reader_take(reader, ',')) {
+            return reader_fail(reader, "%s is missing", name);
+        }
+        if (column == CSV_ARRIVAL ? !header->format->arrival(reader, &request->arrival_seconds)
+            : column == CSV_READ  ? !reader_pass(reader)
+                                  : !reader_number(reader, name, INT32_MAX, &tokens[column])) {
+            return false;
+        }
     }
     if (reader->at != reader->end) {
-        return reader_fail(reader, "more than three columns");
+        return reader_fail(reader, "there is more than the %zu columns of the first line",
+                           header->count);
     }
-    request->input_tokens = (int32_t)input;
-    request->output_tokens = (int32_t)output;
+    request->input_tokens = (int32_t)tokens[CSV_INPUT];
+    request->output_tokens = (int32_t)tokens[CSV_OUTPUT];
     request->id_begin = request->id_count = 0;
     return true;
 }
+
+// -- Mooncake -------------------------------------------------------------------------------------
 
 // Room for one more element, by doubling; false without memory, and then nothing has changed.
 static bool trace_reserve(void **array, size_t size, size_t count, size_t *capacity) {
@@ -412,6 +502,11 @@ static bool reader_mooncake(trace_reader *reader, trace_request *request) {
     request->input_tokens = (int32_t)values[1];
     request->output_tokens = (int32_t)values[2];
     request->id_count = reader->to->id_count - request->id_begin;
+    const uint64_t covered = (uint64_t)request->id_count * TRACE_BLOCK_TOKENS;
+    if (request->id_count > 0 && covered < (uint64_t)request->input_tokens) {
+        return reader_fail(reader, "hash_ids has blocks for %llu of input_length's %ld tokens",
+                           (unsigned long long)covered, (long)request->input_tokens);
+    }
     return true;
 }
 
@@ -444,29 +539,29 @@ static bool reader_add(trace_reader *reader, const trace_request *request) {
 
 bool trace_parse(const char *name, const char *text, size_t size, trace *out_trace, char *error,
                  size_t error_size) {
-    static const char azure_header[] = "TIMESTAMP,ContextTokens,GeneratedTokens";
     trace result = {NULL, 0, "Mooncake JSONL", NULL, 0};
     trace_reader reader = {name, text, text, 0, error, error_size, &result, 0, 0};
     const char *rest = text, *text_end = text + size;
-    bool is_azure = size > 0 && text[0] != '{', is_good = true;
+    bool is_csv = size > 0 && text[0] != '{', is_good = true;
+    csv_header header;
     if (size == 0) {
         reader.line = 1;
         return reader_fail(&reader, "the file is empty");
     }
-    if (is_azure) {
-        result.format = "Azure CSV";
+    if (is_csv) {
         reader_next_line(&reader, &rest, text_end);
-        size_t length = (size_t)(reader.end - reader.at);
-        if (length != sizeof azure_header - 1 || memcmp(reader.at, azure_header, length) != 0) {
-            return reader_fail(&reader, "the first line is neither {...} nor %s", azure_header);
+        if (!reader_csv_format(&reader, &header)) {
+            return false;
         }
+        result.format = header.format->name;
     }
     while (is_good && reader_next_line(&reader, &rest, text_end)) {
         trace_request request;
         if (reader.at == reader.end) {
             continue;  // an empty line
         }
-        is_good = is_azure ? reader_azure(&reader, &request) : reader_mooncake(&reader, &request);
+        is_good =
+            is_csv ? reader_csv(&reader, &header, &request) : reader_mooncake(&reader, &request);
         is_good = is_good && reader_add(&reader, &request);
     }
     if (is_good && result.count == 0) {

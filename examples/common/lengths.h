@@ -30,19 +30,23 @@ typedef struct trace_request {
 typedef struct trace {
     trace_request *requests;
     size_t count;
-    const char *format;  // "Azure CSV" or "Mooncake JSONL"
+    const char *format;  // "Azure CSV", "BurstGPT CSV" or "Mooncake JSONL"
     int64_t *ids;        // equal ids are equal blocks after equal blocks, so their KV can be shared
     size_t id_count;
 } trace;
 
-// Reads a trace from memory. Formats, told apart by their first character:
+// Reads a trace from memory. Formats, told apart by their first line:
 //
 //      Azure CSV        TIMESTAMP,ContextTokens,GeneratedTokens      a header line, then e.g.
 //                       2023-11-16 18:15:46.6805900,374,44 or, with a zone,
 //                       2024-05-10 00:00:00.009930+00:00,2162,5
+//      BurstGPT CSV     Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type
+//                       with times in seconds, such as 5 or 5.25. A failed request has no output.
+//                       Both: columns are found by name, in any order; others are passed
 //      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": []}
 //                       in which numbers are JSON's: 1000, 1e3 and 1000.0 are the same.
-//                       A request's ids end where one is no whole number from 0 to 2^62
+//                       A request's ids end where one is no whole number from 0 to 2^62. There are
+//                       none, or one for each 512 tokens of its input, begun ones too
 //
 // Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
 // else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not

@@ -183,6 +183,9 @@ static request take_request(bytes *in, bool is_csv) {
         made.tokens[i] = take_number(in) & INT32_MAX;
     }
     made.id_count = is_csv ? 0 : take_below(in, ID_MAX + 1);
+    if (made.id_count > 0) {  // which cover the input
+        made.tokens[0] %= (int64_t)made.id_count * TRACE_BLOCK_TOKENS + 1;
+    }
     for (uint32_t i = 0; i < made.id_count; i++) {
         made.ids[i] = (int64_t)take_number(in) * (1 + take_below(in, 3));
     }
