@@ -32,7 +32,7 @@ endif
 
 COMMA := ,
 
-.PHONY: all test passed coverage fuzz replay soak demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
+.PHONY: all test passed coverage fuzz replay soak demo bench bench-readme check check-all machines FORCE examples saved install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -344,7 +344,7 @@ PEER_OBJECTS = $(PEER_SOURCES:bench/%.cpp=$(BUILD)/bench_%.o)
 PEER_LIBS    = $(if $(TBB),-ltbb) $(if $(SIMGRID),-lsimgrid) $(if $(PEER_SOURCES),-lstdc++) $(if $(BLAS),-lopenblas) \
     $(if $(STARPU),$(shell pkg-config --libs starpu-1.3))
 
-$(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoisa_shim.h
+$(BUILD)/bench: $(wildcard bench/*.[ch] bench/*.cpp) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoisa_shim.h
 	@mkdir -p $(@D)
 	set -e; for peer in $(PEER_SOURCES:bench/%.cpp=%); do \
 	    $(CXX) $(CXX17) $(CXXFLAGS) -c bench/$$peer.cpp -o $(BUILD)/bench_$$peer.o; done
@@ -353,6 +353,9 @@ $(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoi
 
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json
+
+bench-readme: $(BUILD)/bench
+	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json --markdown bench/README.md
 
 # -- checks: what every change passes, and what a release does ------------------------------------
 
@@ -400,6 +403,7 @@ help:
 	@echo 'make demo       the main example: a decode step, planned, run and checked'
 	@echo 'make examples   all examples'
 	@echo 'make bench      benchmarks: a table, and $(BUILD)/bench.json'
+	@echo 'make bench-readme  the same, into the table of bench/README.md'
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'

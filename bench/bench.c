@@ -3,7 +3,10 @@
 // cannot be avoided. Its time is that of the limit / share. Machines differ and are shared: only
 // ratios inside one run mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] [--minutes N]
+//      bench [--json FILE] [--markdown FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]
+//            [--minutes N]
+//
+// --markdown replaces the rows below the marker line of a file, as of README.md here.
 //
 // The groups are those of `groups` below. --count runs each row once, for callgrind (count.c).
 
@@ -15,8 +18,9 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-// A row, and what is known of it besides.
+// A row, its group, its limit and its count.
 typedef struct bench_line {
+    const char *group;
     bench_row row;
     bench_limit limit;
     double count;  // instructions per unit, or 0
@@ -71,6 +75,7 @@ void report_beside_limit(bench_row row, bench_limit limit) {
         return;
     }
     bench_line *line = &lines[line_count++];
+    line->group = group;
     line->row = row;
     line->limit = limit;
     line->count = last_count > 0.0 ? last_count * count_scale(&row, last_ns) : 0.0;
@@ -112,6 +117,66 @@ static bool write_json(const char *path) {
         write_line(file, &lines[i], i + 1 == line_count);
     }
     fputs("]\n", file);
+    return fclose(file) == 0;
+}
+
+#define MARKDOWN_MARK "<!-- written by bench --markdown -->\n"
+
+// Three digits: 0.123, 1.23, 12.3, 123.
+static void write_value(FILE *file, double value, const char *unit) {
+    const double size = value < 0 ? -value : value;
+    fprintf(file, "%.*f%s%s",
+            size >= 99.95    ? 0
+            : size >= 9.995  ? 1
+            : size >= 0.9995 ? 2
+                             : 3,
+            value, *unit ? " " : "", unit);
+}
+
+static void write_markdown_line(FILE *file, const bench_line *line) {
+    const bench_row *row = &line->row;
+    fprintf(file, "| %s | ", row->name);
+    write_value(file, row->value, row->unit);
+    fprintf(file, " | %s", row->other);
+    if (row->other_value > 0) {
+        fputs(": ", file);
+        write_value(file, row->other_value, "");
+    }
+    fputs(" | ", file);
+    if (line->limit.name) {
+        write_value(file, line->limit.value, "");
+        fprintf(file, ", %.0f %%", 100.0 * line->limit.share);
+    }
+    fprintf(file, " | %s%s | %s |\n", row->budget,
+            !row->has_budget ? ""
+            : row->is_met    ? ": met"
+                             : ": **missed**",
+            line->group);
+}
+
+// Keeps the file up to the marker, and writes the rows after it.
+static bool write_markdown(const char *path) {
+    static char text[1 << 20];
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    const bool is_read = file && !ferror(file);
+    text[length] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    char *mark = strstr(text, MARKDOWN_MARK);
+    if (!is_read || !mark || !(file = fopen(path, "w"))) {
+        fprintf(stderr, "bench: cannot write %s, or it has no line %s", path, MARKDOWN_MARK);
+        return false;
+    }
+    fwrite(text, 1, (size_t)(mark - text), file);
+    fputs(MARKDOWN_MARK
+          "\n| what | ptowsp | beside it, in the same unit | limit, share reached | budget "
+          "| `--only` |\n|---|--:|---|---|---|---|\n",
+          file);
+    for (size_t i = 0; i < line_count; i++) {
+        write_markdown_line(file, &lines[i]);
+    }
     return fclose(file) == 0;
 }
 
@@ -331,9 +396,10 @@ static const struct {
               {"growth", bench_growth_group}};
 
 static int usage(void) {
-    fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] "
-                    "[--minutes N]\n"
-                    "groups:");
+    fprintf(stderr,
+            "usage: bench [--json FILE] [--markdown FILE] [--kv-mib N] [--only GROUP] [--count] "
+            "[--svg FILE] [--minutes N]\n"
+            "groups:");
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         fprintf(stderr, " %s", groups[i].name);
     }
@@ -351,11 +417,13 @@ static void print_head(ptowsp_context *context) {
 }
 
 int main(int argc, char **argv) {
-    const char *json = NULL, *only = NULL;
+    const char *json = NULL, *markdown = NULL, *only = NULL;
     bool is_known = true;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
             json = argv[++i];
+        } else if (strcmp(argv[i], "--markdown") == 0 && i + 1 < argc) {
+            markdown = argv[++i];
         } else if (strcmp(argv[i], "--kv-mib") == 0 && i + 1 < argc) {
             kv_mib = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
@@ -398,5 +466,6 @@ int main(int argc, char **argv) {
     }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");
-    return json && !write_json(json) ? 1 : 0;
+    const bool is_written = (!json || write_json(json)) && (!markdown || write_markdown(markdown));
+    return is_written ? 0 : 1;
 }
