@@ -57,4 +57,12 @@ typedef struct pwsp_facts {
 // Concludes; no lines if nothing took time.
 PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *verdict);
 
+// Parts that several formats have: the lines about conflicting loops, and the high-water marks, of
+// which those that were not measured are left out.
+PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format);
+PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts);
+
+// Writes the page. False when memory is out.
+PWSP_INTERNAL bool pwsp_report_page(pwsp_facts *facts);
+
 #endif

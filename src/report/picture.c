@@ -448,7 +448,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                                         pwsp_label_detail detail, char *room) {
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
-    size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
+    size_t length = strlen(kernel);
     if (picture->set) {
         length = (size_t)pwsp_min_u64(length, PWSP_LABEL_MAX / 2);
         memcpy(room, kernel, length);
@@ -467,9 +467,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
         if (length + parts[i].name_length + 32 > PWSP_LABEL_MAX) {
             break;
         }
-        if (length) {
-            room[length++] = ' ';
-        }
+        room[length++] = ' ';
         if (detail < PWSP_LABEL_VALUES) {
             memcpy(room + length, parts[i].name, parts[i].name_length);
             length += parts[i].name_length;

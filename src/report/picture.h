@@ -144,8 +144,7 @@ typedef enum pwsp_label_detail {
     PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
     PWSP_LABEL_AXES,    // attend request=3 head=1
     PWSP_LABEL_VALUES,  // attend 3 1
-    PWSP_LABEL_KERNEL,  // attend
-    PWSP_LABEL_BARE     // 3 1
+    PWSP_LABEL_KERNEL   // attend
 } pwsp_label_detail;
 
 // Writes the label of a task into room; returns its length.

@@ -91,7 +91,7 @@ static bool pwsp_conflict_write(void *user, const pwsp_conflict *conflict) {
     return true;
 }
 
-static void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format) {
+PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format) {
     const pwsp_picture *picture = facts->picture;
     pwsp_conflict_writer writer = {facts, format, 0};
     pwsp_program_visit_conflicts(picture->program, picture->result->values, pwsp_conflict_write,
@@ -122,8 +122,7 @@ static void pwsp_report_kernels(pwsp_facts *facts) {
     }
 }
 
-// High-water marks; a number that was not measured is left out.
-static void pwsp_report_held(pwsp_facts *facts) {
+PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts) {
     const ptowsp_run_stats *stats = facts->picture->result->stats;
     pwsp_out_text(facts->out, "at most  ");
     if (stats->in_flight_max) {
@@ -272,108 +271,6 @@ static void pwsp_report_json(pwsp_facts *facts) {
     pwsp_json_print(out, "]}\n");
 }
 
-// -- a page ---------------------------------------------------------------------------------------
-
-static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
-    pwsp_out *out = facts->out;
-    double percent = pwsp_report_percent(value, whole);
-    pwsp_out_text(out, "<tr><th>");
-    pwsp_out_xml(out, name);
-    pwsp_out_format(out,
-                    "</th><td>%s</td><td>%s %%</td><td><div style=\"width:%s%%\">"
-                    "</div></td></tr>\n",
-                    pwsp_grouped(value).text, pwsp_fixed(percent, 1).text,
-                    pwsp_fixed(percent > 100.0 ? 100.0 : percent, 1).text);
-}
-
-static void pwsp_html_begin(pwsp_facts *facts) {
-    pwsp_out *out = facts->out;
-    pwsp_out_text(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>");
-    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
-    pwsp_out_text(out,
-                  "</title><style>body{font:14px/1.5 -apple-system,'Segoe UI','DejaVu "
-                  "Sans',Arial,sans-serif;"
-                  "margin:24px auto;max-width:1000px;padding:0 16px;color:#1f2328;background:#fff}"
-                  "h1{font-size:22px}h2{font-size:16px;margin-top:28px}table{border-collapse:"
-                  "collapse}");
-    pwsp_out_text(
-        out,
-        "th{text-align:left;font-weight:400}th,td{padding:3px 14px 3px 0;border-bottom:"
-        "1px solid "
-        "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
-        "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto}");
-    pwsp_out_text(out, "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-                       "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n"
-                       "<h1>");
-    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
-    pwsp_out_text(out, "</h1>\n");
-    for (uint32_t i = 0; i < facts->verdict.count; i++) {
-        pwsp_out_text(out, i ? "<p>" : "<p><b>");
-        pwsp_out_xml(out, facts->verdict.lines[i]);
-        pwsp_out_text(out, i ? "</p>\n" : "</b></p>\n");
-    }
-    pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
-}
-
-static void pwsp_html_tables(pwsp_facts *facts) {
-    pwsp_out *out = facts->out;
-    const pwsp_picture *picture = facts->picture;
-    uint64_t makespan = facts->bounds.makespan_cycles;
-    pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
-    pwsp_html_row(facts, "makespan", makespan, makespan);
-    for (uint32_t i = 0; i < facts->row_count; i++) {
-        pwsp_html_row(facts, facts->rows[i].name, facts->rows[i].cycles, makespan);
-    }
-    pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
-    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        if (picture->result->recorder.idle[i]) {
-            pwsp_html_row(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
-                          picture->result->recorder.idle[i], facts->lane_time);
-        }
-    }
-    pwsp_out_text(out, "</table>\n<h2>Cycles by kernel, of the time of lanes</h2>\n<table>\n");
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        pwsp_html_row(facts, pwsp_picture_kernel(picture, k),
-                      picture->result->recorder.kernels[k].busy_cycles, facts->lane_time);
-    }
-    pwsp_out_text(out, "</table>\n<h2>Critical path by kernel</h2>\n<table>\n");
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
-                      makespan);
-    }
-    pwsp_out_text(out, "</table>\n");
-    pwsp_out_text(out, "<pre>");
-    pwsp_report_held(facts);
-    if (picture->result->has_rings) {
-        pwsp_report_rings(picture->result, pwsp_out_sink(out));
-    }
-    pwsp_out_text(out, "</pre>\n");
-}
-
-static bool pwsp_report_html(pwsp_facts *facts) {
-    pwsp_picture *picture = facts->picture;
-    pwsp_out *out = facts->out;
-    bool is_good = true;
-    pwsp_html_begin(facts);
-    if (picture->result->has_records && picture->row_count <= picture->options->lane_max) {
-        is_good = pwsp_export_svg(picture);
-    }
-    pwsp_html_tables(facts);
-    if (facts->what_if_count) {
-        pwsp_out_text(out, "<h2>What if</h2>\n<table>\n");
-    }
-    for (uint32_t i = 0; i < facts->what_if_count; i++) {
-        const ptowsp_what_if *what = &facts->what_ifs[i];
-        char name[PTOWSP_NAME_MAX + 32];
-        ptowsp_text_buffer buffer = {name, sizeof name, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s took %u %%",
-                         pwsp_picture_kernel(picture, what->kernel), what->percent);
-        pwsp_html_row(facts, name, what->makespan_cycles, facts->bounds.makespan_cycles);
-    }
-    pwsp_out_text(out, facts->what_if_count ? "</table>\n</body></html>\n" : "</body></html>\n");
-    return is_good;
-}
-
 // False when memory is out.
 PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
                                      const ptowsp_what_if *what_ifs, uint32_t count) {
@@ -394,7 +291,7 @@ PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format
     } else if (is_good && format == PTOWSP_REPORT_JSON) {
         pwsp_report_json(&facts);
     } else if (is_good) {
-        is_good = pwsp_report_html(&facts);
+        is_good = pwsp_report_page(&facts);
     }
     return is_good;
 }

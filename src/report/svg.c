@@ -170,7 +170,7 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     size_t room = (size_t)((width - margin) / letter);
     bool is_short = svg->picture->options->is_short;
     int detail = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
-    int last = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_BARE;
+    const int last = PWSP_LABEL_KERNEL;
     for (length = room + 1; detail <= last && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
     }
@@ -357,7 +357,9 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
             pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
             pwsp_out_format(out, " y=\"%u\">", bottom + 18);
             pwsp_svg_count(out, time);
-            pwsp_out_text(out, "</text>\n");
+            pwsp_out_text(out, time != svg->begin                      ? "</text>\n"
+                               : pwsp_picture_has_cycles(svg->picture) ? " cycles</text>\n"
+                                                                       : " ns</text>\n");
         }
     }
 }
