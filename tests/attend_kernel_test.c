@@ -1020,8 +1020,8 @@ static void attend__converts_every_half_exactly(void **unused) {
     }
     for (uint32_t v = 0; v < count; v++) {
         const char *from = (const char *)halves;
-        list[v]->convert(PTOWSP_ATTEND_F16, from, 65536, f16);
-        list[v]->convert(PTOWSP_ATTEND_BF16, from, 65536, bf16);
+        list[v]->convert(PTOWSP_ATTEND_F16, &from, 1, 65536, f16);
+        list[v]->convert(PTOWSP_ATTEND_BF16, &from, 1, 65536, bf16);
         for (uint32_t half = 0; half < 65536; half++) {
             uint32_t exponent = (half >> 10) & 31, fraction = half & 0x3ff;
             if (exponent == 31 && fraction != 0) {

@@ -45,12 +45,13 @@ ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, s
     const size_t whole = count / 16 * 16, rest = count - whole;
     const pwsp_attend_variant variant = pwsp_attend_choose();
     const char *elements = (const char *)from;
-    variant.convert(type, elements, whole, to);
+    variant.convert(type, &elements, 1, whole, to);
     if (rest > 0) {
         char tail[16 * sizeof(float)] = {0};
+        const char *row = tail;
         float floats[16];
         memcpy(tail, elements + pwsp_attend_span(type, whole), pwsp_attend_span(type, rest));
-        variant.convert(type, tail, 16, floats);
+        variant.convert(type, &row, 1, 16, floats);
         memcpy(to + whole, floats, rest * sizeof *to);
     }
     return PTOWSP_OK;

@@ -14,9 +14,10 @@
 #define PWSP_ATTEND_BLOCK  64                            // tokens of a step of the online softmax
 #define PWSP_ATTEND_ROWS   128                           // of a chunk, at most
 #define PWSP_ATTEND_TILE   6                             // rows of a register tile, at most
+#define PWSP_ATTEND_TYPED  4                             // of one that loads other types than f32
+#define PWSP_ATTEND_FEW    8                             // rows that convert as they load
 #define PWSP_ATTEND_PART   16                            // parts are multiples of it
 #define PWSP_ATTEND_FLOATS (16 * PTOWSP_ATTEND_DIM_MAX)  // 36 KiB
-#define PWSP_ATTEND_FEW    12                            // rows that convert as they load
 #define PWSP_ATTEND_STEP   8                             // dimensions are multiples of it
 
 // How products become scores and weights. Scales have PWSP_ATTEND_BLOCK elements or are NULL.
@@ -52,13 +53,17 @@ typedef struct pwsp_attend_ahead {
 // The loops of attend_body.h.
 typedef struct pwsp_attend_variant {
     const char *name;
-    uint32_t score_rows, value_rows;  // of tiles, at most
-    bool has_types;                   // tiles load elements of each type, otherwise f32 alone
+    uint32_t score_rows, value_rows;  // of tiles of f32, at most
+    uint32_t type_rows;  // of tiles of other types, at most these, too; 0: there are none
     void (*pack)(ptowsp_attend_type type, const char *const *rows, const pwsp_attend_ahead *ahead,
-                 size_t dim, char *out);
-    void (*convert)(ptowsp_attend_type type, const char *from, size_t count, float *to);
+                 size_t dim, char *out, float *scales);
+    void (*unpack)(ptowsp_attend_type type, const char *packed, const float *scales, size_t dim,
+                   float *out);
+    void (*convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count, size_t dim,
+                    float *to);
     void (*scores)(ptowsp_attend_type type, size_t row_count, const float *const *queries,
-                   const char *keys, const pwsp_attend_ahead *ahead, size_t dim, float *scores);
+                   const char *keys, const float *scales, const pwsp_attend_ahead *ahead,
+                   size_t dim, float *scores);
     void (*values)(ptowsp_attend_type type, size_t row_count, const char *const *rows, size_t count,
                    const pwsp_attend_ahead *ahead, const float *weights, const float *factors,
                    size_t dim, float *const *accs);
@@ -120,10 +125,12 @@ typedef struct pwsp_attend_chunk {
     size_t mask_words;  // of a row; 0: there is no mask
     pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
     int64_t positions[PWSP_ATTEND_ROWS];
-    bool is_converted;                         // parts, to f32
-    ptowsp_attend_type tile_type;              // of elements in tiles
-    uint32_t part_tokens;                      // of values
-    const char *part_rows[PWSP_ATTEND_BLOCK];  // of converted values
+    bool is_converted;                // parts, to f32
+    ptowsp_attend_type tile_type;     // of elements in tiles
+    uint32_t score_rows, value_rows;  // of tiles, at most
+    uint32_t part_tokens;             // of values
+    const char
+        *part_rows[PWSP_ATTEND_BLOCK];  // of values that tiles do not have as the cache has them
 
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
@@ -135,8 +142,9 @@ typedef struct pwsp_attend_chunk {
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];
-    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];    // converted keys or values
-    PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];  // packed keys
+    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];               // converted keys or values
+    PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];             // packed keys
+    PWSP_ALIGNAS(64) float packed_scales[PWSP_ATTEND_FLOATS / 8];  // of Q8_0
 } pwsp_attend_chunk;
 
 // Prepares a chunk whose variant, cache and row_count are set.

@@ -8,7 +8,7 @@
 // the next is read. Rows of a tile that see different tokens of a block get their values apart, each
 // from the tokens it sees alone.
 
-#include "attend.h"
+#include "attend_simd.h"
 
 // -- the cache ------------------------------------------------------------------------------------
 
@@ -175,28 +175,34 @@ static pwsp_attend_ahead pwsp_attend_ahead_of_values(const pwsp_attend_chunk *c,
     return ahead;
 }
 
-// Packs the keys of a part that begins at token t of the block, as elements of tiles. Those that come in
-// blocks are converted first, others, if at all, when they are packed.
+// Writes rows of Q4_0 as Q8_0: the same numbers, which tiles load.
+static void pwsp_attend_widen(pwsp_attend_chunk *c, const char *const *rows, uint32_t count,
+                              uint32_t dim, const char **out) {
+    const size_t size = pwsp_attend_span(PTOWSP_ATTEND_Q8_0, dim);
+    for (uint32_t i = 0; i < count; i++) {
+        char *row = (char *)c->part + i * size;
+        pwsp_attend_eights(rows[i], dim, row);
+        out[i] = row;
+    }
+}
+
+// Packs the keys of a part that begins at token t of the block, as elements of tiles.
 static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
                                          const pwsp_attend_ahead *ahead) {
-    const ptowsp_attend_type type = c->cache->type;
     const uint32_t dim = c->cache->key_dim;
+    const char *const *rows = c->rows->keys + t, *wide[PWSP_ATTEND_PART];
     char *packed = (char *)c->packed;
-    if (pwsp_attend_block_of(type) > 1) {
-        const char *rows[PWSP_ATTEND_PART];
-        for (uint32_t i = 0; i < PWSP_ATTEND_PART; i++) {
-            float *row = c->part + (size_t)i * dim;
-            c->variant.convert(type, c->rows->keys[t + i], dim, row);
-            rows[i] = (const char *)row;
-        }
-        c->variant.pack(PTOWSP_ATTEND_F32, rows, ahead, dim, packed);
-        return packed;
+    ptowsp_attend_type type = c->cache->type;
+    if (type == PTOWSP_ATTEND_Q4_0) {
+        pwsp_attend_widen(c, rows, PWSP_ATTEND_PART, dim, wide);
+        rows = wide;
+        type = PTOWSP_ATTEND_Q8_0;
     }
-    c->variant.pack(type, c->rows->keys + t, ahead, dim, packed);
+    c->variant.pack(type, rows, ahead, dim, packed, c->packed_scales);
     if (c->tile_type == type) {
         return packed;
     }
-    c->variant.convert(type, packed, (size_t)PWSP_ATTEND_PART * dim, c->part);
+    c->variant.unpack(type, packed, c->packed_scales, dim, c->part);
     return (const char *)c->part;
 }
 
@@ -209,10 +215,10 @@ static void pwsp_attend_score(pwsp_attend_chunk *c) {
         const pwsp_attend_ahead part_ahead = pwsp_attend_ahead_of_keys(c, t), *ahead = &part_ahead;
         const char *keys = pwsp_attend_pack_keys(c, t, ahead);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
-            count = pwsp_attend_tile(c->row_end - r, c->variant.score_rows);
+            count = pwsp_attend_tile(c->row_end - r, c->score_rows);
             if (!pwsp_attend_is_empty(pwsp_attend_some(c, r, r + count, t, PWSP_ATTEND_PART))) {
-                c->variant.scores(c->tile_type, count, c->queries + r, keys, ahead, dim,
-                                  c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
+                c->variant.scores(c->tile_type, count, c->queries + r, keys, c->packed_scales,
+                                  ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
                 ahead = &nothing;  // once
             }
         }
@@ -280,12 +286,15 @@ static void pwsp_attend_value(pwsp_attend_chunk *c) {
     for (uint32_t t = all.first / part * part, count; t < all.end; t += count) {
         count = all.end - t < part ? all.end - t : part;
         const char *const *values = c->rows->values + t;
-        for (uint32_t i = 0; c->is_converted && i < count; i++) {
-            c->variant.convert(c->cache->type, values[i], dim, c->part + (size_t)i * dim);
+        if (c->is_converted) {
+            c->variant.convert(c->cache->type, values, count, dim, c->part);
+            values = c->part_rows;
+        } else if (c->tile_type != c->cache->type) {
+            pwsp_attend_widen(c, values, count, dim, c->part_rows);
+            values = c->part_rows;
         }
-        values = c->is_converted ? c->part_rows : values;
         for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
-            rows = pwsp_attend_tile(c->row_end - r, c->variant.value_rows);
+            rows = pwsp_attend_tile(c->row_end - r, c->value_rows);
             for (uint32_t i = r; c->is_masked && i < r + rows; i++) {
                 pwsp_attend_add_runs(c, values, t, count, i);
             }
@@ -394,10 +403,20 @@ PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c) {
 // Few rows convert elements as they load them, which saves storing the result. Many have them
 // converted once, in parts of 16, 32 or 64 values.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c) {
-    uint32_t dim = c->cache->value_dim;
-    c->is_converted = c->row_count > PWSP_ATTEND_FEW || !c->variant.has_types ||
-                      pwsp_attend_block_of(c->cache->type) > 1;
-    c->tile_type = c->is_converted ? PTOWSP_ATTEND_F32 : c->cache->type;
+    const ptowsp_attend_type type = c->cache->type;
+    const uint32_t dim = c->cache->value_dim;
+    const uint32_t most = type == PTOWSP_ATTEND_F32 ? PWSP_ATTEND_TILE : c->variant.type_rows;
+    c->is_converted =
+        type != PTOWSP_ATTEND_F32 && (c->row_count > PWSP_ATTEND_FEW || c->variant.type_rows == 0);
+    c->tile_type = c->is_converted              ? PTOWSP_ATTEND_F32
+                   : type == PTOWSP_ATTEND_Q4_0 ? PTOWSP_ATTEND_Q8_0
+                                                : type;
+    c->score_rows = c->variant.score_rows;
+    c->value_rows = c->variant.value_rows;
+    if (!c->is_converted) {
+        c->score_rows = c->score_rows < most ? c->score_rows : most;
+        c->value_rows = c->value_rows < most ? c->value_rows : most;
+    }
     c->part_tokens = PWSP_ATTEND_BLOCK;
     while (c->is_converted && c->part_tokens * dim > PWSP_ATTEND_FLOATS) {
         c->part_tokens /= 2;

@@ -5,11 +5,14 @@
 //      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
-//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
+//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
+//                          others have; 0: there are none
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
+//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
 //      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
@@ -27,13 +30,113 @@
 // A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
 // lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
 //
+// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
+// a byte and a scale are exact, so that bits are the same.
+//
 // Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
 // not inlined: inside one large function gcc 12 runs out of registers and spills.
 
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
 
-// Packs the keys of PWSP_ATTEND_PART rows as they are.
-#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+// -- elements to floats ---------------------------------------------------------------------------
+
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(suffix, row_count)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(suffix, row_count)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
+// A row, and rows one behind the other.
+#define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
+                                                                   float *to) {                    \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
+        }                                                                                          \
+    }
+#define PWSP_V_ROWS(suffix)                                                                        \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(rows_##suffix)(                            \
+        const char *const *rows, size_t row_count, size_t dim, float *to) {                        \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
+        }                                                                                          \
+    }
+
+// A block: 32 bytes times the scale at `from`.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
+                                                        float *to) {
+    const PWSP_V scale = PWSP_V_SET_F16(from);
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(block)(from, bytes, to + at);
+    }
+}
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ROW(i8, PWSP_V_LOAD_I8, 1)
+PWSP_V_ROWS(f32)
+PWSP_V_ROWS(f16)
+PWSP_V_ROWS(bf16)
+PWSP_V_ROWS(i8)
+PWSP_V_ROWS(q8_0)
+PWSP_V_ROWS(q4_0)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ROW
+#undef PWSP_V_ROWS
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
+                                 size_t dim, float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(rows_f16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(rows_bf16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(rows_i8)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(rows_q8_0)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(rows_q4_0)(rows, row_count, dim, to); break;
+    default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
+    }
+}
+
+// -- packing --------------------------------------------------------------------------------------
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
@@ -49,10 +152,10 @@
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
                 for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
-                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                    PWSP_V_PACK_16(from, offset(d), bytes, to);                                    \
                 }                                                                                  \
                 if (d < dim) {                                                                     \
-                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
+                    PWSP_V_PACK_SOME(from, offset(d), bytes, to, 2);                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -74,9 +177,18 @@
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
 #endif
-PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
-PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
-PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#define PWSP_V_AT_F32(d)  ((d)*4)
+#define PWSP_V_AT_HALF(d) ((d)*2)
+#define PWSP_V_AT_I8(d)   (d)
+#define PWSP_V_AT_Q8_0(d) ((d) / 32 * 34 + 2 + (d) % 32)
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4, PWSP_V_AT_F32)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2, PWSP_V_AT_HALF)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_I8)
+PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
+#undef PWSP_V_AT_F32
+#undef PWSP_V_AT_HALF
+#undef PWSP_V_AT_I8
+#undef PWSP_V_AT_Q8_0
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
 #undef PWSP_V_PACK_SOME
@@ -84,49 +196,77 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
-#if PWSP_V_LANES == 16
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
-#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
-    if (d < dim) {                                                                                 \
-        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
-        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
+// have the same for a block's 32 dimensions.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
+                                                                 size_t dim, float *scales) {
+    const size_t blocks = dim / 32;
+    for (size_t t = 0; t < PWSP_ATTEND_PART; t++) {
+        const size_t group = t / PWSP_V_LANES, n = t % 4, quad = t % PWSP_V_LANES / 4;
+        float *scale = scales + (group * blocks * 4 + n) * PWSP_V_LANES + quad * 4;
+        for (size_t b = 0; b < blocks; b++) {
+            PWSP_V_STORE_QUAD(scale + b * 4 * PWSP_V_LANES, PWSP_V_SET_F16(rows[t] + b * 34));
+        }
     }
-#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
-#else
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
-    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
-        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
-    }
-#define PWSP_V_VALUE_8(row_count, suffix)
-#define PWSP_V_DIVIDE_8(row, l) ((void)0)
-#endif
+}
 
-// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
-// constant.
+// Packed bytes times them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
+                                                                  const float *scales, float *to) {
+    const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
+    for (size_t i = 0; i < all; i++, scales += 4 * PWSP_V_LANES) {
+        for (size_t step = 0; step < 8; step++) {
+            PWSP_UNROLL for (size_t n = 0; n < 4; n++) {
+                PWSP_V scale = PWSP_V_LOAD(scales + n * PWSP_V_LANES);
+                PWSP_V_STORE(to, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes), scale));
+                bytes += PWSP_V_LANES;
+                to += PWSP_V_LANES;
+            }
+        }
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
+                              float *scales) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_Q8_0:
+        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_scales)(rows, dim, scales);
+        break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+// What was packed, as floats.
+static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
+                                size_t dim, float *out) {
+    if (type == PTOWSP_ATTEND_Q8_0) {
+        PWSP_V_NAME(scale_packed)(packed, dim, scales, out);
+    } else {
+        PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
+    }
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Tiles of scores and values take `row_count` rows, a constant.
 //
-//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
 //                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
-        const char *from, size_t count, float *to) {                                               \
-        size_t at = 0;                                                                             \
-        for (; at + 16 <= count; at += 16) {                                                       \
-            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
-                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
-            }                                                                                      \
-        }                                                                                          \
-        if (at < count) {                                                                          \
-            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
-        }                                                                                          \
-    }                                                                                              \
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        size_t row_count, float *scores) {                                                         \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
         const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
         size_t ahead_at = 0;                                                                       \
@@ -141,9 +281,12 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                 }                                                                                  \
             }                                                                                      \
             for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
                 PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
                 PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
                 if (ahead_row != ahead_end) {                                                      \
                     PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
@@ -160,6 +303,7 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
@@ -171,8 +315,10 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
         float *const *accs) {                                                                      \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
         size_t ahead_first = d * ahead->element,                                                   \
                ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
         ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
@@ -181,13 +327,13 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
             }                                                                                      \
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + d * (bytes);                                               \
+            const char *row = rows[t] + base(d);                                                   \
             for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
                 PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
             }                                                                                      \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
             }                                                                                      \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
@@ -203,24 +349,57 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         }                                                                                          \
     }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
-PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
-PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
-PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
-PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
+PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
+PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
+PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
+#endif
+#undef PWSP_V_TILES
 #undef PWSP_V_LOAD_F32
-#undef PWSP_V_ELEMENTS
+#undef PWSP_V_KEY_F32
+#undef PWSP_V_KEY_F16
+#undef PWSP_V_KEY_BF16
+#undef PWSP_V_KEY_I8
+#undef PWSP_V_KEY_Q8_0
+#undef PWSP_V_VALUE_F32
+#undef PWSP_V_VALUE_F16
+#undef PWSP_V_VALUE_BF16
+#undef PWSP_V_VALUE_I8
+#undef PWSP_V_VALUE_Q8_0
+#undef PWSP_V_BASE_F32
+#undef PWSP_V_BASE_HALF
+#undef PWSP_V_BASE_I8
+#undef PWSP_V_BASE_Q8_0
 
-#define PWSP_V_SCORES(row_count, suffix)                                                           \
+#define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        float *scores) {                                                                           \
-        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
 // Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
 // few vectors come one by one, which is slower, but compiles in a fifth less time.
-#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors, is_used)                                     \
+#define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
          d += (vectors)*PWSP_V_LANES) {                                                            \
@@ -228,123 +407,72 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
 
-#define PWSP_V_VALUES(row_count, suffix)                                                           \
+#define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
         const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 8, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 4, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 1, true)                                              \
-        PWSP_V_VALUE_8(row_count, suffix)                                                          \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
-// The functions of a table: by type, and by rows from 1 to what fits.
+// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
+#define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
+#define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
+#define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
 #if PWSP_V_SCORE_ROWS > 2
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)                                                                       \
-    PWSP_V_SCORES(3, suffix)                                                                       \
-    PWSP_V_SCORES(4, suffix)                                                                       \
-    PWSP_V_SCORES(5, suffix)                                                                       \
-    PWSP_V_SCORES(6, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_6
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_4
 #else
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_2
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_2
 #endif
 #if PWSP_V_VALUE_ROWS > 2
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)                                                                       \
-    PWSP_V_VALUES(3, suffix)                                                                       \
-    PWSP_V_VALUES(4, suffix)                                                                       \
-    PWSP_V_VALUES(5, suffix)                                                                       \
-    PWSP_V_VALUES(6, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_6
 #else
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_2
 #endif
-PWSP_V_SCORES_ALL(f32)
-PWSP_V_VALUES_ALL(f32)
-#if PWSP_V_HAS_TYPES
-PWSP_V_SCORES_ALL(f16)
-PWSP_V_SCORES_ALL(bf16)
-PWSP_V_SCORES_ALL(i8)
-PWSP_V_VALUES_ALL(f16)
-PWSP_V_VALUES_ALL(bf16)
-PWSP_V_VALUES_ALL(i8)
+PWSP_V_SCORE_EACH(PWSP_V_SCORES, f32)
+PWSP_V_VALUE_EACH(PWSP_V_VALUES, f32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, f16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, bf16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, i8)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, q8_0)
+PWSP_V_EACH_4(PWSP_V_VALUES, f16)
+PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
+PWSP_V_EACH_4(PWSP_V_VALUES, i8)
+PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
 
-// 32 bytes times the scale before them.
-PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
-                                                                const char *bytes, float *to) {
-    uint16_t half;
-    memcpy(&half, scale, sizeof half);
-    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
-    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
-        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 34) {
-        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 18) {
-        char bytes[32];
-        pwsp_attend_nibbles(from + 2, bytes);
-        PWSP_V_NAME(convert_block)(from, bytes, to + at);
-    }
-}
-
-// A switch, as tables of functions would be relocated.
-#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
-#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
-        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+// Switches, as tables of functions would be relocated.
+#define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
+#define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
+#define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
+#define PWSP_V_CASE_i8   (uint32_t)(PTOWSP_ATTEND_I8) * 8
+#define PWSP_V_CASE_q8_0 (uint32_t)(PTOWSP_ATTEND_Q8_0) * 8
+#define PWSP_V_SCORE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, scales, ahead, dim, scores);     \
         break;
-#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
+#define PWSP_V_VALUE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
-                                const float *const *queries, const char *keys,
+                                const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_SCORE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_SCORE_CASES(F16, f16)
-        PWSP_V_SCORE_CASES(BF16, bf16)
-        PWSP_V_SCORE_CASES(I8, i8)
+        PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, f16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, bf16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, i8)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
@@ -354,37 +482,18 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_VALUE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_VALUE_CASES(F16, f16)
-        PWSP_V_VALUE_CASES(BF16, bf16)
-        PWSP_V_VALUE_CASES(I8, i8)
+        PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, f16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, bf16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, i8)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
-    }
-}
-
-static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
-                                 float *to) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
-    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
-    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
-    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
-    }
-}
+// -- scores to weights ----------------------------------------------------------------------------
 
 // cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
 // 1e-7 of cap.
@@ -514,8 +623,9 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
     out->value_rows = PWSP_V_VALUE_ROWS;
-    out->has_types = PWSP_V_HAS_TYPES;
+    out->type_rows = PWSP_V_TYPE_ROWS;
     out->pack = PWSP_V_NAME(pack);
+    out->unpack = PWSP_V_NAME(unpack);
     out->convert = PWSP_V_NAME(convert);
     out->scores = PWSP_V_NAME(scores);
     out->values = PWSP_V_NAME(values);
@@ -531,11 +641,17 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES
-#undef PWSP_V_SCORES_ALL
-#undef PWSP_V_SCORE_CASES
-#undef PWSP_V_VALUES_ALL
-#undef PWSP_V_VALUE_CASES
-#undef PWSP_V_CASE
+#undef PWSP_V_EACH_2
+#undef PWSP_V_EACH_4
+#undef PWSP_V_EACH_6
+#undef PWSP_V_SCORE_EACH
+#undef PWSP_V_SCORE_TYPE
+#undef PWSP_V_VALUE_EACH
+#undef PWSP_V_CASE_f32
+#undef PWSP_V_CASE_f16
+#undef PWSP_V_CASE_bf16
+#undef PWSP_V_CASE_i8
+#undef PWSP_V_CASE_q8_0
 #undef PWSP_V_SCORE_CASE
 #undef PWSP_V_VALUE_CASE
 #undef PWSP_V_NAME
@@ -543,7 +659,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_LANES
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
-#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_TYPE_ROWS
 #undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
@@ -553,6 +669,8 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_STORE
 #undef PWSP_V_SET
 #undef PWSP_V_SET_QUAD
+#undef PWSP_V_SET_F16
+#undef PWSP_V_STORE_QUAD
 #undef PWSP_V_FMA
 #undef PWSP_V_MUL
 #undef PWSP_V_ADD

@@ -29,6 +29,12 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_load_f16(const char *at) {
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
 }
 
+PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_set_f16(const char *at) {
+    uint16_t half;
+    memcpy(&half, at, sizeof half);
+    return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(half)));
+}
+
 PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_load_bf16(const char *at) {
     uint16x4_t bits;
     memcpy(&bits, at, sizeof bits);
@@ -65,7 +71,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_LANES               4
 #define PWSP_V_SCORE_ROWS          6
 #define PWSP_V_VALUE_ROWS          6
-#define PWSP_V_HAS_TYPES           1
+#define PWSP_V_TYPE_ROWS           PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       24
 #define PWSP_V_LOAD(p)             vld1q_f32(p)
@@ -74,6 +80,8 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_neon_load_i8(p)
 #define PWSP_V_STORE(p, a)         vst1q_f32(p, a)
 #define PWSP_V_SET(x)              vdupq_n_f32(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_neon_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    vst1q_f32(p, a)
 #define PWSP_V_SET_QUAD(p)         vld1q_f32(p)
 #define PWSP_V_FMA(a, b, c)        vfmaq_f32(c, a, b)
 #define PWSP_V_MUL(a, b)           vmulq_f32(a, b)

@@ -96,6 +96,12 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_load_f16(const char *a
     PWSP_EACH(pwsp_attend_from_f16(bits[i]));
 }
 
+PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_set_f16(const char *at) {
+    uint16_t bits;
+    memcpy(&bits, at, sizeof bits);
+    PWSP_EACH(pwsp_attend_from_f16(bits));
+}
+
 PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_load_bf16(const char *at) {
     uint16_t bits[4];
     memcpy(bits, at, sizeof bits);
@@ -133,7 +139,7 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 #define PWSP_V_LANES      4
 #define PWSP_V_SCORE_ROWS 2
 #define PWSP_V_VALUE_ROWS 2
-#define PWSP_V_HAS_TYPES  0
+#define PWSP_V_TYPE_ROWS  0
 #define PWSP_V_UNROLL
 #define PWSP_V_VALUE_VECTORS       8
 #define PWSP_V_LOAD(p)             pwsp_attend_portable_load(p)
@@ -142,6 +148,8 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_portable_load_i8(p)
 #define PWSP_V_STORE(p, a)         pwsp_attend_portable_store(p, a)
 #define PWSP_V_SET(x)              pwsp_attend_portable_set(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_portable_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    pwsp_attend_portable_store(p, a)
 #define PWSP_V_SET_QUAD(p)         pwsp_attend_portable_load(p)
 #define PWSP_V_FMA(a, b, c)        pwsp_attend_portable_fma(a, b, c)
 #define PWSP_V_MUL(a, b)           pwsp_attend_portable_mul(a, b)

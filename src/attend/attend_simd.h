@@ -49,12 +49,32 @@ PWSP_INLINE float pwsp_attend_from_f16(uint16_t bits) {
     return pwsp_attend_from_bits(sign | ((magnitude << 13) + rebias));
 }
 
+// Sixteen bytes at once where the compiler has such vectors.
+#if defined(__GNUC__)
+typedef uint8_t pwsp_attend_bytes __attribute__((vector_size(16)));
+#define PWSP_ATTEND_BYTES 16
+#else
+typedef uint8_t pwsp_attend_bytes;
+#define PWSP_ATTEND_BYTES 1
+#endif
+
 // Elements of a block of Q4_0 as bytes.
 PWSP_FORCE_INLINE void pwsp_attend_nibbles(const char *from, char *to) {
-    for (size_t i = 0; i < 16; i++) {
-        const uint8_t both = (uint8_t)from[i];
-        to[i] = (char)((both & 15) - 8);
-        to[i + 16] = (char)((both >> 4) - 8);
+    for (size_t i = 0; i < 16; i += PWSP_ATTEND_BYTES) {
+        pwsp_attend_bytes both, low, high;
+        memcpy(&both, from + i, sizeof both);
+        low = (pwsp_attend_bytes)((both & 15) - 8);
+        high = (pwsp_attend_bytes)((both >> 4) - 8);
+        memcpy(to + i, &low, sizeof low);
+        memcpy(to + 16 + i, &high, sizeof high);
+    }
+}
+
+// A row of Q4_0 as Q8_0: the same numbers.
+PWSP_INLINE void pwsp_attend_eights(const char *from, size_t dim, char *to) {
+    for (size_t d = 0; d < dim; d += 32, from += 18, to += 34) {
+        memcpy(to, from, 2);
+        pwsp_attend_nibbles(from + 2, to + 2);
     }
 }
 

@@ -40,6 +40,11 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_load_i8(const char *a
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(values));
 }
 
+// Memory as operand saves the shuffle that a conversion in registers has.
+PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_set_f16(const char *at) {
+    return _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+
 PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_reduce4(__m256 a, __m256 b, __m256 c,
                                                                    __m256 d) {
     __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
@@ -70,7 +75,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_LANES               8
 #define PWSP_V_SCORE_ROWS          2
 #define PWSP_V_VALUE_ROWS          6
-#define PWSP_V_HAS_TYPES           1
+#define PWSP_V_TYPE_ROWS           PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       12
 #define PWSP_V_LOAD(p)             _mm256_loadu_ps(p)
@@ -79,6 +84,8 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_avx2_load_i8(p)
 #define PWSP_V_STORE(p, a)         _mm256_storeu_ps(p, a)
 #define PWSP_V_SET(x)              _mm256_set1_ps(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_avx2_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    _mm_storeu_ps(p, _mm256_castps256_ps128(a))
 #define PWSP_V_SET_QUAD(p)         _mm256_broadcast_ps((const __m128 *)(const void *)(p))
 #define PWSP_V_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #define PWSP_V_MUL(a, b)           _mm256_mul_ps(a, b)
@@ -138,6 +145,11 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_load_i8(const cha
     return _mm512_maskz_cvtepi32_ps(PWSP_ALL_16, _mm512_maskz_cvtepi8_epi32(PWSP_ALL_16, values));
 }
 
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_set_f16(const char *at) {
+    return _mm512_maskz_broadcastss_ps(
+        PWSP_ALL_16, _mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const char *const *from,
                                                                        size_t at, char *to) {
     __m512 a = _mm512_loadu_ps(from[0] + at), b = _mm512_loadu_ps(from[1] + at);
@@ -152,27 +164,28 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const cha
     _mm512_storeu_ps(to + 768, _mm512_maskz_shuffle_f32x4(PWSP_ALL_16, ab_high, cd_high, 0xdd));
 }
 
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m256i pwsp_attend_avx512_load_32(const char *at) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)at);
+// 32 bytes of one row and of another.
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512i pwsp_attend_avx512_pair(const char *a, const char *b) {
+    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)a);
+    return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low),
+                                    _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
 }
 
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_32(char *to, __m256i a) {
-    _mm256_storeu_si256((__m256i *)(void *)to, a);
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_pair(char *to, __m512i a) {
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(a));
+    _mm256_storeu_si256((__m256i *)(void *)(to + 128),
+                        _mm512_maskz_extracti64x4_epi64(PWSP_ALL_8, a, 1));
 }
 
 // A quad is 8 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
                                                                         size_t at, char *to) {
-    __m256i a = pwsp_attend_avx512_load_32(from[0] + at),
-            b = pwsp_attend_avx512_load_32(from[1] + at);
-    __m256i c = pwsp_attend_avx512_load_32(from[2] + at),
-            d = pwsp_attend_avx512_load_32(from[3] + at);
-    __m256i ab_even = _mm256_unpacklo_epi64(a, b), ab_odd = _mm256_unpackhi_epi64(a, b);
-    __m256i cd_even = _mm256_unpacklo_epi64(c, d), cd_odd = _mm256_unpackhi_epi64(c, d);
-    pwsp_attend_avx512_store_32(to, _mm256_permute2x128_si256(ab_even, cd_even, 0x20));
-    pwsp_attend_avx512_store_32(to + 128, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x20));
-    pwsp_attend_avx512_store_32(to + 256, _mm256_permute2x128_si256(ab_even, cd_even, 0x31));
-    pwsp_attend_avx512_store_32(to + 384, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x31));
+    const __m512i ab = pwsp_attend_avx512_pair(from[0] + at, from[1] + at);
+    const __m512i cd = pwsp_attend_avx512_pair(from[2] + at, from[3] + at);
+    const __m512i first = _mm512_set_epi64(13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i last = _mm512_set_epi64(15, 11, 7, 3, 14, 10, 6, 2);
+    pwsp_attend_avx512_store_pair(to, _mm512_permutex2var_epi64(ab, first, cd));
+    pwsp_attend_avx512_store_pair(to + 256, _mm512_permutex2var_epi64(ab, last, cd));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m128i pwsp_attend_avx512_load_16(const char *at) {
@@ -186,16 +199,16 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, 
 // A quad is 4 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_i8(const char *const *from,
                                                                       size_t at, char *to) {
-    __m128i a = pwsp_attend_avx512_load_16(from[0] + at),
-            b = pwsp_attend_avx512_load_16(from[1] + at);
-    __m128i c = pwsp_attend_avx512_load_16(from[2] + at),
-            d = pwsp_attend_avx512_load_16(from[3] + at);
-    __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
-    __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
-    pwsp_attend_avx512_store_16(to, _mm_unpacklo_epi64(ab_low, cd_low));
-    pwsp_attend_avx512_store_16(to + 64, _mm_unpackhi_epi64(ab_low, cd_low));
-    pwsp_attend_avx512_store_16(to + 128, _mm_unpacklo_epi64(ab_high, cd_high));
-    pwsp_attend_avx512_store_16(to + 192, _mm_unpackhi_epi64(ab_high, cd_high));
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    __m512i all = _mm512_castsi128_si512(pwsp_attend_avx512_load_16(from[0] + at));
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[1] + at), 1);
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[2] + at), 2);
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[3] + at), 3);
+    all = _mm512_maskz_permutexvar_epi32(PWSP_ALL_16, order, all);
+    pwsp_attend_avx512_store_16(to, _mm512_castsi512_si128(all));
+    pwsp_attend_avx512_store_16(to + 64, _mm512_maskz_extracti32x4_epi32(15, all, 1));
+    pwsp_attend_avx512_store_16(to + 128, _mm512_maskz_extracti32x4_epi32(15, all, 2));
+    pwsp_attend_avx512_store_16(to + 192, _mm512_maskz_extracti32x4_epi32(15, all, 3));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_reduce4(__m512 a, __m512 b, __m512 c,
@@ -233,7 +246,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_LANES                             16
 #define PWSP_V_SCORE_ROWS                        6
 #define PWSP_V_VALUE_ROWS                        6
-#define PWSP_V_HAS_TYPES                         1
+#define PWSP_V_TYPE_ROWS                         PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL                            PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS                     24
 #define PWSP_V_LOAD(p)                           _mm512_loadu_ps(p)
@@ -242,6 +255,8 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_LOAD_I8(p)                        pwsp_attend_avx512_load_i8(p)
 #define PWSP_V_STORE(p, a)                       _mm512_storeu_ps(p, a)
 #define PWSP_V_SET(x)                            _mm512_set1_ps(x)
+#define PWSP_V_SET_F16(p)                        pwsp_attend_avx512_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)                  _mm_storeu_ps(p, _mm512_castps512_ps128(a))
 #define PWSP_V_SET_QUAD(p)                       _mm512_maskz_broadcast_f32x4(PWSP_ALL_16, _mm_loadu_ps(p))
 #define PWSP_V_FMA(a, b, c)                      _mm512_fmadd_ps(a, b, c)
 #define PWSP_V_MUL(a, b)                         _mm512_mul_ps(a, b)
