@@ -331,12 +331,12 @@
 
 #ifndef PTOWSP_API
 #if defined(PTOWSP_STATIC)
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_API static __attribute__((unused))
 #else
 #define PTOWSP_API static
 #endif
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_API extern __attribute__((visibility("default")))
 #else
 #define PTOWSP_API extern
@@ -348,7 +348,7 @@
 #ifndef PTOWSP_NPU_API
 #if !defined(PTOWSP_STATIC)
 #define PTOWSP_NPU_API PTOWSP_API
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_NPU_API extern __attribute__((visibility("default")))
 #else
 #define PTOWSP_NPU_API extern
@@ -367,7 +367,7 @@
 #define PWSP_ALIGNAS(bytes)                   _Alignas(bytes)
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #define PWSP_UNUSED   __attribute__((unused))
 #define PTOWSP_INLINE static inline __attribute__((always_inline, unused))
 #else

@@ -50,7 +50,7 @@ PWSP_INLINE float pwsp_attend_from_f16(uint16_t bits) {
 }
 
 // Sixteen bytes at once where the compiler has such vectors.
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 typedef uint8_t pwsp_attend_bytes __attribute__((vector_size(16)));
 #define PWSP_ATTEND_BYTES 16
 #else

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#if !defined(__GNUC__)
+#if !defined(__GNUC__) && !defined(__clang__)
 #error "ptowsp needs gcc, clang or a compiler that has their builtins"
 #endif
 // Results have the same bits everywhere; of a NaN, that it is one. gcc names each part of -ffast-math that
@@ -29,6 +29,14 @@
 #define PWSP_INTERNAL static PWSP_UNUSED
 #else
 #define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
+#endif
+
+// Whether there is POSIX. Parts do without: there the clock is the wall's, and nothing is asked of the
+// system.
+#if defined(_WIN32)
+#define PWSP_POSIX 0
+#else
+#define PWSP_POSIX 1
 #endif
 
 #define PWSP_RESTRICT       __restrict__

@@ -3,14 +3,15 @@
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
 // attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. Each
 // call chooses by the compiler's own table of processor features: a load and a test. No state is
-// kept. PTOWSP_NO_SIMD leaves the portable code only.
+// kept. PTOWSP_NO_SIMD leaves the portable code only, and so do targets of MSVC, where clang's headers
+// declare what the whole file may use, not what a function may.
 
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H
 
 #include "base.h"
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__)
+#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__) && !defined(_MSC_VER)
 #define PWSP_X86 1
 #include <immintrin.h>
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))

@@ -7,18 +7,42 @@
 
 #include "atomic.h"
 
-#include <sched.h>
 #include <time.h>
 
-#if defined(CLOCK_MONOTONIC)
+#if PWSP_POSIX
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+#if !PWSP_POSIX
+#define PWSP_CLOCK TIME_UTC
+static void pwsp_clock_read(int base, struct timespec *out_time) {
+    timespec_get(out_time, base);
+}
+#elif defined(CLOCK_MONOTONIC)
 #define PWSP_CLOCK CLOCK_MONOTONIC
 #else
 #define PWSP_CLOCK 1  // Linux
 extern int clock_gettime(int clock, struct timespec *out_time);
 #endif
+#if PWSP_POSIX
+#define pwsp_clock_read clock_gettime
+#endif
 
 PWSP_INTERNAL void pwsp_thread_yield(void) {
+#if PWSP_POSIX
     sched_yield();
+#else
+    pwsp_pause();
+#endif
+}
+
+PWSP_INTERNAL uint32_t pwsp_process_id(void) {
+#if PWSP_POSIX
+    return (uint32_t)getpid();
+#else
+    return 0;  // a process has no copies there
+#endif
 }
 
 #if PWSP_HAS_THREADS
@@ -149,6 +173,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
 
 uint64_t ptowsp_clock_ns(void) {
     struct timespec now = {0, 0};
-    clock_gettime(PWSP_CLOCK, &now);
+    pwsp_clock_read(PWSP_CLOCK, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }

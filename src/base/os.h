@@ -26,6 +26,7 @@ typedef void *(*pwsp_thread_fn)(void *arg);
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread);
 PWSP_INTERNAL void pwsp_thread_yield(void);  // lets another thread have the processor
+PWSP_INTERNAL uint32_t pwsp_process_id(void);
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex);

@@ -12,6 +12,7 @@
 
 #include "text.h"
 
+#if PWSP_POSIX
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -98,3 +99,8 @@ uint32_t ptowsp_processor_count(void) {
     const uint64_t count = pwsp_min_u64(pwsp_affinity_count(), pwsp_quota_count(""));
     return (uint32_t)pwsp_min_u64(count, PTOWSP_LANE_COUNT_MAX);
 }
+#else
+uint32_t ptowsp_processor_count(void) {
+    return 1;  // unknown
+}
+#endif

@@ -2,17 +2,15 @@
 
 #include "sleeper.h"
 
-#include <unistd.h>
-
 PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
     pwsp_mutex_init(&sleeper->mutex);
     pwsp_cond_init(&sleeper->cond);
     sleeper->asleep = 0;
-    sleeper->process = (uint32_t)getpid();
+    sleeper->process = pwsp_process_id();
 }
 
 PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper) {
-    return sleeper->process == (uint32_t)getpid();
+    return sleeper->process == pwsp_process_id();
 }
 
 PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {
@@ -65,11 +63,11 @@ PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
     sleepers->first = NULL;
     sleepers->count = 0;
-    sleepers->process = (uint32_t)getpid();
+    sleepers->process = pwsp_process_id();
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    if (sleepers->process == (uint32_t)getpid()) {
+    if (sleepers->process == pwsp_process_id()) {
         PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
         pwsp_mutex_destroy(&sleepers->mutex);
     }

@@ -1,0 +1,2 @@
+extern int *bare_errno(void);
+#define errno (*bare_errno())

@@ -1,0 +1,2 @@
+#define O_RDONLY 0
+int open(const char *path, int flags, ...);
