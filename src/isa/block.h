@@ -1,9 +1,9 @@
 // A block: one cube core and two vector cores that run their halves of a kernel to the end.
 //
-// Each half is a function that calls instructions on its own core and meets the others in FIFOs
-// (fifo.h) alone. Each core has a host thread, and one of the three runs at a time: until it would
-// wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it
-// changes, and bits, cycles and faults are the same in every run.
+// Each half is a function that calls instructions on its own core and communicates with the others
+// through FIFOs (fifo.h) alone. Each core has a host thread, and one of the three runs at a time,
+// until it would wait for a FIFO or ends. Then the next core that can proceed runs. So nothing is
+// shared while it changes, and bits, cycles and faults are the same in every run.
 //
 // The cube core runs on the calling thread. The threads of vector cores are a crew, which a thread
 // that runs many blocks keeps (ptoisa_crew_run): making threads costs more than most blocks.
@@ -19,9 +19,9 @@
 //      ptoisa_block_run(cores, cube, vector, arg);
 //      cycles = ptoisa_block_cycles(cores, 3);
 //
-// If none of those that are left can go on, that is a fault which names what each waits for. Their
-// waits then return, FIFOs do nothing any more, and the halves run to their ends: so on_fault must
-// return, and loops must not depend on what was popped.
+// If no remaining core can proceed, that is a fault which names what each waits for. Their waits
+// then return, FIFOs do nothing, and the halves run to their ends: so on_fault must return, and
+// loops must not depend on popped data.
 
 #ifndef PTOISA_BLOCK_H
 #define PTOISA_BLOCK_H
@@ -66,7 +66,7 @@ struct ptoisa_block {
     uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n
     uint32_t turn;                           // index of the core that runs
     bool is_done[PTOISA_BLOCK_CORES];        // the half has returned
-    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for
+    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // the FIFO it waits for
     bool is_push[PTOISA_BLOCK_CORES];
     bool is_stuck;
 };
@@ -91,7 +91,7 @@ PTOISA_FN bool ptoisa_block_can_go(const ptoisa_block *block, uint32_t core_inde
                                        : ptoisa_fifo_can_pop(fifo, ptoisa_block_sub(core_index)));
 }
 
-// Says where a core is, in a fault: that it has ended, or which tile of which FIFO it waits for.
+// Describes the state of a core in a fault: ended, or waiting for a tile of a FIFO.
 PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t core_index, char *text,
                                   size_t size) {
     const ptoisa_fifo *fifo = block->waits[core_index];
@@ -107,7 +107,7 @@ PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t core_index
     }
 }
 
-// Passes the turn from a core to the next that can go on. If there is none, and not all have ended,
+// Passes the turn from a core to the next that can proceed. Without one, and unless all have ended,
 // the block is stuck.
 PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t core_index) {
     for (int round = 0; round < 2; round++) {
@@ -217,7 +217,7 @@ PTOISA_FN void ptoisa_crew_end(ptoisa_crew *crew) {
     }
 }
 
-// Makes a crew's threads, if it has none. False: there is no thread for a core.
+// Makes a crew's threads, if it has none. False: a thread could not be made.
 PTOISA_FN bool ptoisa_crew_begin(ptoisa_crew *crew) {
     if (crew->is_there && crew->process == getpid()) {
         return true;

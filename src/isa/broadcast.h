@@ -3,7 +3,7 @@
 //
 // A column is column-major R x 1; or row-major, with 32 bytes of copies of the value in each row or
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
-// and special values are those of elementwise.h; the full operand may be the destination.
+// and special values as in elementwise.h; the full operand may be the destination.
 
 #ifndef PTOISA_BROADCAST_H
 #define PTOISA_BROADCAST_H

@@ -55,7 +55,7 @@ PTOISA_LANE_TYPES(8)
 #define PTOISA_CAST_EIGHT(name) NULL
 #endif
 
-// Numbers that some loops need; what each means stands where it is used.
+// Numbers that some loops need; each is explained where it is used.
 typedef struct ptoisa_cast_args {
     int32_t low, high;
     float x, y;
@@ -129,8 +129,8 @@ PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, vo
     ptoisa_u32x##L is_nan = (ptoisa_u32x##L)((x & 0x7fffffff) > 0x7f800000);                       \
     y = PTOISA_CAST_LOOP((quiet & is_nan) | (nearest & ~is_nan), ptoisa_u16x##L)
 
-// What is left of x modulo 2^16 where |x| >= 2^31, an integer; x itself below. From 2^47 on nothing
-// is left, and of infinity and NaN neither. Each step is exact.
+// x modulo 2^16 where |x| >= 2^31, an integer; x itself below. 0 from 2^47 on, and for infinity and
+// NaN. Each step is exact.
 #define PTOISA_STEP_LOW16(L, arg)                                                                  \
     ptoisa_i32x##L bits = (ptoisa_i32x##L)x, size = bits & 0x7fffffff;                             \
     ptoisa_i32x##L is_near = size < 0x4f000000, is_far = size >= 0x57000000;                       \
@@ -417,8 +417,8 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
 
 // -- by type --------------------------------------------------------------------------------------
 
-// Widens what has fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as well.
-// Copies 32 bits as they are. False for a type that does not fit.
+// Widens elements of fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as
+// well. Copies 32 bits as they are. False for a type that does not fit.
 PTOISA_FN bool ptoisa_words_of(ptoisa_dtype dtype, void *d, const void *s, size_t n,
                                bool is_float_wanted) {
     const ptoisa_cast_args args = {is_float_wanted, 0, 0, 0, PTOISA_CAST_NONE};

@@ -96,8 +96,8 @@ PTOISA_FN ptoisa_compared ptoisa_compared_of(ptoisa_dtype dtype, double x) {
 PTOISA_CMP_TYPES(PTOISA_CMP_EIGHT)
 #undef PTOISA_CMP_EIGHT
 
-// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order, in which
-// bit c of a word is that of column c.
+// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order; bit
+// c of a word belongs to column c.
 PTOISA_INLINE uint32_t ptoisa_mask_order(const ptoisa_tile *mask) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return ptoisa_dtype_size((ptoisa_dtype)mask->dtype) - 1;

@@ -12,8 +12,8 @@
 // In measured models a transfer is done `latency` after its pipe can take the next: so latency shows
 // where a pipe waits, and hides where more is queued.
 //
-// They take no cycles in the unit model, and those of its function in a user's model. A pipe has
-// run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
+// They take no cycles in the unit model; in a user's model, its function decides. A pipe has run
+// empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
 // that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
 // then.
 //
@@ -82,7 +82,7 @@ PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-// Reports what is wrong with an instruction. Returns false, for `return ptoisa_fault(...)`.
+// Reports the fault of an instruction. Returns false, for `return ptoisa_fault(...)`.
 PTOISA_FN bool
 ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     char text[PTOISA_FAULT_TEXT_MAX];
@@ -146,8 +146,8 @@ PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t a
 // is the one of ptoisa_issue_info.
 PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
                                const ptoisa_tile *src0, const ptoisa_tile *src1, uint32_t detail) {
-    // Memory that was written as one type may be read as another by what comes now: the compiler is
-    // to carry nothing over from one instruction to the next.
+    // The next instruction may read memory as another type than it was written: the compiler must
+    // carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
     if (core->is_only_checked) {
         return;
@@ -292,7 +292,7 @@ PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t off
     tile->data = core->memory[tile->memory] ? core->memory[tile->memory] + offset : NULL;
 }
 
-// What the device demands of every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
+// The device's demands on every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
 // boxes, a valid region inside, an aligned address.
 PTOISA_FN bool ptoisa_check_tile(ptoisa_core *core, ptoisa_op op, const char *which,
                                  const ptoisa_tile *tile) {

@@ -7,13 +7,13 @@
 //    instruction (TAXPY, TMULADDDST, TFUSEDMULADD and with RELU) rounds its product and sum once.
 //  - Integers wrap. x / 0 and x % 0 are 0. A shift by the width or more leaves 0, or the sign.
 //  - Any NaN makes TMAX and TMIN a NaN; TRELU of a NaN is a NaN, of -0 it is -0. exp, log, sqrt,
-//    reciprocals and powers of special values are those of C. TREM has the sign of the divisor,
-//    TFMOD that of the dividend.
+//    reciprocals and powers of special values are C's. TREM has the sign of the divisor,
+//    TFMOD the dividend's.
 //  - A scalar is converted to the tiles' element type first: floats to nearest even, integers
 //    towards zero, then they wrap.
 //
-// Element types are those of A2/A3 and, for all machines, those that A5 adds: 8, 16 and 32-bit
-// integers of both signs and bf16. There are no 64-bit integers.
+// Element types: A2/A3's and, for all machines, A5's additions: 8, 16 and 32-bit integers of both
+// signs and bf16. No 64-bit integers.
 //
 // 64 x 64 f32 on an AVX-512 machine (EPYC 9004, gcc 12 -O2), a whole call with its checks, medians:
 // TADD 0.44 us (its three tiles are more than the first-level cache; in place 0.21), TADDS 0.22,

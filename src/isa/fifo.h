@@ -18,7 +18,7 @@
 // Valid sizes may be smaller: of 50 rows and vector tiles of 32, sub-block 1 has 18; of 20 it has
 // none, and still has to push and pop.
 //
-// A push waits for a free slot by what the public documentation says: the first slot_count wait for
+// A push waits for a free slot as the public documentation says: the first slot_count wait for
 // nothing; then every `period`-th waits until the slots of that whole period are free (period:
 // slot_count up to 2, else slot_count / 2). A pop waits until its slot is full, from both vector
 // cores if these fill it.
@@ -29,9 +29,9 @@
 // alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
 // (unit) waits cost nothing, and a block takes the sum over its cores.
 //
-// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C to
-// UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC. The
-// public documentation has three rules for what is pushed, and no more (checked 4 [read]):
+// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C
+// to UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC.
+// The public documentation has three rules for pushed tiles, and no more (checked 4 [read]):
 //
 //     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
 //                                   columns: valid columns in whole 32s
@@ -63,7 +63,7 @@ typedef enum ptoisa_split {
     PTOISA_SPLIT_COUNT
 } ptoisa_split;
 
-// What is in a slot. By address (TALLOC) nothing is known of it: dtype is none.
+// The contents of a slot. By address (TALLOC) they are unknown: dtype is none.
 typedef struct ptoisa_fifo_slot {
     uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
     uint8_t dtype, split;
@@ -74,7 +74,7 @@ typedef struct ptoisa_fifo_slot {
 
 typedef struct ptoisa_fifo ptoisa_fifo;
 
-// Called where a core cannot go on; returns true when it can, false if it never will (after a
+// Called when a core cannot proceed; returns true when it can, false if it never will (after a
 // fault).
 typedef bool (*ptoisa_fifo_wait_fn)(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub,
                                     bool is_push);
@@ -110,8 +110,7 @@ PTOISA_INLINE const char *ptoisa_direction_name(ptoisa_direction direction) {
 }
 
 // Makes an empty ring over gm_bytes of global memory (0: enough, whatever is needed). Its slots are
-// those at gm; a pair of rings in both directions takes flags f and f + 2 and one memory behind the
-// other's.
+// at gm; a pair of rings in both directions takes flags f and f + 2 and adjacent memory.
 PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_direction direction,
                                 uint32_t flag, uint32_t slot_bytes, uint32_t slot_count, void *gm,
                                 uint64_t gm_bytes) {
@@ -383,7 +382,7 @@ PTOISA_FN bool ptoisa_check_direct(ptoisa_core *core, const ptoisa_fifo *fifo,
                         core->machine->name);
 }
 
-// Notes what a core puts into a slot. What the other vector core has put there must go with it.
+// Records a core's part of a slot. It must match the other vector core's part.
 PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
                                 uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
                                 ptoisa_dtype dtype) {
@@ -410,7 +409,7 @@ PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fif
     return true;
 }
 
-// What a push out of L0C does on the way, as TSTORE does it: ReLU, then a scale, for all or for each
+// The conversion of a push out of L0C, as in TSTORE: ReLU, then a scale, for all or for each
 // column, then the type of the slot.
 typedef struct ptoisa_fifo_fixpipe {
     ptoisa_dtype dtype;  // PTOISA_DTYPE_NONE: the tile's own
@@ -419,7 +418,7 @@ typedef struct ptoisa_fifo_fixpipe {
     const ptoisa_tile *fp;  // the low 32 bits of its cells are the scales of columns; NULL: `scale`
 } ptoisa_fifo_fixpipe;
 
-// Does a tile become what it is to become on its way?
+// Is the conversion of a pushed tile valid?
 PTOISA_FN bool ptoisa_check_push(ptoisa_core *core, const ptoisa_fifo *fifo,
                                  const ptoisa_tile *tile, ptoisa_dtype dtype,
                                  const ptoisa_fifo_fixpipe *how) {
@@ -462,7 +461,7 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
     if (!slot) {
         return;
     }
-    // What does not go together is left undone, but counts: else the other core would wait for it.
+    // A mismatched push is not executed, but counts: otherwise the other core would wait for it.
     if (ptoisa_fifo_note(core, fifo, slot, sub, tile, split, dtype) && tile->valid_rows > 0 &&
         tile->valid_cols > 0 && !(split == PTOISA_NO_SPLIT && sub == 1)) {
         uint32_t from = sub == 1 ? slot->cut : 0;
@@ -493,7 +492,7 @@ PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t s
     ptoisa_fifo_push_fixpipe(core, fifo, sub, tile, split, &as_it_is);
 }
 
-// The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
+// The whole valid size of a pushed tile. False if the two vector cores' halves leave a gap.
 PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot *slot,
                                  uint32_t *rows, uint32_t *cols) {
     *rows = slot->valid_rows[0];
@@ -510,7 +509,7 @@ PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot
     return is_whole;
 }
 
-// Is what was pushed what is popped?
+// Does the popped tile match the pushed one?
 PTOISA_FN bool ptoisa_check_pop(ptoisa_core *core, const ptoisa_fifo *fifo,
                                 const ptoisa_fifo_slot *slot, uint32_t sub, const ptoisa_tile *tile,
                                 ptoisa_split split, uint32_t *cut) {
@@ -589,8 +588,8 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
 
 // -- addresses ------------------------------------------------------------------------------------
 
-// Points a window at this core's part of a slot: `name` is the instruction. Its shape is that of
-// the part; sub-block 1 begins as many rows or columns further, by the window's own strides.
+// Points a window at this core's part of a slot: `name` is the instruction. It has the part's
+// shape; sub-block 1 begins that many rows or columns further, by the window's own strides.
 PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
                                  uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
                                  ptoisa_global *g) {
@@ -632,7 +631,7 @@ PTOISA_FN bool ptoisa_fifo_alloc(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t 
                              fifo->direction == PTOISA_V2C, split, g);
 }
 
-// TPUSH of what was stored by address.
+// TPUSH of data stored by address.
 PTOISA_FN void ptoisa_fifo_commit(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
     if (sub > 1 || fifo->pushed[sub] == fifo->allocated[sub]) {
         ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: no slot was allocated (TALLOC)",
@@ -652,7 +651,7 @@ PTOISA_FN bool ptoisa_fifo_acquire(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
                              fifo->direction == PTOISA_C2V, split, g);
 }
 
-// TFREE of what was popped by address.
+// TFREE of a slot popped by address.
 PTOISA_FN void ptoisa_fifo_release(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
     if (sub > 1 || fifo->freed[sub] == fifo->popped[sub]) {
         ptoisa_fault(core, PTOISA_NOP, "TFREE: FIFO %u: no slot was popped", fifo->flag);

@@ -164,7 +164,7 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
 
 // step: the operation as each element of a row has it.
 //
-//      rest      what is left of rows from column c on, fewer than 16 elements
+//      rest      the ends of rows from column c on, fewer than 16 elements
 //      meet      both halves of 16 lanes, where these are several parts
 //      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]. The new
 //                element comes first in max and min: there the test for NaN is off the chain of

@@ -66,17 +66,18 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// The loops of an operation: runs that for words of a kind, if it has one there, and says which operation
-// it is (also without a map). An instruction names the loops of its own operation, ptoisa_loops_ADD: so a
-// kernel is compiled with those of its instructions, and with no others. They are functions and not a
-// table, as addresses in a table would make it writable where code has no fixed place.
+// The loops of an operation: runs the map for words of a kind, if it has one, and identifies the
+// operation (also without a map). An instruction names the loops of its own operation,
+// ptoisa_loops_ADD: so a kernel is compiled with the loops of its instructions only. They are
+// functions and not a table, as addresses in a table would make it writable where code has no fixed
+// place.
 typedef enum ptoisa_word { PTOISA_WORD_F32 = 0, PTOISA_WORD_I32, PTOISA_WORD_U32 } ptoisa_word;
 
 typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
 
 // -- f32 ------------------------------------------------------------------------------------------
 
-// What each operation computes; F(set, name) is an operation of the instruction set.
+// The function of each operation; F(set, name) is an operation of the instruction set.
 #define PTOISA_F(set, name) ptoisa_##name##_##set
 #define PTOISA_F32_MAPS(MAP, set, SET)                                                             \
     MAP(set, SET, ADD, PTOISA_F(set, add)(x, y))                                                   \
@@ -103,7 +104,7 @@ typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
     MAP(set, SET, RELU, PTOISA_F(set, at_least)(x, zero))
 
 // A scalar is spread into one vector in memory and the loop then does not advance, so that scalars
-// need no loops of their own. What an operation does not use is not loaded.
+// need no loops of their own. Unused operands are not loaded.
 #define PTOISA_DEFINE_F32_MAP(set, SET, name, result)                                              \
     SET PTOISA_FN void ptoisa_map_##name##_##set(const ptoisa_map *map) {                          \
         enum { LANES = PTOISA_LANES_##set };                                                       \
@@ -329,7 +330,7 @@ PTOISA_DEFINE_INTS_SLOW(u32, true)
 
 // -- other types, through 32 bits -----------------------------------------------------------------
 
-// What the narrow types are computed in.
+// The types in which narrow types are computed.
 typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];

@@ -92,8 +92,8 @@ PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const 
     }
 }
 
-// Computes one block, of which a, a_step, b, rows, cols, k and start are set, and base if there is one. is_last: of the parts
-// of k. Otherwise sums go to part.
+// Computes one block, with a, a_step, b, rows, cols, k and start set, and base if any. is_last: the
+// last part of k. Otherwise sums go to part.
 PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
                              ptoisa_mm_block *t, const ptoisa_mm_task *task, ptoisa_mm_kind kind,
                              uint32_t row, uint32_t col, float *part, bool is_last) {
@@ -241,7 +241,7 @@ PTOISA_FN void ptoisa_mm_blocks(const ptoisa_mm_code *code, const ptoisa_mm_task
     }
 }
 
-// Computes a whole product, of which no size is 0.
+// Computes a whole product without empty sizes.
 PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *task) {
     const ptoisa_tile *a = task->a, *b = task->b;
     ptoisa_mm_buffers buffers;

@@ -47,8 +47,8 @@ typedef struct ptoisa_mm_strip {
     const uint8_t *from;
     size_t stride, step;   // bytes to the next row, to the next 32 along k
     uint32_t done, count;  // pieces
-    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. Of
-    // these 32 the span is that of all.
+    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. The span
+    // of these 32 is the span of all.
     uint16_t extremes[32];
 } ptoisa_mm_strip;
 
@@ -59,14 +59,14 @@ typedef struct ptoisa_mm_block {
     uint32_t rows, cols, k;
     const float *start;          // where sums begin, in rows of 32; NULL: at 0
     const uint32_t *base;        // added to the sums of each row; of bytes only
-    const float *add;            // what is added at the end; NULL: nothing
+    const float *add;            // added at the end; NULL: nothing
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
-    ptoisa_mm_strip *ahead;  // what may be packed meanwhile
+    ptoisa_mm_strip *ahead;  // a strip that may be packed meanwhile
 } ptoisa_mm_block;
 
-// What a unit is made of.
+// The layout of a unit.
 typedef enum ptoisa_mm_kind {
     PTOISA_MM_F32,
     PTOISA_MM_F16,
@@ -104,7 +104,7 @@ typedef struct ptoisa_mm_code {
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
     // Of a panel of bf16, of whole boxes or a strip's extremes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
-    // Packs what is left of a strip of f16, bf16 or pairs of it. NULL: there are no strips.
+    // Packs the rest of a strip of f16, bf16 or pairs of it. NULL: no strips.
     void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
@@ -175,7 +175,7 @@ PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const
     }
 }
 
-// Makes 0 what is beyond k_count in the last unit of a panel of B.
+// Zeroes the elements beyond k_count in the last unit of a panel of B.
 PTOISA_FN void ptoisa_mm_clear_rest(float *panel, ptoisa_mm_kind kind, uint32_t k_count) {
     const uint32_t width = ptoisa_mm_width(kind), used = k_count % width * (4 / width);
     uint8_t *row = (uint8_t *)(panel + k_count / width * PTOISA_MM_COLS);

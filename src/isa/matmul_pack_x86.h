@@ -163,8 +163,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm
     }
 }
 
-// The same of f16 and 16 columns, of which each vector has every other: their lower halves, and
-// their upper ones, are put together before they are widened.
+// The same for f16 and 16 columns, every other one in each vector: their lower halves, and their
+// upper ones, are joined before they are widened.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split_f16(float *to, __m256 even, __m256 odd) {
     const __m256i x = _mm256_castps_si256(even), y = _mm256_castps_si256(odd);
     const __m256i rows[2] = {_mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa),

@@ -21,7 +21,7 @@
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
-// Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
+// Adds the products of two bf16 of x and y, upper halves first, rounding after each.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
@@ -167,7 +167,7 @@ PTOISA_MM_BLOCK_AVX512(ptoisa_mm_quads_32_avx512, 2, PTOISA_MM_QUADS)
 #undef PTOISA_MM_BLOCK_AVX512
 #undef PTOISA_MM_ROWS_AVX512
 
-// Adds what is to be added to a row of a whole block, and stores it.
+// Adds the addend to a row of a whole block, and stores it.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_end_avx512(const ptoisa_mm_block *t, uint32_t row,
                                                       __m512 *sum, const bool is_int) {
     PTOISA_MM_UNROLL

@@ -28,9 +28,9 @@
      PTOISA_SET(PTOISA_I8))
 #define PTOISA_SET_ACC (PTOISA_SET(PTOISA_F32) | PTOISA_SET(PTOISA_I32))
 
-// What happens to elements on their way out of L0C.
+// The conversion of elements on their way out of L0C.
 typedef struct ptoisa_fixpipe {
-    bool is_relu, is_add;  // is_add: onto what is there
+    bool is_relu, is_add;  // is_add: accumulates
     bool is_scaled;        // by scale, or by column with the cells of scales
     float scale;
     const ptoisa_any_u64 *scales;
@@ -146,7 +146,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
         ptoisa_copy(d, s, rows, cols, to_size);
         return;
     }
-    // 16 rows are those of a box; more where rows are short.
+    // 16 rows are a box; more where rows are short.
     uint32_t col_step = ptoisa_min_u32(cols, PTOISA_BLOCK / 16);
     uint32_t row_step = col_step ? PTOISA_BLOCK / col_step : 1;
     float in[PTOISA_BLOCK], out[PTOISA_BLOCK];  // of 4 bytes at most
@@ -347,7 +347,7 @@ PTOISA_FN bool ptoisa_check_into_table(ptoisa_core *core, const ptoisa_tile *d,
     return true;
 }
 
-// Is there a way from the memory of s to that of d, for TMOV, TEXTRACT and TINSERT?
+// Can TMOV, TEXTRACT and TINSERT move from the memory of s to the memory of d?
 PTOISA_FN bool ptoisa_check_path(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                  const ptoisa_tile *s) {
     if (!ptoisa_check_tile(core, op, "d", d) || !ptoisa_check_tile(core, op, "s", s)) {
@@ -491,7 +491,7 @@ PTOISA_FN void ptoisa_tstore(ptoisa_core *core, const ptoisa_global *g, const pt
     ptoisa_store(core, g, s, &how, NULL);
 }
 
-// The same, adding onto what is there.
+// The same, accumulating.
 PTOISA_FN void ptoisa_tstore_add(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s) {
     ptoisa_fixpipe how = {false, true, false, 0, NULL};
     ptoisa_store(core, g, s, &how, NULL);
@@ -518,7 +518,7 @@ PTOISA_FN void ptoisa_tstore_fp(ptoisa_core *core, const ptoisa_global *g, const
     ptoisa_store(core, g, acc, &how, fp);
 }
 
-// The same, added onto what is there: f16, i8.
+// The same, accumulating: f16, i8.
 PTOISA_FN void ptoisa_tstore_add_quant(ptoisa_core *core, const ptoisa_global *g,
                                        const ptoisa_tile *acc, float scale, bool relu) {
     ptoisa_fixpipe how = {relu, true, true, scale, NULL};

@@ -1,8 +1,8 @@
 // The C++ face of the shim, first part: the core that each host thread is, and the words of a
 // device compiler.
 //
-// These three files (pto_core.h, pto_types.h, pto_ops.h) give PTO-ISA's own names to what the C
-// functions do, so that one kernel compiles against PTO-ISA and against the shim:
+// These three files (pto_core.h, pto_types.h, pto_ops.h) give the C functions PTO-ISA's own names,
+// so that one kernel compiles against PTO-ISA and against the shim:
 //
 //      #ifdef PTOISA_SHIM
 //      #include "ptoisa_shim.h"
@@ -149,8 +149,8 @@ enum class NPUArch { A2A3, A5 };
 
 namespace shim {
 
-// What a host thread has. Its core is made when first asked for, its memories when TASSIGN first
-// binds a tile. Trivial to construct, so that no order of initialisation matters.
+// The state of a host thread. Its core is made on first use, its memories when TASSIGN first binds
+// a tile. Trivial to construct, so that no order of initialisation matters.
 struct Thread {
     ptoisa_core core;
     uint8_t *block;  // from calloc: all memories in a row
@@ -189,7 +189,7 @@ inline Thread &thread() {
     return mine;
 }
 
-// Makes the memories as large as those of the core's machine and of both built-in ones, so that
+// Makes the memories large enough for the core's machine and both built-in ones, so that
 // NPU_MEMORY_INIT can change between these. A machine with larger ones gets new memories: zeros;
 // pages that no tile touches cost nothing.
 inline void fit_memories(Thread &mine) {
@@ -397,11 +397,12 @@ constexpr pipe_t pipe_of(Op op) {
 
 }  // namespace shim
 
-// What an instruction returns: assigned to an event, it is recorded there.
+// The result of an instruction: assigned to an event, it is recorded there.
 struct RecordEvent {};
 
-// A token from the pipe of one instruction to that of another: `e = TLOAD(...); TADD(d, a, b, e);`.
-// A flag underneath, with the next of the eight ids of its pair of pipes; on one pipe, a barrier.
+// A token from the pipe of one instruction to the pipe of another: `e = TLOAD(...); TADD(d, a, b,
+// e);`. A flag underneath, with the next of the eight ids of its pair of pipes; on one pipe, a
+// barrier.
 template <Op SrcOp, Op DstOp> class Event {
   public:
     static constexpr pipe_t srcPipe = shim::pipe_of(SrcOp);
@@ -460,7 +461,7 @@ namespace shim {
 template <typename T> struct is_event : std::false_type {};
 template <Op S, Op D> struct is_event<Event<S, D>> : std::true_type {};
 
-// What an instruction with these trailing operands returns, if all of them are events.
+// The result type of an instruction with these trailing operands, if all of them are events.
 template <typename... Events>
 using Token = std::enable_if_t<(is_event<Events>::value && ...), RecordEvent>;
 

@@ -8,8 +8,8 @@
 //                              [&] { vec::attend(ffts, q, k, v, out); }, &cycles);
 //
 // The cube half runs on the calling thread, each vector half on a thread of its own with its own
-// core, memories and get_subblockid(). What a FIFO does and costs is in fifo.h, how the three take
-// turns in block.h.
+// core, memories and get_subblockid(). fifo.h has the behaviour and cost of a FIFO, block.h how the
+// three take turns.
 
 #ifndef PTOISA_PTO_FIFO_H
 #define PTOISA_PTO_FIFO_H
@@ -41,9 +41,9 @@ enum class TileSplitAxis {
     TILE_LEFT_RIGHT_ODD = PTOISA_LEFT_RIGHT_ODD
 };
 
-// A FIFO between the halves, or with DIR_BOTH one each way, the second's flags and memory behind
-// the first's. gm: its slots, SlotNum * SlotBytes for each way; c2v and v2c: where in UB, in L1
-// popped tiles go, LocalSlotNum of them in turn. Every core of a block makes the same.
+// A FIFO between the halves, or with DIR_BOTH one each way, the second's flags and memory after the
+// first's. gm: its slots, SlotNum * SlotBytes for each way; c2v and v2c: the addresses in UB and L1
+// of popped tiles, LocalSlotNum of them in turn. Every core of a block makes the same.
 template <uint32_t FlagID, Direction Dir, uint32_t SlotBytes, uint32_t SlotNum,
           uint32_t LocalSlotNum = 2, bool IsNoSplit = false, bool EnUnitFlag = false>
 class TPipe {
@@ -152,7 +152,7 @@ inline void push_fixpipe(Pipe &pipe, T &tile, const Params &params, const ptoisa
 
 }  // namespace shim
 
-// The third form, of the cube core: what is pushed is changed on its way.
+// The third form, of the cube core: the pushed tile is converted on its way.
 template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename... W>
 inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> &&
                             !(shim::is_tile_v<W> || ...),
@@ -211,7 +211,7 @@ inline std::enable_if_t<shim::is_global_v<G>> TALLOC(Pipe &pipe, G &global) {
     }
 }
 
-// What was stored at the address that TALLOC gave.
+// Data stored at the address that TALLOC gave.
 template <typename Pipe, typename G, TileSplitAxis Split>
 inline std::enable_if_t<shim::is_global_v<G>> TPUSH(Pipe &pipe, G &) {
     ptoisa_core *core = shim::begin();
@@ -285,7 +285,7 @@ template <typename Cube, typename Vector> struct Halves {
 
 // Runs both halves of a kernel: cube() on this thread and its core, vector() for each of the two
 // vector cores, whose cores are as this thread's: model, machine, faults. All begin when this
-// core's pipes are done, and it ends with the block; `cycles` (or NULL) are those of the block.
+// core's pipes are done, and it ends with the block; `cycles` (or NULL) gets the block's cycles.
 // False after a fault of the block: a deadlock, something left in a FIFO, a flag that was not
 // waited for.
 template <typename Cube, typename Vector>

@@ -6,12 +6,13 @@
 // PTO-ISA's takes, in the same order, with the same template arguments in front where kernels write
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
 //
-// Not here, as no more is known of them than their names: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU,
-// TADDRELUCONV, TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
-// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and what works on them
-// (MX matmul, MXFP8 and MXFP4); convolutions; communication between devices. Read so, for want of
-// more: indices outside that wrap or clamp are signed; the elements of a table count row after row;
-// of a move with a scale for each column, the first scale is that of the first column moved.
+// Missing, as only their names are known: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU, TADDRELUCONV,
+// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
+// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
+// matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
+// documentation: indices outside that wrap or clamp are signed; the elements of a table count row
+// after row; of a move with a scale for each column, the first scale is that of the first column
+// moved.
 
 #ifndef PTOISA_PTO_OPS_H
 #define PTOISA_PTO_OPS_H
@@ -135,7 +136,7 @@ namespace shim {
 // An NZ window {1, columns of boxes, rows of boxes, 16, 32 bytes} and an Nz tile hold the same
 // boxes in the same order. Where all rows of the tile are valid, both are matrices with rows of 32
 // bytes, one column of boxes under the other, and an unboxed copy moves them: makes the tile look
-// so. Returns false, after a fault, if this is no such pair.
+// so. Returns false, after a fault, for any other pair.
 template <typename G, typename T>
 inline bool unbox(ptoisa_core *core, ptoisa_op op, const ptoisa_global *global, ptoisa_tile *tile) {
     if constexpr (G::layout == Layout::NZ) {
@@ -331,7 +332,7 @@ template <typename T> inline void TPRINT(T &tile) {
 }
 
 // Makes dst a view of the part of src that begins at (row, col). Rows keep their length, so dst has
-// as many columns as src, of which it declares valid what it sees.
+// as many columns as src, and only the visible ones are valid.
 template <typename D, typename S> inline RecordEvent TSUBVIEW(D &dst, S &src, int row, int col) {
     static_assert(D::Loc == S::Loc && !D::isBoxedLayout && !S::isBoxedLayout && D::isRowMajor &&
                       S::isRowMajor && D::Cols == S::Cols,

@@ -172,7 +172,7 @@ template <int64_t N1, int64_t N2, int64_t N3, int64_t N4, int64_t N5> struct Fiv
         static_assert(dynamicCount == 0, "a value for each DYNAMIC dimension is missing");
     }
 
-    // All five values, or those of the DYNAMIC ones in order.
+    // All five values, or the DYNAMIC ones in order.
     template <typename First, typename... Others, typename = if_number<First>,
               typename = std::void_t<if_number<Others>...>>
     constexpr Five(First first, Others... others) : value{N1, N2, N3, N4, N5} {

@@ -32,7 +32,7 @@
 
 // -- rows of all types ----------------------------------------------------------------------------
 
-// What a reduction over nothing is, as a word: f32, or a value of the integer type.
+// The result of an empty reduction, as a word: f32, or a value of the integer type.
 PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
     bool is_float = ptoisa_dtype_is_float(dtype);
     if (op == PTOISA_MAP_ADD) {
@@ -384,14 +384,14 @@ PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
 PTOISA_DEFINE_COL_REDUCE(tcolmin, TCOLMIN, MIN)
 PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
 
-// Is element i of next a greater extreme than that of best? NaN is the greatest of all.
+// Is element i of next a greater extreme than best's? NaN is the greatest of all.
 PTOISA_INLINE bool ptoisa_is_beyond(const ptoisa_piece *next, const ptoisa_piece *best, uint32_t i,
                                     ptoisa_dtype dtype, bool is_max) {
     if (ptoisa_dtype_is_float(dtype)) {
         float x = next->f32[i], y = best->f32[i];
         return y == y && (x != x || (is_max ? x > y : x < y));
     }
-    // Words of one order: those of signed types with their sign turned.
+    // Words in unsigned order: signed types with their sign flipped.
     uint32_t sign = dtype < PTOISA_U8 ? UINT32_C(0x80000000) : 0;
     uint32_t x = next->u32[i] ^ sign, y = best->u32[i] ^ sign;
     return is_max ? x > y : x < y;

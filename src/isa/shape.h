@@ -258,7 +258,7 @@ PTOISA_FN void ptoisa_tinterleave(ptoisa_core *core, const ptoisa_tile *d0, cons
     if (core->is_dry) {
         return;
     }
-    // Of n columns d0 begins with s0 and takes the larger half of it; d1 goes on with the other.
+    // Of n columns d0 begins with s0 and takes the larger half of it; d1 continues with the rest.
     uint32_t n = d0->valid_cols, rows = d0->valid_rows, low = n / 2, high = n - low, odd = n & 1;
     ptoisa_copy_comb(d0, 0, 2, s0, 0, 1, rows, high);
     ptoisa_copy_comb(d0, 1, 2, s1, 0, 1, rows, low);
@@ -316,7 +316,7 @@ PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start,
     }
 }
 
-// 1 on the diagonal and below it, or above it, else 0. The diagonal is that of columns c = r +
+// 1 on the diagonal and below it, or above it, else 0. The diagonal has the columns c = r +
 // diagonal.
 PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, int32_t diagonal) {
     const ptoisa_op op = PTOISA_TTRI;
@@ -343,8 +343,8 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
 // -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
-// as those of s, and so reach into the next row of s where col > 0: what writes a whole allocation
-// (TLOAD, TFILLPAD) must not be given such a part.
+// as those of s, and so reach into the next row of s where col > 0: instructions that write a whole
+// allocation (TLOAD, TFILLPAD) must not be given such a part.
 PTOISA_INLINE ptoisa_tile ptoisa_tsubview(const ptoisa_tile *s, uint32_t row, uint32_t col,
                                           uint32_t rows, uint32_t cols) {
     ptoisa_tile part = *s;

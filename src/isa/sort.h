@@ -41,7 +41,7 @@ PTOISA_FN void ptoisa_sort_run(uint8_t *pairs, const uint8_t *values, const uint
     const uint32_t size = ptoisa_dtype_size(dtype);
     int32_t keys[PTOISA_SORT_RUN], places[PTOISA_SORT_RUN];
     for (uint32_t i = 0; i < PTOISA_SORT_RUN; i++) {
-        // What is missing sorts behind the rest: it comes later than an equal -inf, too.
+        // Missing elements sort last, even after an equal -inf.
         keys[i] = i < count ? ptoisa_sort_key(values + i * size, dtype) : -0x7f800000;
         places[i] = 0;
     }

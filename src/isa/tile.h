@@ -54,7 +54,7 @@ PTOISA_INLINE uint64_t ptoisa_tile_bytes(const ptoisa_tile *tile) {
     return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
-// Rows and columns of a tile's boxes; 1 and 1 where there are none.
+// Rows and columns of a tile's boxes; 1 and 1 without boxes.
 PTOISA_INLINE uint32_t ptoisa_box_rows(const ptoisa_tile *tile) {
     if (tile->layout < PTOISA_NZ) {
         return 1;

@@ -35,7 +35,7 @@ PTOISA_FN double ptoisa_fma_odd(float a, float b, float c) {
     if ((bits >> 52 & 0x7ff) == 0x7ff) {
         return sum;
     }
-    // What the rounding of the sum left out, exactly.
+    // The exact rounding error of the sum.
     double part = sum - product, error = (product - (sum - part)) + ((double)c - part);
     if (error != 0 && (bits & 1) == 0) {
         bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;

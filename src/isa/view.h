@@ -272,7 +272,7 @@ PTOISA_ALWAYS void ptoisa_transpose_x1(uint8_t *d, int64_t d_row, const uint8_t 
     PTOISA_STORE_FOUR(y0, y1, y2, y3, 4)
 }
 
-// Goes by strips of 64 columns of d, so that lines of d are written once and those of s, which lie
+// Goes by strips of 64 columns of d, so that lines of d are written once and lines of s, which lie
 // along its rows, are read once.
 #define PTOISA_TRANSPOSE_CASE(bytes, row_side, col_side)                                           \
     case bytes:                                                                                    \
