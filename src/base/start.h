@@ -60,6 +60,11 @@ PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_r
 PWSP_INTERNAL bool pwsp_start_is_under_way(const pwsp_start *start);
 PWSP_INTERNAL bool pwsp_start_is_lost(const pwsp_start *start);
 
+// Would waiting for it take time?
+PWSP_INLINE bool pwsp_start_is_busy(const pwsp_start *start) {
+    return pwsp_start_is_under_way(start) && !pwsp_start_is_lost(start);
+}
+
 // Waits, and returns the status of fn. Its error becomes the error of the owner's context. It stays
 // pending only if it is lost: then the error is about waiting, and its text begins with `what`.
 PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start, const char *what);

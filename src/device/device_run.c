@@ -205,12 +205,8 @@ static ptowsp_status pwsp_device_claim(ptowsp_device *device, ptowsp_run *run,
 
 // Of a device, lane_count is not used.
 static ptowsp_run_options pwsp_device_options(const ptowsp_run_options *options) {
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-        chosen.lane_count = 0;
-    }
+    ptowsp_run_options chosen = pwsp_run_options(options);
+    chosen.lane_count = 0;
     return chosen;
 }
 

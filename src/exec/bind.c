@@ -44,14 +44,6 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Returns the status of a check, with its error in the context.
-static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_error *error,
-                                      ptowsp_status status) {
-    return status == PTOWSP_OK
-               ? status
-               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
-}
-
 // The index of what a binding names; 0 if there is no such thing.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const ptowsp_binding *b) {
     static const uint8_t kinds[PTOWSP_BIND_KIND_COUNT] = {
@@ -202,7 +194,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
             }
         }
     }
-    return pwsp_bind_result(bindings, &error, status);
+    return pwsp_bindings_status(bindings, &error, status);
 }
 
 // -- tensors --------------------------------------------------------------------------------------
@@ -270,5 +262,5 @@ PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_bind
         status = id ? pwsp_bind_named(bindings, id, b, &error)
                     : pwsp_bind_fail_name(&error, bindings->program->name, what[b->kind], b->name);
     }
-    return pwsp_bind_result(bindings, &error, status);
+    return pwsp_bindings_status(bindings, &error, status);
 }

@@ -39,6 +39,14 @@ typedef struct pwsp_bindings {
     pwsp_plan_room *rooms;         // by the first axis of a plan: of plans of batches
 } pwsp_bindings;
 
+// The status of a check, with its error in the context.
+PWSP_INLINE ptowsp_status pwsp_bindings_status(const pwsp_bindings *bindings,
+                                               const pwsp_error *error, ptowsp_status status) {
+    return status == PTOWSP_OK
+               ? status
+               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
+}
+
 // False when memory is out, which must stay.
 PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory *memory,
                                       ptowsp_context *context, const ptowsp_program *program);

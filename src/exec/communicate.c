@@ -426,24 +426,28 @@ PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kerne
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_comm_idle(pwsp_comm *comm, uint32_t *round) {
+    const uint32_t spins = pwsp_pool_spin_count(comm->context->pool, comm->bound.rank_count);
+    if (pwsp_halt_is(comm->halt)) {
+        pwsp_comm_give_up(comm);
+        return false;
+    }
+    if (!pwsp_spin(round, spins, PWSP_COMM_YIELDS)) {
+        pwsp_nap(PWSP_COMM_NAP_NS);
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                  const ptowsp_task *task) {
-    const uint32_t spins = pwsp_pool_spin_count(comm->context->pool, comm->bound.rank_count);
     uint32_t round = 0;
-    bool is_done = false;
-    while (pwsp_comm_move(comm, kernel, task, &is_done)) {
-        if (is_done) {
-            return true;
-        }
-        if (pwsp_halt_is(comm->halt)) {
+    bool is_done = false, is_good;
+    while ((is_good = pwsp_comm_move(comm, kernel, task, &is_done)) && !is_done) {
+        if (!pwsp_comm_idle(comm, &round)) {
             comm->is_under_way = false;
-            pwsp_comm_give_up(comm);
             pwsp_error_set(&comm->error, PTOWSP_SKIPPED, PTOWSP_NO_INDEX, "run: ended early");
             return false;
         }
-        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
-            pwsp_nap(PWSP_COMM_NAP_NS);
-        }
     }
-    return false;
+    return is_good;
 }

@@ -118,6 +118,13 @@ PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *
 PWSP_INTERNAL pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start,
                                           uint64_t *out_cycles);
 
+// A SEND as one of its two ends; other collectives as they are.
+PWSP_INTERNAL ptowsp_collective pwsp_comm_pair(const ptowsp_collective *c);
+
+// The communicator is not done: pauses, longer each time. False if the run is to end early; then other
+// ranks hear of it.
+PWSP_INTERNAL bool pwsp_comm_idle(pwsp_comm *comm, uint32_t *round);
+
 // The member that this rank is.
 PWSP_INLINE uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
     return (comm->bound.rank - c->first) / c->stride;

@@ -177,7 +177,6 @@ PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *ker
 
 // Waits for what the communicator does, unless the run is to end early.
 static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
-    const uint32_t spins = pwsp_pool_spin_count(comm->context->pool, comm->bound.rank_count);
     uint32_t round = 0;
     for (;;) {
         bool is_done = false;
@@ -185,34 +184,37 @@ static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
         if (status != PTOWSP_OK || is_done) {
             return status;
         }
-        if (pwsp_halt_is(comm->halt)) {
-            pwsp_comm_give_up(comm);
+        if (!pwsp_comm_idle(comm, &round)) {
             return PTOWSP_SKIPPED;
-        }
-        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
-            pwsp_nap(PWSP_COMM_NAP_NS);
         }
     }
 }
 
-// The members that meet for the last collective: all, or the two of a SEND.
+PWSP_INTERNAL ptowsp_collective pwsp_comm_pair(const ptowsp_collective *c) {
+    ptowsp_collective pair = *c;
+    if (c->kind == PTOWSP_SEND) {
+        const uint32_t low = c->root < c->target ? c->root : c->target;
+        const uint32_t high = c->root < c->target ? c->target : c->root;
+        pair.members = 2;
+        pair.first = pwsp_collective_rank(c, low);
+        pair.stride = (high - low) * c->stride;
+        pair.root = c->root > c->target;
+        pair.target = 1 - pair.root;
+    }
+    return pair;
+}
+
+// The meeting of those who meet for a collective.
 static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
+    const ptowsp_collective pair = pwsp_comm_pair(last);
     ptowsp_collective c;
     memset(&c, 0, sizeof c);
     c.kind = PTOWSP_ALL_GATHER;
     c.algorithm = PTOWSP_ALGORITHM_DIRECT;
     c.dtype = PTOWSP_U64;
-    c.members = last->members;
-    c.first = last->first;
-    c.stride = last->stride;
-    if (last->kind == PTOWSP_SEND) {
-        const uint32_t low = last->root < last->target ? last->root : last->target;
-        const uint32_t high = last->root < last->target ? last->target : last->root;
-        c.members = 2;
-        c.first = pwsp_collective_rank(last, low);
-        c.stride = (high - low) * last->stride;
-    }
-    c.count = c.members;
+    c.count = c.members = pair.members;
+    c.first = pair.first;
+    c.stride = pair.stride;
     return c;
 }
 

@@ -138,9 +138,7 @@ static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretc
             ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
         pwsp_stretch_step(x, stretch, i);
         x->task.index = x->task_count + i;
-        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
-        arrival.priority_key = pwsp_source_value(stretch->priority, i);
-        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        pwsp_stretch_keys(stretch, i, &arrival);
         record[0] = x->task.index;
         pwsp_frontend_fill(front, record + PWSP_FRONTEND_RECORD_OWN, &arrival);
         for (uint32_t v = 0; v < arrival.tile_count; v++) {

@@ -53,6 +53,13 @@ PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
     return pwsp_load_relaxed(&run->is_running) != 0;
 }
 
+// Options as they are given, or all zero.
+PWSP_INLINE ptowsp_run_options pwsp_run_options(const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    return options ? *options : chosen;
+}
+
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);

@@ -319,11 +319,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
     PTOWSP_ASSERT(run);
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_run_options chosen = pwsp_run_options(options);
     if (pwsp_run_is_running(run) || pwsp_load_relaxed(&run->context->busy) ||
         !pwsp_run_claim(run, &chosen)) {
         return pwsp_fail_busy(run->owner);
@@ -366,11 +362,7 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     if (!what_if) {
         return pwsp_fail_null(run->owner, "run: what_if");
     }
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_run_options chosen = pwsp_run_options(options);
     if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
         what_if->percent > 1000) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -46,11 +46,7 @@ static ptowsp_status pwsp_run_started(void *user) {
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
     PTOWSP_ASSERT(run);
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_run_options chosen = pwsp_run_options(options);
     // A run that is running may have the inner context, which must not be looked at.
     if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
         !pwsp_run_claim(run, &chosen)) {
@@ -91,6 +87,5 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
 
 ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
     PTOWSP_ASSERT(run);
-    bool is_busy = pwsp_start_is_under_way(run->start) && !pwsp_start_is_lost(run->start);
-    return is_busy ? pwsp_fail_busy(run->owner) : ptowsp_run_wait(run);
+    return pwsp_start_is_busy(run->start) ? pwsp_fail_busy(run->owner) : ptowsp_run_wait(run);
 }

@@ -124,9 +124,7 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
         if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
             return false;
         }
-        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
-        arrival.priority_key = pwsp_source_value(stretch->priority, i);
-        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        pwsp_stretch_keys(stretch, i, &arrival);
         arrival.cycles = pwsp_walk_scaled(&run->walk, cycles);
         if (!pwsp_timeline_task(&run->time, &arrival)) {
             return false;

@@ -48,12 +48,9 @@ PWSP_FORCE_INLINE bool pwsp_stream_give(pwsp_walk *walk, const pwsp_sink *sink, 
 // False when the stream stops: at *event.
 PWSP_FORCE_INLINE bool pwsp_stream_run(pwsp_walk *walk, const pwsp_sink *sink, void *user,
                                        pwsp_event *event) {
-    pwsp_expander *x = &walk->expander;
     bool goes_on = pwsp_stream_give(walk, sink, user, *event);
     while (goes_on && *event != PWSP_EVENT_END && *event != PWSP_EVENT_PROCESS_END) {
-        const pwsp_event next =
-            *event == PWSP_EVENT_TASK ? pwsp_expander_again(x) : pwsp_expander_next(x);
-        *event = pwsp_walk_event(walk, next);
+        *event = pwsp_walk_event(walk, pwsp_expander_next(&walk->expander));
         goes_on = pwsp_stream_give(walk, sink, user, *event);
     }
     return goes_on;

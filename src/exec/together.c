@@ -110,21 +110,6 @@ static ptowsp_status pwsp_together_fail_stuck(pwsp_together *t) {
 
 // -- meeting --------------------------------------------------------------------------------------
 
-// A SEND as one of its two ends.
-static ptowsp_collective pwsp_together_pair(const ptowsp_collective *c) {
-    ptowsp_collective pair = *c;
-    if (c->kind == PTOWSP_SEND) {
-        const uint32_t low = c->root < c->target ? c->root : c->target;
-        const uint32_t high = c->root < c->target ? c->target : c->root;
-        pair.members = 2;
-        pair.first = pwsp_collective_rank(c, low);
-        pair.stride = (high - low) * c->stride;
-        pair.root = c->root > c->target;
-        pair.target = 1 - pair.root;
-    }
-    return pair;
-}
-
 static bool pwsp_together_is_group(const pwsp_flow *flow, const ptowsp_collective *c) {
     return flow->collective.stride == c->stride && flow->collective.members == c->members;
 }
@@ -198,7 +183,7 @@ static pwsp_meeting pwsp_together_meet(void *user, uint64_t task, uint64_t start
     if (!is_part) {
         return PWSP_MEETING_FOUND;
     }
-    c = pwsp_together_pair(&c);
+    c = pwsp_comm_pair(&c);
     r->member = (r->rank - c.first) / c.stride;
     r->flow = pwsp_together_find(r, &c, r->member, &error);
     if (!r->flow) {
@@ -440,11 +425,7 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     if (!group) {
         return pwsp_fail_null(context, "run group: group");
     }
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_run_options chosen = pwsp_run_options(options);
     chosen.mode = PTOWSP_RUN_TIME_ONLY;
     ptowsp_status status = pwsp_together_check(context, group);
     if (status != PTOWSP_OK) {

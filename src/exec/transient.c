@@ -21,10 +21,6 @@ static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, ui
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error) {
-    return pwsp_fail(bindings->context, error->status, error->index, "%s", error->text);
-}
-
 // The shape of a tensor by what is bound. False with an error of an array that is read outside.
 static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int64_t *out_shape,
                                  pwsp_error *error) {
@@ -65,7 +61,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
             pwsp_transient_size(&error, pwsp_transient_desc(p, i), shape,
                                 &bindings->tensors[transient->tensor], item, &sum) != PTOWSP_OK) {
             t->is_found = false;
-            return pwsp_transient_fail(bindings, &error);
+            return pwsp_bindings_status(bindings, &error, error.status);
         }
         t->is_found = t->is_found && item->bytes == bytes;
     }
@@ -90,7 +86,7 @@ static void pwsp_transients_fail_room(const pwsp_bindings *bindings) {
     pwsp_transient_fail_room(&error, t->placed, (uint32_t)p->transients.count,
                              (const pwsp_lifetime *)p->lifetimes.items, &t->placement, place,
                              t->size);
-    pwsp_transient_fail(bindings, &error);
+    pwsp_bindings_status(bindings, &error, error.status);
 }
 
 // The block of the caller, or of the context, with room for the peak. NULL with an error.

@@ -10,14 +10,6 @@
 
 #include <inttypes.h>
 
-// The status of a check, with its error in the context.
-static ptowsp_status pwsp_check_result(const pwsp_bindings *bindings, const pwsp_error *error,
-                                       ptowsp_status status) {
-    return status == PTOWSP_OK
-               ? status
-               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
-}
-
 static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
     ptowsp_status status = PTOWSP_OK;
@@ -36,7 +28,7 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
                                             &bindings->arrays[i]);
         }
     }
-    return pwsp_check_result(bindings, &error, status);
+    return pwsp_bindings_status(bindings, &error, status);
 }
 
 static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
@@ -61,7 +53,7 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
                 pwsp_verify_symbol(&error, symbol->name, bindings->is_bound[p->first_symbol + i]);
         }
     }
-    return pwsp_check_result(bindings, &error, status);
+    return pwsp_bindings_status(bindings, &error, status);
 }
 
 // Places a tensor without data at unused addresses: beyond all others, one after another from
@@ -102,7 +94,7 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
         if (status != PTOWSP_OK) {
             status = p->tensor_is_transient[i] ? PTOWSP_OK
                      : needs_data || !tensor->is_bound
-                         ? pwsp_check_result(bindings, &error, status)
+                         ? pwsp_bindings_status(bindings, &error, status)
                          : pwsp_check_place(bindings, desc->name, tensor, &base);
         }
     }

@@ -442,8 +442,8 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
-    bool is_busy = pwsp_start_is_under_way(graph->start) && !pwsp_start_is_lost(graph->start);
-    return is_busy ? pwsp_fail_busy(graph->context) : ptowsp_graph_wait(graph);
+    return pwsp_start_is_busy(graph->start) ? pwsp_fail_busy(graph->context)
+                                            : ptowsp_graph_wait(graph);
 }
 
 // -- results --------------------------------------------------------------------------------------

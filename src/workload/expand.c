@@ -430,25 +430,6 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
     x->text[0] = '\0';
 }
 
-PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
-    const pwsp_op *end = &x->ops[x->next_op];
-    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
-        return PWSP_EVENT_NONE;
-    }
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    if (frame->i + 1 == frame->count) {
-        return PWSP_EVENT_NONE;
-    }
-    const pwsp_loop *loop = &x->program->loops.items[end->at];
-    frame->i++;
-    if (!pwsp_expander_seek(x, loop, frame)) {
-        frame->i = frame->count - 1;  // stays below the count
-        return PWSP_EVENT_NONE;
-    }
-    pwsp_expander_set_variable(x, loop, frame);
-    return pwsp_expander_make_task(x, end - 1);
-}
-
 PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op) {
     PTOWSP_ASSERT(x->ops[op].kind == PWSP_OP_TASK && !x->unknown);
     return pwsp_expander_make_task(x, &x->ops[op]);

@@ -16,8 +16,7 @@ typedef struct pwsp_frame {
 } pwsp_frame;
 
 typedef enum pwsp_event {
-    PWSP_EVENT_NONE,  // call pwsp_expander_next: after many empty iterations, so that a walk can be
-                      // ended anywhere; and of pwsp_expander_again
+    PWSP_EVENT_NONE,  // after many empty iterations, so that a walk can be ended anywhere
     PWSP_EVENT_END,
     PWSP_EVENT_TASK,       // task, tiles_at, task_op
     PWSP_EVENT_MARK,       // mark
@@ -79,10 +78,6 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x);
 
 // Goes on to the next event. After END or ERROR it must not be called.
 PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
-
-// After TASK: if it is all that its loop has in it, the next iteration; else NONE. A shorter way
-// than pwsp_expander_next, which does the same.
-PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x);
 
 // The event of an op that is a task, which the caller has reached. It stays where it was.
 PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op);

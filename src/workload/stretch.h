@@ -97,6 +97,14 @@ PWSP_FORCE_INLINE void pwsp_stretch_args(const pwsp_stretch *stretch, uint64_t i
     }
 }
 
+// The keys of the task of iteration i.
+PWSP_FORCE_INLINE void pwsp_stretch_keys(const pwsp_stretch *stretch, uint64_t i,
+                                         pwsp_arrival *arrival) {
+    arrival->dispatch_key = pwsp_source_value(stretch->dispatch, i);
+    arrival->priority_key = pwsp_source_value(stretch->priority, i);
+    arrival->stream_key = pwsp_source_value(stretch->stream, i);
+}
+
 // The task of iteration i, from 0, becomes the current one, except for its index and the parts
 // common to all tasks of the loop.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch,
