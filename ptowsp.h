@@ -4237,7 +4237,7 @@ typedef struct ptowsp_path_timing {
 // Vector instructions keep the built-in times of the model.
 typedef struct ptowsp_core_timing {
     char name[16];
-    ptowsp_family family;      // that of the model
+    ptowsp_family family;      // as the model's
     uint32_t clock_mhz;        // of the cores: 1 to 2^17
     uint32_t memory_mhz;       // the clock at which paths of global memory take their cycles; more
                                // than a 64th of clock_mhz
@@ -4250,10 +4250,9 @@ typedef struct ptowsp_cost {
     ptowsp_model model;
     ptowsp_cost_fn fn;  // PTOWSP_MODEL_USER
     void *user;
-    const ptowsp_core_timing
-        *timing;  // 910B and 950PR: times to use instead of the built-in ones. They
-                  // must live as long as the call that they are given to, or the
-                  // started run. Trees have the built-in ones alone
+    // 910B and 950PR: times to use instead of the built-in ones, which are all that trees have. They
+    // must live as long as the call, or the started run, that they are given to.
+    const ptowsp_core_timing *timing;
 } ptowsp_cost;
 
 #if !defined(PTOWSP_NO_TILES)

@@ -59,7 +59,7 @@ static bool line_cut(line *l, const char *text) {
     return !is_quoted;
 }
 
-// The field of a column by its name in the head; "" where there is none.
+// The field of the column that the head calls `name`; "" if there is no such column.
 static const char *line_field(const line *head, const line *l, const char *name) {
     for (uint32_t i = 0; i < head->count; i++) {
         if (strcmp(head->fields[i], name) == 0) {
@@ -144,7 +144,7 @@ static void predict_file(const char *path, bool is_kernels) {
                       : "predicted_cycles");
     for (unsigned number = 2; fgets(text, sizeof text, file); number++) {
         if (!line_cut(&l, text) || (!strchr(text, '\n') && !feof(file))) {
-            command_fail("%s: line %u is no row: too long, or a quote is not closed", path, number);
+            command_fail("%s: line %u is too long, or a quote is not closed", path, number);
         }
         print_predicted(&head, &l, text, is_kernels);
     }

@@ -95,7 +95,7 @@ static void measure__names_what_is_missing(void **state) {
     fixture *f = (fixture *)*state;
     ptowsp_body_desc desc;
     ptowsp_kernel_stats stats;
-    ptowsp_cost cost = {PTOWSP_MODEL_USER, NULL, NULL};
+    ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
     memset(&desc, 0, sizeof desc);
     desc.name = "twice";
     ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);

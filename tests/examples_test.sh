@@ -234,11 +234,11 @@ good predict --rows "$DIR/kernels.csv"
 says "predicted_us,predicted_cube_pct" "its sizes are not whole tiles and panels" "links between ranks"
 rows 1 '^gemm,A3,m=3072.*,2[0-9][0-9]\.[0-9],'
 bad "/nowhere/rows cannot be read" predict --rows /nowhere/rows
-bad "there is no column instruction" predict --instructions "$DIR/kernels.csv"
+bad "$DIR/kernels.csv: there is no column instruction" predict --instructions "$DIR/kernels.csv"
 printf 'machine,"a\n' > "$DIR/wrong.csv"
 bad "$DIR/wrong.csv: there is no line with names of columns" predict --rows "$DIR/wrong.csv"
 bad "/nowhere/picture cannot be written" predict --svg /nowhere/picture
-bad "go one at a time" predict --svg "$DIR/x" --rows "$DIR/kernels.csv"
+bad "--instructions, --rows and --svg go one at a time" predict --svg "$DIR/x" --rows "$DIR/kernels.csv"
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"

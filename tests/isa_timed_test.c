@@ -1,5 +1,5 @@
-// Cycles of the measured machines: each mechanism against numbers worked out on paper, what it does
-// when it is switched off, and published rows within the bounds that the models promise.
+// Cycles of the measured machines: each mechanism against numbers worked out on paper, the same with
+// it switched off, and published rows within the bounds that the models promise.
 
 #include "../ptoisa_shim.h"
 
@@ -62,7 +62,7 @@ static void transfers__latency_shows_where_the_pipe_has_nothing_else(void **stat
         assert_int_equal(*clock, 1000 + i * 122);
     }
     assert_int_equal(*busy, 1488);
-    // One that waits for what ends at 900, while the last is on its way: from 900 on.
+    // One that waits until 900, while the last is on its way, begins at 900.
     ptoisa_wait_until(&core, PTOISA_PIPE_MTE2, 900);
     ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
     assert_int_equal(*clock, 900 + 122 + 1000);
@@ -117,7 +117,7 @@ static void transfers__l0c_is_drained_by_bytes_of_the_destination(void **state) 
         ptoisa_issue_as(&core, PTOISA_TSTORE, NULL, &acc, NULL, size);
         assert_int_equal(ptoisa_cycles(&core), 128 * 256 * size / 64);
     }
-    // The window's type is what counts in a store of the shim.
+    // A store of the shim goes by the type of its window.
     ptoisa_core core = core_of(B910, &timing);
     ptoisa_global half = ptoisa_global_make(NULL, PTOISA_F16, 128, 256, 256, 1);
     ptoisa_tstore(&core, &half, &acc);

@@ -396,7 +396,7 @@ static inline void kt_lower(kt *t) {
     const uint64_t cores = has_cube && has_vector ? 3 : 1;  // a cube core and two vector cores
     assert_int_equal(stats.insn_count, ptowsp_kernel_insn_count(t->m, t->kernel));
     for (int model = PTOWSP_MODEL_A2A3; model <= PTOWSP_MODEL_A5; model++) {
-        ptowsp_cost cost = {(ptowsp_model)model, NULL, NULL};
+        ptowsp_cost cost = {.model = (ptowsp_model)model};
         uint64_t busiest = 0, all = 0;
         assert_int_equal(ptowsp_kernel_measure(t->m, t->kernel, &cost, &stats), PTOWSP_OK);
         for (int p = 0; p < PTOWSP_PIPE_COUNT; p++) {

@@ -410,7 +410,7 @@ static void timing__refuses_what_is_no_machine(void **state) {
             break;
         case 9:
             own.family = PTOWSP_FAMILY_A5;
-            text = "family 1 is not that of cost model 4";
+            text = "family 1 does not belong to cost model 4";
             break;
         case 11:
             own.memory_mhz = 28;
@@ -420,7 +420,7 @@ static void timing__refuses_what_is_no_machine(void **state) {
             cost.model = PTOWSP_MODEL_A2A3;
             text = "cost model 1 has no timing";
             break;
-        default: cost.model = PTOWSP_MODEL_950PR; text = "family 0 is not that of cost model 5";
+        default: cost.model = PTOWSP_MODEL_950PR; text = "family 0 does not belong to cost model 5";
         }
         ptowsp_kernel_stats stats;
         assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &cost, &stats),

@@ -215,12 +215,12 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
     assert_int_equal(length, 0);
     assert_int_equal(ptowsp_kernel_measure(f.m, good, NULL, NULL), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_kernel_measure(NULL, good, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    ptowsp_cost cost = {PTOWSP_MODEL_USER, NULL, NULL};
+    ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
     assert_int_equal(ptowsp_kernel_measure(f.m, good, &cost, &stats), PTOWSP_INVALID_PARAMS);
     cost.model = (ptowsp_model)4;
     assert_int_equal(ptowsp_kernel_measure(f.m, good, &cost, &stats), PTOWSP_INVALID_PARAMS);
     uint32_t calls = 0;
-    ptowsp_cost user = {PTOWSP_MODEL_USER, two_cycles, &calls};
+    ptowsp_cost user = {.model = PTOWSP_MODEL_USER, .fn = two_cycles, .user = &calls};
     assert_int_equal(ptowsp_kernel_measure(f.m, good, &user, &stats), PTOWSP_OK);
     assert_int_equal(calls, ptowsp_kernel_insn_count(f.m, good));  // flags as well
     uint32_t count = ptowsp_kernel_insn_count(f.m, good);

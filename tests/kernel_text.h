@@ -42,7 +42,7 @@ static inline void kernel_text_compare(const ptowsp_module *m, const ptowsp_modu
     assert_true(ptowsp_kernel_hash(m, kernel) == ptowsp_kernel_hash(read, kernel));
     assert_true(ptowsp_kernel_hash(m, kernel) != 0);
     for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_A5; model++) {
-        const ptowsp_cost cost = {(ptowsp_model)model, NULL, NULL};
+        const ptowsp_cost cost = {.model = (ptowsp_model)model};
         ptowsp_kernel_stats stats[2];
         memset(stats, 0, sizeof stats);
         assert_int_equal(ptowsp_kernel_measure(m, kernel, &cost, &stats[0]),

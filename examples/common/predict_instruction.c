@@ -54,7 +54,7 @@ static ptoisa_op op_of(const char *name) {
 //     outer x (8 + 2 x bursts + bytes of a burst)
 //     8 + 2 x bursts + blocks of 32 bytes of a burst      layout NC1HWC0
 //
-// They say nothing of a device. So here is that count, and not what the machine would take.
+// They say nothing about a device, so this is the simulator's count, not the machine's time.
 static bool load_cycles(const predict_instruction *row, uint32_t size, double *out_cycles,
                         char reason[PREDICT_REASON_MAX]) {
     unsigned outer, shape[5], n, c1, h, w;

@@ -53,7 +53,7 @@ static void multiply_block(ptoisa_core *core, const product *p, uint32_t slot, b
     ptoisa_tile sum =
         ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, TILE_ROWS, TILE_COLS);
     left.memory = PTOISA_LEFT;
-    left.layout = PTOISA_ZZ;
+    left.layout = core->machine->family == PTOISA_A5 ? PTOISA_NZ : PTOISA_ZZ;
     right.memory = PTOISA_RIGHT;
     right.layout = PTOISA_ZN;
     ptoisa_wait_flag(core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, slot);
@@ -165,7 +165,8 @@ static bool refuse_kernel(char reason[PREDICT_REASON_MAX], const char *text) {
 }
 
 static void finish(const ptoisa_core *core, double launch_us, predict_times *out) {
-    double cycles = (double)ptoisa_cycles(core), clock = ptoisa_timing_910b()->clock_mhz;
+    double cycles = (double)ptoisa_cycles(core);
+    double clock = ptoisa_timing_of(core->model, NULL)->clock_mhz;
     out->us = launch_us + cycles / clock;
     double whole = out->us * clock / 100;
     out->cube = (double)core->busy[PTOISA_PIPE_M] / whole;
@@ -216,8 +217,9 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
                   char reason[PREDICT_REASON_MAX]) {
     bool is_product = strcmp(row->kernel, "gemm") == 0 || strcmp(row->kernel, "conv2d") == 0 ||
                       strstr(row->kernel, "compute-only") != NULL;
+    bool is_a5 = strstr(row->machine, "950PR") || strstr(row->machine, "A5");
     ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_910B, NULL);
+    ptoisa_core_init(&core, is_a5 ? PTOISA_MODEL_950PR : PTOISA_MODEL_910B, NULL);
     core.is_dry = true;
     if (strstr(row->kernel, "mx")) {
         return refuse_kernel(reason, "fp8 and fp4 with block scales are not supported");
@@ -231,8 +233,11 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
     if (!is_product && strcmp(row->kernel, "topk") != 0) {
         return refuse_kernel(reason, "no schedule is known for it");
     }
-    if (!strstr(row->machine, "A3") && !strstr(row->machine, "910B")) {
-        return refuse_kernel(reason, "its pipes were measured on 910B alone");
+    if (!is_a5 && !strstr(row->machine, "A3") && !strstr(row->machine, "910B")) {
+        return refuse_kernel(reason, "its machine is not A3, 910B, A5 or 950PR");
+    }
+    if (is_a5 && !is_product) {
+        return refuse_kernel(reason, "vector kernels were measured on 910B alone");
     }
     if (is_product) {
         product p;

@@ -144,6 +144,8 @@ static const char *const predict_kernel_rows[] = {
     "a core, 2 rows a step, 2 buffers\",48,161.375,,,12.4,10.1",
     "gemm_allreduce compute-only,910B 8 cards,M=5416(5504) K=6144 N=1408(1536) f16,\"258 tiles "
     "43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,368.1,,,,",
+    "gemm_allreduce compute-only,950PR 2 ranks,M=5416(5504) K=6144 N=1408(1536) f16,\"258 "
+    "tiles 43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,323.2,,,,",
 };
 // clang-format on
 

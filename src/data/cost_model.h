@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #define PWSP_COST_TEXT_MAX 128
-// A transfer of 64 MiB in rows of a byte takes less than 2^43 cycles, as a user's function may say.
+// With these limits a transfer of 64 MiB in rows of a byte takes less than 2^43 cycles, the most that
+// a user's function may return.
 #define PWSP_TIMING_CYCLES_MAX   (1u << 20)
 #define PWSP_TIMING_BURST_MAX    (1u << 10)
 #define PWSP_TIMING_CLOCKS_MAX   64  // times memory_mhz
@@ -25,7 +26,7 @@ PWSP_INLINE bool pwsp_timing_check(const ptowsp_core_timing *timing, ptowsp_mode
         return false;
     }
     if (timing->family != (is_a5 ? PTOWSP_FAMILY_A5 : PTOWSP_FAMILY_A2A3)) {
-        snprintf(text, PWSP_COST_TEXT_MAX, "timing: family %d is not that of cost model %d",
+        snprintf(text, PWSP_COST_TEXT_MAX, "timing: family %d does not belong to cost model %d",
                  (int)timing->family, (int)model);
         return false;
     }

@@ -129,8 +129,7 @@ PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t c
     core->lag[pipe] = done - taken;
 }
 
-// Makes a pipe wait for what is done elsewhere at a time. A pipe that has run empty by then pays its
-// start again.
+// Makes a pipe wait until a time. A pipe that has run empty by then pays its start again.
 PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t at) {
     uint64_t clock = core->clock[pipe];
     if (at > clock) {

@@ -4,8 +4,8 @@
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
 // instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
 // cost_a5.h, which state their accuracy). They are ideal: transfers have no latency, and rates that
-// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; which model asks
-// for what is in cost_models.h.
+// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; the
+// function of each model is in cost_models.h.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H

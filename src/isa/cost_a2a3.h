@@ -265,7 +265,8 @@ PTOISA_INLINE bool ptoisa_vector_is_scalar(ptoisa_vector vector) {
 }
 
 // Does the instruction go row by row though its rows lie together? PTO-ISA's code for two operands
-// and for a tile and a scalar does where the valid columns are dynamic; that of one operand does not.
+// and for a tile and a scalar does so if the valid columns are dynamic. Its code for one operand
+// does not.
 PTOISA_FN bool ptoisa_is_by_row(const ptoisa_issue_info *info, ptoisa_recipe recipe) {
     ptoisa_vector first = (ptoisa_vector)recipe.steps[0];
     bool is_of_two = (first >= PTOISA_VECTOR_ADD && first <= PTOISA_VECTOR_MINS) ||

@@ -1,4 +1,4 @@
-// Which model asks what for the cycles of an instruction.
+// The function that each model has for the cycles of an instruction.
 //
 // A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> here, with a file
 // cost_<...>.h if it has vector instructions of its own, and a function in machine.h if it has a

@@ -8,15 +8,15 @@
 //                    bytes, column reductions row by row, merges by the length of their runs
 //     A5 vectors     loops over registers, below
 //
-// An A5 instruction whose rows lie together is one loop. Rows apart: the first takes what it would
-// alone; another one takes at least `wait` cycles and one for each register, or what `rate` allows.
+// An A5 instruction whose rows lie together is one loop. Rows apart: the first takes as long as
+// it would alone; each further row takes a cycle for each register and `wait`, or longer at `rate`.
 // A row of a single register needs no loop: all rows are one loop then.
 //
 //     one loop             a * registers + b
 //     rows apart           a * registers + b + (rows - 1) * max(registers + wait, rate * registers)
 //
 // Conversions from f32 to 16 bits count two registers of f32 as one. Conversions from 16 bits to f32
-// in one loop fall with the size until they take what bf16 to f16 does.
+// in one loop take fewer cycles the larger they are, until they take as many as bf16 to f16.
 
 #ifndef PTOISA_COST_TIMED_H
 #define PTOISA_COST_TIMED_H
@@ -37,7 +37,7 @@ PTOISA_FN uint64_t ptoisa_timed_clock(const ptoisa_issue_info *info, ptoisa_path
     return is_fixed ? cycles * timing->clock_mhz / timing->memory_mhz : cycles;
 }
 
-// Does a move from L1 turn the fractals around? Those of L0B are stored by columns.
+// Does a move from L1 transpose fractals? L0B has them by columns.
 PTOISA_INLINE bool ptoisa_move_is_turning(const ptoisa_issue_info *info, ptoisa_path path) {
     return path == PTOISA_L1_TO_L0B &&
            (info->src0->layout == PTOISA_NZ || info->src0->layout == PTOISA_ZZ);

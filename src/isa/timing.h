@@ -8,9 +8,10 @@
 //              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.
 //              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM
 //              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.
-//     950PR    1,650 MHz. Measured are vector instructions alone, which have fits of their own
-//              (cost_timed.h). Latencies and FIX are 910B's, rates those of machine.h. Mechanisms
-//              of 910B's vector unit are switched off: no row says that A5 has them.
+//     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
+//              (cost_timed.h), and the loads of GEMM. No row has transposing loads: they are as
+//              fast as others. Latencies and FIX are 910B's, other rates those of machine.h.
+//              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
 //
 // Memory shared by cores, launches, dispatch and links are not here: these are times of one core.
 
@@ -46,18 +47,17 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_910b(void) {
 PTOISA_FN const ptoisa_timing *ptoisa_timing_950pr(void) {
     static const ptoisa_timing timing = {
         "950PR", PTOISA_A5, 1650, 1650,
-        1u << PTOISA_MECHANISM_TRANSPOSE | 1u << PTOISA_MECHANISM_BLOCKS |
-        1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
+        1u << PTOISA_MECHANISM_BLOCKS | 1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
         1u << PTOISA_MECHANISM_COLUMNS,
-        25600,
+        PTOISA_FITTED_A5_L0B_RATE,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 7123},
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_A5_L1_RATE},
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},
          {0, 0, 0, 9944},
          {0, PTOISA_FITTED_CALL, 0, 59433},
          {PTOISA_FITTED_STORE_LATENCY, 0, 0, 1689},
-         {0, 0, 0, 25600},
-         {0, 0, 0, 25600},
+         {0, PTOISA_FITTED_L0_SETUP, 0, 25600},
+         {0, PTOISA_FITTED_L0_SETUP, 0, PTOISA_FITTED_A5_L0B_RATE},
          {0, 0, 0, 1857},
          {0, 0, 0, PTOISA_FITTED_FIX_RATE},
          {0, 0, 0, 7429},

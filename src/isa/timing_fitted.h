@@ -1,5 +1,5 @@
 // The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of
-// 1,800 MHz, rates are bytes in 100 cycles. What each is for is in cost_timed.h and timing.h.
+// 1,800 MHz, rates are bytes in 100 cycles. cost_timed.h and timing.h use them.
 
 #ifndef PTOISA_TIMING_FITTED_H
 #define PTOISA_TIMING_FITTED_H
@@ -15,6 +15,10 @@
 #define PTOISA_FITTED_L0_SETUP 13
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
+// a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
+#define PTOISA_FITTED_A5_L1_RATE 9344
+// 2 rows of GEMM of fp8, share of MTE1
+#define PTOISA_FITTED_A5_L0B_RATE 13230
 // 2 rows of top-k, share of MTE2
 #define PTOISA_FITTED_LOAD_LATENCY 1285
 // 2 rows of top-k, share of MTE3
