@@ -26,7 +26,7 @@ typedef struct bench_line {
     double count;  // instructions per unit, or 0
 } bench_line;
 
-static bench_line lines[192];
+static bench_line lines[256];
 static size_t line_count;
 static const char *group;  // that runs
 

@@ -108,6 +108,7 @@ void bench_attention_plan(void);
 
 // MoE plans: sorting, units and placement beside plain C.
 void bench_moe(ptowsp_context *context);
+void bench_moe_kernel(void);
 
 // Prefix trees and plans; a decode step by a tree and flat.
 void bench_prefix(ptowsp_context *context);

@@ -346,4 +346,5 @@ void bench_moe(ptowsp_context *context) {
     free(b->plan.units);
     free(words);
     free(b);
+    bench_moe_kernel();
 }
