@@ -4569,6 +4569,87 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
+// -- lists of tasks -------------------------------------------------------------------------------
+//
+// A list is a statement whose tasks are written out, one by one, in arrays: a recorded run, a graph
+// of another framework, a program that some other tool has unrolled. It takes the place of loops;
+// everything else is the same. Its tasks have kernels, axis arguments, tiles and scalars. They are
+// timed under every schedule, recorded, drawn and searched like those of loops.
+//
+//      const ptowsp_kernel kernels[] = {load, load, add};   // task 2 waits for tasks 0 and 1
+//      const uint64_t edge_begins[] = {0, 0, 0, 2};
+//      const uint32_t edges[] = {0, 1};
+//      const ptowsp_cycles cycles[] = {10, 20, 5};
+//      ptowsp_task_list list = {.task_count = 3, .kernels = kernels, .cycles = cycles,
+//                               .edge_begins = edge_begins, .edges = edges, .edge_count = 2};
+//      PTOWSP_WORKLOAD(m, "recorded") { ptowsp_task_list_make(m, &list); }
+//
+// Order. A list is a parallel scope: its tasks wait for what the list waits for, and for
+//
+//      edges     of the list, as many as there are. They hold where the schedule's dependencies have
+//                STRUCTURE or EXPLICIT
+//      scopes    parallel and sequential ones, one in another, as those of a workload
+//      data      tiles, as any task (OVERLAP, EXACT)
+//
+// An entry without a kernel is a join: it takes no lane and no time, and is no task. What waits for
+// a join waits for all that the join waits for, so n tasks before m others take n + m edges. Keys of
+// schedules read axis arguments (ptowsp_task_arg).
+//
+// Lists run on the calling thread, in program order. Runs on lanes, devices, emitters and the reader
+// of modules as text refuse them, as do meshes and processes of pipelines. Tensors are not transient.
+//
+// Limits   PTOWSP_LIST_TASK_MAX entries; 2^31 - 1 edges; PTOWSP_MODULE_NEST_MAX scopes in one another.
+// Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are edges;
+//          where lanes choose among tasks, what section 24 says for a task in flight for all of them.
+// Cost     Making a list takes 50 ns per task with four edges, compiling it 100. A time-only run takes
+//          500 ns per task with four edges, and 2 us where lanes choose.
+
+#define PTOWSP_LIST_TASK_MAX (1u << 24)
+
+// A tile of a task of a list. With rows or cols 0 it has the parameter's size, or reaches up to the
+// tensor's edge where that is PTOWSP_DYNAMIC.
+typedef struct ptowsp_list_view {
+    ptowsp_tensor tensor;
+    uint32_t rows, cols;
+    int64_t row, col;
+    int64_t
+        matrix;  // the leading indices, as the ordinal of the matrix that they choose, row by row
+} ptowsp_list_view;
+
+// Entries [first, first + count) are in a scope.
+typedef struct ptowsp_list_scope {
+    uint32_t first, count;
+    bool is_parallel;  // else they run one after another
+} ptowsp_list_scope;
+
+typedef struct ptowsp_task_list {
+    uint32_t task_count;           // entries
+    const ptowsp_kernel *kernels;  // of each entry; none: a join
+    const ptowsp_cycles *cycles;   // of each entry, in all modes; NULL: what kernels say
+    // Arguments of all tasks, one task after another, as many as their kernels take.
+    const int64_t *axes;
+    const ptowsp_list_view *views;
+    const uint64_t *scalars;
+    uint64_t axis_count, view_count, scalar_count;  // of the arrays
+    // Entry i waits for edges[edge_begins[i]] .. edges[edge_begins[i + 1] - 1], which are before it.
+    const uint64_t *edge_begins;  // task_count + 1 of them, from 0 to edge_count; NULL: no edges
+    const uint32_t *edges;
+    uint64_t edge_count;
+    const ptowsp_list_scope *scopes;  // by first; a scope follows the one around it
+    uint32_t scope_count;
+} ptowsp_task_list;
+
+// Adds a list. Its arrays are not copied: they must live, unchanged, until the module and all
+// programs that were compiled from it are destroyed.
+// Errors   INVALID_PARAMS: no entries; NULL arrays; no such kernel or tensor, a choice, a collective;
+//          arrays that are longer or shorter than the kernels take; a view that does not fit its
+//          parameter, or of a transient tensor; cycles that sum to more than PTOWSP_CYCLES_MAX; an
+//          edge from an entry that does not come before (so there are no cycles); scopes that are
+//          empty, overlap or are not in order. The index is that of the entry, edge or scope.
+//          LIMIT_EXCEEDED. UNSUPPORTED: a module with a mesh; a process. Executing: views that are
+//          outside of the tensors that are bound.
+PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_list *list);
+
 // -------------------------------------------------------------------------------------------------
 // 21. Pipelines
 // -------------------------------------------------------------------------------------------------
@@ -8163,6 +8244,7 @@ typedef enum ptowsp_statement_kind {
     PTOWSP_STATEMENT_RECORD,     // channel: an event
     PTOWSP_STATEMENT_WAIT,       // channel: an event
     PTOWSP_STATEMENT_END,        // of the statement `begin`
+    PTOWSP_STATEMENT_LIST,       // count: its entries, which are not statements
     PTOWSP_STATEMENT_KIND_COUNT,
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;

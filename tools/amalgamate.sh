@@ -180,7 +180,7 @@ src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c src/workload/pools.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
-src/workload/compile.c
+src/workload/compile.c src/workload/task_list.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
 src/workload/taint.c src/workload/conflict.c src/workload/control.h src/workload/control.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
@@ -190,7 +190,7 @@ src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c sr
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
 REST="
-src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/stretch.c
+src/workload/expand.h src/workload/expand.c src/workload/task_list_walk.c src/workload/stretch.h src/workload/stretch.c
 src/csp/channel.h src/csp/channel.c
 src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/csp/pipeline.h src/csp/steps.c

@@ -170,6 +170,10 @@ static ptowsp_status pwsp_device_check_run(ptowsp_device *device, ptowsp_run *ru
         status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                            "device: a run that only measures time does not run on it");
     }
+    if (status == PTOWSP_OK && run->program->lists.count) {
+        status = pwsp_fail(device->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                           "device: lists of tasks run on the calling thread");
+    }
     if (status == PTOWSP_OK) {
         status = pwsp_device_check_kernels(device, run->program);
     }

@@ -118,6 +118,10 @@ PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel,
 PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
                                         ptowsp_cycles *out_cycles) {
     pwsp_expander *x = &walk->expander;
+    if (PWSP_UNLIKELY(is_time_only && x->task_op->has_cycles)) {
+        *out_cycles = *x->list.cycles;
+        return true;
+    }
     if (x->kernel->code) {
         return pwsp_walk_tiles(walk, is_time_only, out_cycles);
     }

@@ -293,6 +293,11 @@ PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
     if (!pwsp_cost_check(&options->cost, text)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: %s", text);
     }
+    if (run->program->lists.count && pwsp_run_is_on_lanes(options)) {
+        return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "run: lists of tasks run on the calling thread, and lane_count is %u",
+                         options->lane_count);
+    }
     uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
     if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -239,6 +239,7 @@ static bool pwsp_run_task(void *user) {
         return false;
     }
     mark.end = mode->is_clocked ? pwsp_ticks() : 0;
+    arrival.cycles = x->task_op->has_cycles ? *x->list.cycles : arrival.cycles;
     const bool is_plain = pwsp_run_is_plain(run);
     if (is_plain) {
         arrival.pool = x->kernel->pool;

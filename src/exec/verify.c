@@ -108,7 +108,7 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
         if (kernel->code || kernel->unit == PTOWSP_UNIT_LINK) {
             continue;
         }
-        if (is_time_only && !kernel->cost && kernel->cycles == 0) {
+        if (is_time_only && !kernel->cost && kernel->cycles == 0 && !p->tasks.items[i].has_cycles) {
             return pwsp_fail(
                 bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                 "run: kernel %s has neither cost nor cycles, so that its time is known "

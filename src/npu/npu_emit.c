@@ -83,6 +83,16 @@ static bool npu_check_mixed(npu_emitter *emitter) {
     return true;
 }
 
+static bool npu_check_statements(npu_emitter *emitter) {
+    for (uint32_t i = 0; i < emitter->statement_count; i++) {
+        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_LIST) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "a list of tasks, which has no loops to emit");
+        }
+    }
+    return true;
+}
+
 // -- a tree in memory -----------------------------------------------------------------------------
 
 static bool npu_has_pipelines(const npu_emitter *emitter) {
@@ -135,7 +145,8 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     emitter->schedule = ptowsp_program_schedule(program);
     emitter->kernel_count = ptowsp_program_kernel_count(program);
     emitter->statement_count = ptowsp_program_statement_count(program);
-    if (!npu_check_limits(emitter) || !npu_check_kernels(emitter)) {
+    if (!npu_check_limits(emitter) || !npu_check_statements(emitter) ||
+        !npu_check_kernels(emitter)) {
         return;
     }
     size_t size = (emitter->kernel_count + 1) * sizeof(uint32_t);

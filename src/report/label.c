@@ -10,7 +10,8 @@ PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
                                                 const ptowsp_task_trace *task) {
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind == PWSP_OP_TASK && op->node == task->record->node) {
+        if ((op->kind == PWSP_OP_TASK || op->kind == PWSP_OP_LISTED) &&
+            op->node == task->record->node) {
             const pwsp_task_op *found = &program->tasks.items[op->at];
             bool is_alike =
                 found->axis_count == task->axis_count && found->scalar_count == task->scalar_count;

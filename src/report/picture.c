@@ -167,7 +167,7 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
     }
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind == PWSP_OP_TASK) {
+        if (op->kind == PWSP_OP_TASK || op->kind == PWSP_OP_LISTED) {
             const pwsp_task_op *task = &program->tasks.items[op->at];
             PTOWSP_ASSERT(op->node < picture->op_count);
             picture->ops[op->node] = task;

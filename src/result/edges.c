@@ -65,9 +65,25 @@ static uint32_t pwsp_edges_node(pwsp_edges *edges, uint64_t task, bool is_parall
     return (uint32_t)edges->node_count++;
 }
 
+// What begins at an edge begins at another one as well.
+static void pwsp_edges_join(pwsp_edges *edges, uint32_t from, uint32_t to) {
+    for (uint64_t at = edges->edges[from]; at; at = edges->begins[at - 1].next) {
+        if (!PWSP_EDGE_GROW(edges, begins, begin, edges->begin_count + 1)) {
+            return;
+        }
+        pwsp_edge_begin begin = {edges->begins[at - 1].task, edges->edges[to]};
+        edges->begins[edges->begin_count] = begin;
+        edges->edges[to] = ++edges->begin_count;
+    }
+}
+
 PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, const pwsp_mark *mark) {
     const pwsp_mark_kind kind = mark->kind;
-    if (kind == PWSP_MARK_RESET) {
+    if (kind == PWSP_MARK_JOIN) {
+        for (uint32_t i = 0; i < mark->edge_count; i++) {
+            pwsp_edges_join(edges, mark->edges[i], mark->id);
+        }
+    } else if (kind == PWSP_MARK_RESET) {
         for (uint32_t i = 0; i < mark->edge_count; i++) {
             edges->edges[mark->edges[i]] = 0;
         }
@@ -279,8 +295,7 @@ PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arriva
 
 // -- visiting -------------------------------------------------------------------------------------
 
-// The node that a node waits for by structure; 0: none.
-static uint32_t pwsp_edges_before(const pwsp_edges *edges, uint32_t at) {
+PWSP_INTERNAL uint32_t pwsp_edges_before(const pwsp_edges *edges, uint32_t at) {
     for (; edges->sim->order.has_structure && edges->nodes[at].parent;
          at = edges->nodes[at].parent) {
         const pwsp_edge_node *node = &edges->nodes[at];
@@ -312,9 +327,8 @@ static bool pwsp_edges_tell(const pwsp_edges *edges, uint64_t task, const pwsp_e
     return visit(user, &edge);
 }
 
-// Visits the tasks with which a node ends, the last first.
-static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, uint64_t task,
-                             ptowsp_edge_fn visit, void *user) {
+PWSP_INTERNAL bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, uint64_t task,
+                                    ptowsp_edge_fn visit, void *user) {
     const pwsp_edge_node *node = &edges->nodes[at];
     if (node->task != PTOWSP_NO_INDEX) {
         pwsp_edge_kept edge = {node->task, PTOWSP_EDGE_STRUCTURE, 0, 0, 0};

@@ -85,6 +85,12 @@ PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, const pwsp_mark *mark);
 PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, ptowsp_edge_fn visit,
                                  void *user);
 
+// The node that a node waits for by structure (0: none), and the tasks with which a node ends, the
+// last first, as edges to a task.
+PWSP_INTERNAL uint32_t pwsp_edges_before(const pwsp_edges *edges, uint32_t node);
+PWSP_INTERNAL bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t node, uint64_t task,
+                                    ptowsp_edge_fn visit, void *user);
+
 // The longest chain of tasks that wait for each other, in cycles. False when memory is out.
 PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
                                       uint64_t *out_cycles);

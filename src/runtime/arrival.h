@@ -81,14 +81,15 @@ typedef enum pwsp_mark_kind {
     PWSP_MARK_SEQUENTIAL,  //
     PWSP_MARK_END,         // the innermost ends
     PWSP_MARK_RESET,       // explicit edges restart
+    PWSP_MARK_JOIN,        // of explicit edges: one stands for others, too
     PWSP_MARK_RELEASE,     // the pass through the scope of a transient tensor ends
     PWSP_MARK_PIPELINE     // for records: the following tasks are those of a pipeline, up to END
 } pwsp_mark_kind;
 
 typedef struct pwsp_mark {
     pwsp_mark_kind kind;
-    uint32_t tensor;        // of RELEASE
-    uint32_t edge_count;    // of RESET
+    uint32_t id;            // RELEASE: a tensor; JOIN: the edge that stands for the others
+    uint32_t edge_count;    // of RESET and JOIN
     const uint32_t *edges;  //
 } pwsp_mark;
 

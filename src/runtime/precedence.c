@@ -111,6 +111,12 @@ PWSP_INTERNAL void pwsp_precedence_mark(pwsp_precedence *order, const pwsp_mark 
             pwsp_precedence_set(order, &order->edges[mark->edges[i]], &none);
         }
         break;
+    case PWSP_MARK_JOIN:
+        for (uint32_t i = 0; i < mark->edge_count; i++) {
+            PTOWSP_ASSERT(mark->edges[i] < order->edge_count && mark->id < order->edge_count);
+            pwsp_precedence_merge(order, &order->edges[mark->id], &order->edges[mark->edges[i]]);
+        }
+        break;
     default: break;
     }
 }

@@ -504,6 +504,11 @@ static bool pwsp_parse_send(pwsp_parser *p, pwsp_node_kind kind) {
     return pwsp_parse_built(p, p->line, p->start);
 }
 
+static bool pwsp_parse_list(pwsp_parser *p, pwsp_node_kind kind) {
+    (void)kind;
+    return pwsp_parse_fail(p, "lists of tasks are given as arrays; their text has no tasks");
+}
+
 // -- lines ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p) {

@@ -365,6 +365,10 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
         pwsp_print_named(text, " from ", PWSP_CHANNEL(m, node->channel)->name, "");
         break;
     case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
+    case PWSP_NODE_LIST:
+        pwsp_text_format(text, " of %u tasks", node->list->given.task_count);
+        break;
+    case PWSP_NODE_LISTED:
     case PWSP_NODE_OTHERWISE:
     case PWSP_NODE_COMBINE:
     case PWSP_NODE_SEQUENCE:

@@ -290,6 +290,13 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
         break;
     case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
     case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
+    case PWSP_OP_LIST:
+        pwsp_text_format(text, "%s of %u tasks, contents %016" PRIx64 " -> %u", step,
+                         p->lists.items[op->at].given.task_count,
+                         pwsp_task_list_hash(&p->lists.items[op->at].given), op->target);
+        break;
+    case PWSP_OP_LISTED: pwsp_text_format(text, "%s", step); break;
+    case PWSP_OP_LIST_NEXT: pwsp_text_format(text, "next of %s", step); break;
     }
     pwsp_text_format(text, "\n");
 }

@@ -43,7 +43,7 @@ PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, ui
 
 PWSP_INTERNAL bool pwsp_timeline_mark(pwsp_timeline *time, const pwsp_mark *mark) {
     if (mark->kind == PWSP_MARK_RELEASE) {
-        pwsp_rings_release(&time->sim.rings, mark->tensor);
+        pwsp_rings_release(&time->sim.rings, mark->id);
         return true;
     }
     pwsp_sim_tell(&time->sim, mark);

@@ -89,10 +89,12 @@ static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t calle
         return false;
     }
     if (process && reached->link) {
+        const bool is_list = PWSP_NODE(module, reached->link)->kind == PWSP_NODE_LIST;
         pwsp_module_fail_at(module, id, PTOWSP_UNSUPPORTED,
-                            "process %s calls a workload with a collective in it, or in what it "
-                            "calls; there are none inside processes",
-                            PWSP_NODE(module, process)->name);
+                            "process %s calls a workload with a %s in it, or in what it calls; "
+                            "there are none inside processes",
+                            PWSP_NODE(module, process)->name,
+                            is_list ? "list of tasks" : "collective");
         return false;
     }
     checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
@@ -116,6 +118,10 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
         if (PWSP_KERNEL(checker->module, node->task->kernel)->unit == PTOWSP_UNIT_LINK) {
             checker->link = checker->link ? checker->link : id;
         }
+        return true;
+    case PWSP_NODE_LIST:
+        checker->link = checker->link ? checker->link : id;
+        *out_scopes = node->list->scope_depth;
         return true;
     case PWSP_NODE_CALL:
         return pwsp_check_call(checker, id, &callee) && pwsp_check_workload(checker, callee) &&

@@ -454,7 +454,8 @@ static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit
     return true;
 }
 
-static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
+PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
+    const bool is_listed = PWSP_NODE(c->module, id)->kind == PWSP_NODE_LISTED;
     const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
     pwsp_task_op made;
@@ -483,7 +484,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         return false;
     }
     made.first_view = (uint32_t)c->program->views.count;
-    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+    for (uint32_t i = 0; i < kernel->tile_count && !is_listed; i++) {
         pwsp_tile_view view;
         if (!pwsp_compiler_view(c, &info->views[i], &view)) {
             return false;
@@ -509,7 +510,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         return false;
     }
     *task = made;
-    return pwsp_compiler_op(c, PWSP_OP_TASK, index, 0, id);
+    return pwsp_compiler_op(c, is_listed ? PWSP_OP_LISTED : PWSP_OP_TASK, index, 0, id);
 }
 
 static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel) {
@@ -521,6 +522,7 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     case PWSP_NODE_COMBINE:
     case PWSP_NODE_SEQUENCE: return pwsp_compiler_group(c, id, is_parallel);
     case PWSP_NODE_TASK: return pwsp_compiler_task(c, id);
+    case PWSP_NODE_LIST: return pwsp_compiler_list(c, id);
     case PWSP_NODE_CALL: return pwsp_compiler_call(c, id, is_parallel);
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD: return pwsp_compiler_slot(c, id);

@@ -87,6 +87,12 @@ PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edg
 // Compiles the children of a node.
 PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
 
+// Compiles a task; of a list, all tasks of one kernel.
+PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id);
+
+// Compiles a list of tasks.
+PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id);
+
 // Compiles a pipeline; a statement of a process.
 PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id);
 PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id);

@@ -325,7 +325,7 @@ static pwsp_event pwsp_expander_reset(pwsp_expander *x, const pwsp_op *op) {
 
 static pwsp_event pwsp_expander_release(pwsp_expander *x, const pwsp_op *op) {
     x->mark = pwsp_mark_of(PWSP_MARK_RELEASE);
-    x->mark.tensor = op->at;
+    x->mark.id = op->at;
     return PWSP_EVENT_MARK;
 }
 
@@ -538,6 +538,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_RESET: return pwsp_expander_reset(x, op);
         case PWSP_OP_RELEASE: return pwsp_expander_release(x, op);
+        case PWSP_OP_LIST:
+            x->next_op = op->target;
+            pwsp_task_list_begin(x, &x->program->lists.items[op->at]);
+            return pwsp_expander_mark(x, PWSP_MARK_PARALLEL);
+        case PWSP_OP_LIST_NEXT:
+            event = pwsp_task_list_next(x);
+            if (event == PWSP_EVENT_NONE) {
+                return pwsp_expander_mark(x, PWSP_MARK_END);
+            }
+            x->next_op--;
+            return event;
+        case PWSP_OP_LISTED: PTOWSP_ASSERT(false); break;
         case PWSP_OP_PIPELINE:
             x->node = op->node;
             x->pipeline = &x->program->pipelines.items[op->at];

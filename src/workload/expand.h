@@ -30,6 +30,18 @@ typedef enum pwsp_event {
     PWSP_EVENT_ERROR     // status, index, text
 } pwsp_event;
 
+// The place of a walk in a list, and the entry that is the present task.
+typedef struct pwsp_task_list_walk {
+    const pwsp_task_list_op *list;
+    pwsp_task_op task;
+    const ptowsp_cycles *cycles;  // of the task, or NULL
+    uint32_t next;                // entry
+    uint64_t axis, view, scalar;  // of its arguments the first
+    uint32_t scope;               // the next to begin
+    uint32_t depth;
+    uint32_t ends[PTOWSP_MODULE_NEST_MAX];  // of open scopes, the innermost last
+} pwsp_task_list_walk;
+
 typedef struct pwsp_expander {
     const ptowsp_program *program;
     const pwsp_op *ops;
@@ -62,6 +74,7 @@ typedef struct pwsp_expander {
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
     pwsp_mark mark;
+    pwsp_task_list_walk list;
     const pwsp_pipeline_op *pipeline;
     const pwsp_send_op *send;
     uint64_t token;
@@ -91,6 +104,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error);
 // The execution is to end early, by `halt`, which says so. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt);
+
+// The next event of the list that the walk is in; NONE at its end (task_list_walk.c).
+PWSP_INTERNAL void pwsp_task_list_begin(pwsp_expander *x, const pwsp_task_list_op *list);
+PWSP_INTERNAL pwsp_event pwsp_task_list_next(pwsp_expander *x);
 
 // For an array that is read where it has no element, which x->fault tells.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key);

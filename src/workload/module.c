@@ -32,6 +32,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     PTOWSP_ASSERT(node->kind != PWSP_NODE_NONE);
     switch (node->kind) {
     case PWSP_NODE_WORKLOAD: pwsp_name_print(node->name, text); return;
+    case PWSP_NODE_LISTED:
     case PWSP_NODE_TASK: name = PWSP_KERNEL(module, node->task->kernel)->name; break;
     case PWSP_NODE_CALL: name = node->call->name; break;
     case PWSP_NODE_PIPELINE:

@@ -150,6 +150,12 @@ typedef struct pwsp_call_info {
     uint32_t arg_count;
 } pwsp_call_info;
 
+// A list of tasks, as it was given and checked.
+typedef struct pwsp_task_list_info {
+    ptowsp_task_list given;  // the arrays are the user's
+    uint32_t scope_depth;    // of its scopes, with the parallel one around all
+} pwsp_task_list_info;
+
 typedef struct pwsp_channel_info {
     const char *name;
     uint32_t pipeline;  // node
@@ -190,7 +196,9 @@ typedef struct pwsp_port_info {
     WORD(SEND, "send", pwsp_parse_send)                                                            \
     WORD(CLOSE, "close", pwsp_parse_send)                                                          \
     WORD(RECORD, "record", pwsp_parse_send)                                                        \
-    WORD(WAIT, "wait", pwsp_parse_send)
+    WORD(WAIT, "wait", pwsp_parse_send)                                                            \
+    WORD(LIST, "list", pwsp_parse_list)                                                            \
+    WORD(LISTED, "listed", pwsp_parse_list)
 
 typedef enum pwsp_node_kind {
     PWSP_NODE_NONE,
@@ -213,7 +221,9 @@ typedef enum pwsp_node_kind {
     PWSP_NODE_SEND,
     PWSP_NODE_CLOSE,
     PWSP_NODE_RECORD,
-    PWSP_NODE_WAIT
+    PWSP_NODE_WAIT,
+    PWSP_NODE_LIST,   // of tasks; a LISTED node for each of its kernels is in it
+    PWSP_NODE_LISTED  // all tasks of one kernel: `task` has no views
 } pwsp_node_kind;
 
 typedef struct pwsp_node {
@@ -236,6 +246,7 @@ typedef struct pwsp_node {
     const pwsp_task_info *task;         // also of a pipeline: its `after`
     const pwsp_call_info *call;
     const pwsp_view_info *view;  // of a slot load
+    const pwsp_task_list_info *list;
 } pwsp_node;
 
 // A table of items. Tables of a module start at 1, so that 0 means none.

@@ -27,7 +27,10 @@ typedef enum pwsp_op_kind {
     PWSP_OP_PROCESS_END,  // a process: the end of its ops
     PWSP_OP_SEND,         // a send
     PWSP_OP_RECEIVE,      // a receive; where to go on at the end of the stream
-    PWSP_OP_CLOSE         // a port
+    PWSP_OP_CLOSE,        // a port
+    PWSP_OP_LIST,         // a list of tasks begins; its NEXT
+    PWSP_OP_LISTED,       // of a list: the tasks of one kernel; never walked itself
+    PWSP_OP_LIST_NEXT     // a list: its next event, until there is none
 } pwsp_op_kind;
 
 typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
@@ -95,7 +98,18 @@ typedef struct pwsp_task_op {
     pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
     uint32_t first_in, in_count;           // explicit edges that end here
     uint32_t first_out, out_count;         // in the list of edges by source
+    bool has_cycles;                       // its list has those of each task
 } pwsp_task_op;
+
+// A list of tasks. Entry i tells explicit edge first_edge + i, and waits for those of the entries
+// before it; the program's list of edges has, from first_own on, the edges that entries tell, one
+// each, and then those that they wait for.
+typedef struct pwsp_task_list_op {
+    ptowsp_task_list given;
+    uint32_t first_own;
+    bool has_edges;
+    const uint32_t *ops;  // by kernel: the op of its tasks
+} pwsp_task_list_op;
 
 typedef struct pwsp_slot_op {
     uint32_t cell;  // of the slot
@@ -202,6 +216,7 @@ typedef struct pwsp_transient {
     TABLE(slot_ops, pwsp_slot_op)                                                                  \
     TABLE(calls, pwsp_call_op)                                                                     \
     TABLE(resets, pwsp_range)                                                                      \
+    TABLE(lists, pwsp_task_list_op)                                                                \
     TABLE(pipelines, pwsp_pipeline_op)                                                             \
     TABLE(processes, pwsp_process_op)                                                              \
     TABLE(channels, pwsp_channel_op)                                                               \
@@ -273,6 +288,9 @@ struct ptowsp_program {
 
 // The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
+
+// A hash of all that a list has.
+PWSP_INTERNAL uint64_t pwsp_task_list_hash(const ptowsp_task_list *list);
 
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:
 // "attention/parallel b/task attn (b = 3)".

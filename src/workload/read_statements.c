@@ -248,6 +248,14 @@ static bool pwsp_reader_close_port(pwsp_reader *r, const pwsp_op *op) {
     return said != NULL;
 }
 
+static bool pwsp_reader_list(pwsp_reader *r, const pwsp_op *op) {
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_LIST, op->node, 0);
+    if (said) {
+        said->count = r->program->lists.items[op->at].given.task_count;
+    }
+    return said != NULL;
+}
+
 // -- all ------------------------------------------------------------------------------------------
 
 static bool pwsp_reader_op(pwsp_reader *r, uint32_t i) {
@@ -271,6 +279,9 @@ static bool pwsp_reader_op(pwsp_reader *r, uint32_t i) {
     case PWSP_OP_SEND: return pwsp_reader_send(r, op);
     case PWSP_OP_RECEIVE: return pwsp_reader_receive(r, op);
     case PWSP_OP_CLOSE: return pwsp_reader_close_port(r, op);
+    case PWSP_OP_LIST: return pwsp_reader_list(r, op);
+    case PWSP_OP_LISTED:
+    case PWSP_OP_LIST_NEXT: break;  // parts of it
     }
     return true;
 }

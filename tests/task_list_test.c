@@ -1,0 +1,790 @@
+// Lists of tasks: against the same tasks as a tree of statements, which has to give the same records
+// under every schedule; against a slow model of time; and by hand.
+
+#include "test.h"
+
+enum { ENTRIES = 24, EDGES = 8, SCOPES = 6, SIDE = 8 };
+
+typedef struct entry {
+    int kernel;  // of kernel_names; 0: a join
+    int64_t cycles, key;
+    int row, col, rows, cols;  // of its tile
+    int edge_count;
+    uint32_t edges[EDGES];
+} entry;
+
+typedef struct recipe {
+    entry entries[ENTRIES];
+    ptowsp_list_scope scopes[SCOPES];
+    uint32_t count, scope_count;
+} recipe;
+
+enum { JOIN, WORK, CUBE, MIX, READS, WRITES, UPDATES, KERNELS };
+static const char *const kernel_names[] = {"", "work", "cube", "mix", "reads", "writes", "updates"};
+
+static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+// A module with the kernels and a matrix x.
+typedef struct world {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_kernel kernels[KERNELS];
+    ptowsp_tensor x;
+} world;
+
+static void world_make(world *w) {
+    static const ptowsp_direction directions[] = {PTOWSP_IN, PTOWSP_OUT, PTOWSP_INOUT};
+    memset(w, 0, sizeof *w);
+    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    for (int i = WORK; i < KERNELS; i++) {
+        ptowsp_kernel_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = kernel_names[i];
+        desc.axis_count = 2;
+        desc.unit = i == CUBE ? PTOWSP_UNIT_CUBE : i == MIX ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
+        desc.cost = first_arg;
+        if (i >= READS) {
+            const ptowsp_tile_param tile = {"tile", directions[i - READS], PTOWSP_I32,
+                                            PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+            desc.tiles[0] = tile;
+        }
+        w->kernels[i] = ptowsp_kernel_make(w->m, &desc);
+    }
+    const ptowsp_tensor_desc x = {"x", PTOWSP_I32, 2, {SIDE, SIDE}, PTOWSP_LOCATION_GLOBAL};
+    w->x = ptowsp_tensor_make(w->m, &x);
+}
+
+static void world_free(world *w) {
+    ptowsp_module_destroy(w->m);
+    ptowsp_context_destroy(w->context);
+}
+
+// -- the two forms --------------------------------------------------------------------------------
+
+typedef struct arrays {
+    ptowsp_kernel kernels[ENTRIES];
+    ptowsp_cycles cycles[ENTRIES];
+    int64_t axes[2 * ENTRIES];
+    ptowsp_list_view views[ENTRIES];
+    uint64_t begins[ENTRIES + 1];
+    uint32_t edges[ENTRIES * EDGES];
+    ptowsp_task_list list;
+} arrays;
+
+static void make_list(const world *w, const recipe *r, arrays *a) {
+    memset(a, 0, sizeof *a);
+    for (uint32_t i = 0; i < r->count; i++) {
+        const entry *e = &r->entries[i];
+        a->kernels[i] = w->kernels[e->kernel];
+        a->cycles[i] = (ptowsp_cycles)e->cycles;
+        a->begins[i] = a->list.edge_count;
+        for (int k = 0; k < e->edge_count; k++) {
+            a->edges[a->list.edge_count++] = e->edges[k];
+        }
+        if (e->kernel != JOIN) {
+            a->axes[a->list.axis_count++] = e->cycles;
+            a->axes[a->list.axis_count++] = e->key;
+        }
+        if (e->kernel >= READS) {
+            const ptowsp_list_view view = {
+                w->x, (uint32_t)e->rows, (uint32_t)e->cols, e->row, e->col, 0};
+            a->views[a->list.view_count++] = view;
+        }
+    }
+    a->begins[r->count] = a->list.edge_count;
+    a->list.task_count = r->count;
+    a->list.kernels = a->kernels;
+    a->list.cycles = a->cycles;
+    a->list.axes = a->axes;
+    a->list.views = a->views;
+    a->list.edge_begins = a->begins;
+    a->list.edges = a->edges;
+    a->list.scopes = r->scopes;
+    a->list.scope_count = r->scope_count;
+}
+
+// The tasks that an entry stands for: itself, or those before a join.
+static void add_tasks(const recipe *r, uint32_t i, bool *is_in) {
+    if (r->entries[i].kernel != JOIN) {
+        is_in[i] = true;
+        return;
+    }
+    for (int k = 0; k < r->entries[i].edge_count; k++) {
+        add_tasks(r, r->entries[i].edges[k], is_in);
+    }
+}
+
+static uint32_t before(const recipe *r, uint32_t i, bool *is_in) {
+    uint32_t count = 0;
+    memset(is_in, 0, ENTRIES * sizeof *is_in);
+    for (int k = 0; k < r->entries[i].edge_count; k++) {
+        add_tasks(r, r->entries[i].edges[k], is_in);
+    }
+    for (uint32_t k = 0; k < ENTRIES; k++) {
+        count += is_in[k];
+    }
+    return count;
+}
+
+static void make_tree(const world *w, const recipe *r) {
+    ptowsp_node nodes[ENTRIES];
+    uint32_t ends[SCOPES], depth = 0, scope = 0;
+    ptowsp_module *m = w->m;
+    ptowsp_workload_begin(m, "all");
+    ptowsp_combine_begin(m);
+    for (uint32_t i = 0; i < r->count; i++) {
+        for (; scope < r->scope_count && r->scopes[scope].first == i; scope++) {
+            if (r->scopes[scope].is_parallel) {
+                ptowsp_combine_begin(m);
+            } else {
+                ptowsp_sequence_begin(m);
+            }
+            ends[depth++] = i + r->scopes[scope].count;
+        }
+        const entry *e = &r->entries[i];
+        if (e->kernel != JOIN) {
+            bool is_in[ENTRIES];
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            task.kernel = w->kernels[e->kernel];
+            task.axes[0] = ptowsp_i64(m, e->cycles);
+            task.axes[1] = ptowsp_i64(m, e->key);
+            if (e->kernel >= READS) {
+                task.views[0].tensor = w->x;
+                task.views[0].row = ptowsp_i64(m, e->row);
+                task.views[0].col = ptowsp_i64(m, e->col);
+                task.views[0].rows = e->rows;
+                task.views[0].cols = e->cols;
+            }
+            before(r, i, is_in);
+            for (uint32_t k = 0, n = 0; k < ENTRIES; k++) {
+                if (is_in[k]) {
+                    task.after[n++] = nodes[k];
+                }
+            }
+            nodes[i] = ptowsp_task_make(m, &task);
+        }
+        while (depth && ends[depth - 1] == i + 1) {
+            ptowsp_scope_end(m);
+            depth--;
+        }
+    }
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+}
+
+// -- random recipes and schedules -----------------------------------------------------------------
+
+static bool random_entry(uint64_t *seed, recipe *r, uint32_t i, bool has_mix) {
+    bool is_in[ENTRIES];
+    entry *e = &r->entries[i];
+    memset(e, 0, sizeof *e);
+    do {
+        e->kernel = (int)test_random_in(seed, JOIN, UPDATES);
+    } while (e->kernel == MIX && !has_mix);
+    e->cycles = test_random_in(seed, 0, 9);
+    e->key = test_random_in(seed, -3, 9);
+    e->row = (int)test_random_in(seed, 0, SIDE - 1);
+    e->col = (int)test_random_in(seed, 0, SIDE - 1);
+    e->rows = (int)test_random_in(seed, 1, SIDE - e->row);
+    e->cols = (int)test_random_in(seed, 1, SIDE - e->col);
+    const int64_t density = test_random_in(seed, 2, 12);
+    for (uint32_t k = 0; k < i && e->edge_count < 4; k++) {  // in order, as ties go to the first
+        if (test_random_in(seed, 0, density) == 0) {
+            e->edges[e->edge_count++] = k;
+        }
+    }
+    return before(r, i, is_in) <= PTOWSP_TASK_AFTER_MAX;
+}
+
+static void random_scopes(uint64_t *seed, recipe *r, uint32_t first, uint32_t end) {
+    while (first < end && r->scope_count < SCOPES) {
+        first = (uint32_t)test_random_in(seed, first, end);
+        const uint32_t last = (uint32_t)test_random_in(seed, first, end);
+        if (last > first) {
+            const ptowsp_list_scope scope = {first, last - first, test_random_in(seed, 0, 1) == 0};
+            r->scopes[r->scope_count++] = scope;
+            random_scopes(seed, r, first, last);
+        }
+        first = last + 1;
+    }
+}
+
+static void random_recipe(uint64_t *seed, recipe *r, bool has_mix) {
+    memset(r, 0, sizeof *r);
+    r->count = (uint32_t)test_random_in(seed, 1, ENTRIES);
+    for (uint32_t i = 0; i < r->count; i++) {
+        while (!random_entry(seed, r, i, has_mix)) {
+        }
+    }
+    random_scopes(seed, r, 0, r->count);
+}
+
+static void random_schedule(uint64_t *seed, const world *w, ptowsp_schedule *s) {
+    memset(s, 0, sizeof *s);
+    const ptowsp_expr key = ptowsp_task_arg(w->m, 1);
+    s->issue = (ptowsp_issue)(test_random_in(seed, 0, 3) == 0);
+    s->dependencies = (uint32_t[]){0, 1, 4, 5, 8, 13, 2, 12}[test_random_in(seed, 0, 7)];
+    s->dispatch = (ptowsp_dispatch)test_random_in(seed, 0, PTOWSP_DISPATCH_WORK_STEALING);
+    if (s->dispatch >= PTOWSP_DISPATCH_AFFINITY && s->dispatch <= PTOWSP_DISPATCH_CUSTOM) {
+        s->dispatch_key = key;
+    }
+    if (test_random_in(seed, 0, 1)) {
+        s->pools = PTOWSP_POOLS_BY_UNIT;
+        s->cube_lane_count = (uint32_t)test_random_in(seed, 1, 2);
+        s->vector_lane_count = (uint32_t)test_random_in(seed, 4, 5);
+    } else {
+        s->lane_count = (uint32_t)test_random_in(seed, 1, 4);
+    }
+    if (s->issue == PTOWSP_ISSUE_DATAFLOW) {
+        s->ready = (ptowsp_ready)test_random_in(seed, 0, 2);
+        if (s->ready == PTOWSP_READY_PRIORITY) {
+            s->priority_key = key;
+        }
+        if (test_random_in(seed, 0, 2) == 0) {
+            s->stream_count = 2;
+            s->stream_key = key;
+        }
+    }
+    s->window = (uint32_t)(test_random_in(seed, 0, 1) * test_random_in(seed, 1, 6));
+    s->ring_sizes[PTOWSP_RING_TASKS] =
+        (uint64_t)(test_random_in(seed, 0, 3) == 0 ? test_random_in(seed, 2, 8) : 0);
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+typedef struct outcome {
+    ptowsp_status status;
+    ptowsp_run_stats stats;
+    ptowsp_run_bounds bounds;
+    ptowsp_task_record records[ENTRIES];
+    char error[300];
+} outcome;
+
+static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) {
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_program_desc desc;
+    ptowsp_run_options options;
+    ptowsp_record_options record;
+    memset(&desc, 0, sizeof desc);
+    memset(&options, 0, sizeof options);
+    memset(&record, 0, sizeof record);
+    memset(o, 0, sizeof *o);
+    desc.schedule = schedule;
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    record.level = PTOWSP_RECORD_EDGES;
+    o->status = ptowsp_program_create(w->context, w->m, &desc, &program);
+    if (o->status == PTOWSP_OK) {
+        assert_int_equal(ptowsp_run_create(w->context, program, &run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+        o->status = ptowsp_run_execute(run, &options);
+        o->stats = *ptowsp_run_result(run);
+        o->stats.memory_bytes = 0;
+    }
+    snprintf(o->error, sizeof o->error, "%s", ptowsp_context_error(w->context).text);
+    if (o->status == PTOWSP_OK) {
+        assert_int_equal(ptowsp_run_find_bounds(run, &o->bounds), PTOWSP_OK);
+        assert_true(o->stats.task_count <= ENTRIES);
+        if (o->stats.task_count) {
+            memcpy(o->records, ptowsp_run_records(run),
+                   (size_t)o->stats.task_count * sizeof o->records[0]);
+        }
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static void list__equals_the_same_tasks_as_a_tree(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    uint64_t good = 0;
+    for (uint64_t round = 0; TEST_ROUNDS(round, 3000); round++) {
+        recipe r;
+        arrays a;
+        world list, tree;
+        outcome of_list, of_tree;
+        ptowsp_schedule schedule;
+        world_make(&list);
+        world_make(&tree);
+        const uint64_t before_schedule = seed;
+        random_schedule(&seed, &list, &schedule);
+        random_recipe(&seed, &r, true);
+        make_list(&list, &r, &a);
+        PTOWSP_WORKLOAD(list.m, "all") {
+            ptowsp_task_list_make(list.m, &a.list);
+        }
+        make_tree(&tree, &r);
+        run_it(&list, &schedule, &of_list);
+        seed = before_schedule;  // the same one, with keys of the other module
+        random_schedule(&seed, &tree, &schedule);
+        random_recipe(&seed, &r, true);
+        schedule.dependencies |= schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE
+                                     ? (uint32_t)PTOWSP_DEPENDENCIES_EXPLICIT
+                                     : 0u;
+        if (schedule.dependencies == 0) {  // the defaults have STRUCTURE
+            schedule.dependencies = schedule.issue == PTOWSP_ISSUE_IN_ORDER ? 9u : 13u;
+        }
+        run_it(&tree, &schedule, &of_tree);
+        if (of_list.status != of_tree.status) {
+            print_message("round %llu: list %s, tree %s\n", (unsigned long long)round,
+                          of_list.error, of_tree.error);
+        }
+        assert_int_equal(of_list.status, of_tree.status);
+        if (of_list.status == PTOWSP_OK) {
+            assert_memory_equal(&of_list.stats, &of_tree.stats, sizeof of_list.stats);
+            assert_int_equal(of_list.bounds.path_cycles, of_tree.bounds.path_cycles);
+            bool has_joins = false;
+            for (uint32_t i = 0; i < r.count; i++) {
+                has_joins = has_joins || r.entries[i].kernel == JOIN;
+            }
+            for (uint64_t i = 0; i < of_list.stats.task_count; i++) {
+                of_list.records[i].node = of_tree.records[i].node = 0;
+                if (has_joins) {  // of several tasks that end together, a join keeps another one
+                    of_list.records[i].cause = of_tree.records[i].cause = 0;
+                }
+                assert_memory_equal(&of_list.records[i], &of_tree.records[i],
+                                    sizeof of_list.records[i]);
+            }
+            good++;
+        }
+        world_free(&list);
+        world_free(&tree);
+    }
+    assert_met(good > 1000);
+}
+
+// -- a slow model ---------------------------------------------------------------------------------
+
+// Does entry b come after entry a by the innermost scope that tells them apart, or one around it?
+static bool by_scopes(const recipe *r, uint32_t a, uint32_t b) {
+    for (uint32_t s = 0; s < r->scope_count; s++) {
+        const ptowsp_list_scope *scope = &r->scopes[s];
+        const uint32_t end = scope->first + scope->count;
+        if (scope->is_parallel || a < scope->first || b < scope->first || a >= end || b >= end) {
+            continue;
+        }
+        bool is_together = false;  // in a child of the sequential scope
+        for (uint32_t t = s + 1; t < r->scope_count; t++) {
+            const ptowsp_list_scope *child = &r->scopes[t];
+            const uint32_t last = child->first + child->count;
+            is_together =
+                is_together || (child->first >= scope->first && last <= end && child->first <= a &&
+                                a < last && child->first <= b && b < last);
+        }
+        if (!is_together) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool by_data(const entry *a, const entry *b) {
+    const bool is_both = a->kernel >= READS && b->kernel >= READS;
+    const bool is_written = a->kernel >= WRITES || b->kernel >= WRITES;
+    for (int row = 0; is_both && is_written && row < SIDE; row++) {
+        for (int col = 0; col < SIDE; col++) {
+            if (row >= a->row && row < a->row + a->rows && col >= a->col &&
+                col < a->col + a->cols && row >= b->row && row < b->row + b->rows &&
+                col >= b->col && col < b->col + b->cols) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Tasks in turn on lanes, each when its lane and all that it waits for are free.
+static void list__starts_tasks_when_all_before_them_have_ended(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (uint64_t round = 0; TEST_ROUNDS(round, 1000); round++) {
+        recipe r;
+        arrays a;
+        world w;
+        outcome o;
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.lane_count = (uint32_t)test_random_in(&seed, 1, 5);
+        world_make(&w);
+        random_recipe(&seed, &r, true);
+        make_list(&w, &r, &a);
+        PTOWSP_WORKLOAD(w.m, "all") {
+            ptowsp_task_list_make(w.m, &a.list);
+        }
+        run_it(&w, &schedule, &o);
+        assert_int_equal(o.status, PTOWSP_OK);
+        uint64_t ends[ENTRIES] = {0}, free_at[5] = {0}, index = 0, makespan = 0;
+        for (uint32_t i = 0; i < r.count; i++) {
+            bool is_in[ENTRIES];
+            uint64_t start = 0;
+            if (r.entries[i].kernel == JOIN) {
+                continue;
+            }
+            before(&r, i, is_in);
+            for (uint32_t k = 0; k < i; k++) {
+                const bool waits =
+                    is_in[k] || (r.entries[k].kernel != JOIN &&
+                                 (by_scopes(&r, k, i) || by_data(&r.entries[k], &r.entries[i])));
+                start = waits && ends[k] > start ? ends[k] : start;
+            }
+            uint64_t *lane = &free_at[index % schedule.lane_count];
+            start = *lane > start ? *lane : start;
+            ends[i] = *lane = start + (uint64_t)r.entries[i].cycles;
+            assert_int_equal(o.records[index].start, start);
+            assert_int_equal(o.records[index].end, ends[i]);
+            makespan = ends[i] > makespan ? ends[i] : makespan;
+            index++;
+        }
+        assert_int_equal(o.stats.task_count, index);
+        assert_int_equal(o.stats.makespan_cycles, makespan);
+        world_free(&w);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+// Load a and b, then add: 10 and 20 cycles on two lanes, then 5. With a join in between the same.
+static void list__of_three_tasks_takes_25_cycles(void **state) {
+    (void)state;
+    for (uint32_t joins = 0; joins < 2; joins++) {
+        world w;
+        outcome o;
+        recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
+                     {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
+                     {joins ? JOIN : WORK, 5, 0, 0, 0, 0, 0, 2, {0, 1}},
+                     {WORK, 5, 0, 0, 0, 0, 0, 1, {2}}},
+                    {{0, 0, false}},
+                    3 + joins,
+                    0};
+        arrays a;
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.lane_count = 2;
+        world_make(&w);
+        make_list(&w, &r, &a);
+        PTOWSP_WORKLOAD(w.m, "all") {
+            ptowsp_task_list_make(w.m, &a.list);
+        }
+        run_it(&w, &schedule, &o);
+        assert_int_equal(o.stats.makespan_cycles, 25);
+        assert_int_equal(o.stats.task_count, 3);
+        assert_int_equal(o.bounds.path_cycles, 25);
+        assert_int_equal(o.records[2].cause, 1);
+        assert_int_equal(o.records[2].stall, PTOWSP_STALL_DEPENDENCY);
+        world_free(&w);
+    }
+}
+
+// A list in a loop of three iterations, one after another: each begins when the one before has ended,
+// and waits for no task of it by edges.
+static void list__in_a_loop_starts_again(void **state) {
+    (void)state;
+    for (uint32_t is_parallel = 0; is_parallel < 2; is_parallel++) {
+        world w;
+        outcome o;
+        recipe r = {{{WORK, 7, 0, 0, 0, 0, 0, 0, {0}}, {WORK, 2, 0, 0, 0, 0, 0, 1, {0}}},
+                    {{0, 0, false}},
+                    2,
+                    0};
+        arrays a;
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.lane_count = 6;
+        world_make(&w);
+        make_list(&w, &r, &a);
+        const ptowsp_axis axis = ptowsp_axis_dense(w.m, "steps", 3);
+        PTOWSP_WORKLOAD(w.m, "all") {
+            if (is_parallel) {
+                ptowsp_parallel_begin(w.m, "i", axis);
+            } else {
+                ptowsp_for_each_begin(w.m, "i", axis);
+            }
+            ptowsp_task_list_make(w.m, &a.list);
+            ptowsp_scope_end(w.m);
+        }
+        run_it(&w, &schedule, &o);
+        assert_int_equal(o.stats.task_count, 6);
+        assert_int_equal(o.stats.makespan_cycles, is_parallel ? 9 : 27);
+        world_free(&w);
+    }
+}
+
+// Squares of the rows of a matrix, written to another one: kernels of lists run.
+static ptowsp_cycles square_row(const ptowsp_task *task, void *user) {
+    const int32_t *from = (const int32_t *)task->tiles[0].data;
+    int32_t *to = (int32_t *)task->tiles[1].data;
+    (void)user;
+    for (int64_t c = 0; c < ptowsp_task_cols(task, 0); c++) {
+        to[c] = from[c] * from[c] + (int32_t)ptowsp_task_scalar(task, 0);
+    }
+    return 3;
+}
+
+static void list__runs_its_kernels(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel_desc desc = {.name = "square",
+                                     .tiles = {{"from", PTOWSP_IN, PTOWSP_I32, 1, PTOWSP_DYNAMIC},
+                                               {"to", PTOWSP_OUT, PTOWSP_I32, 1, PTOWSP_DYNAMIC}},
+                                     .scalars = {{"plus", PTOWSP_TYPE_I64}},
+                                     .fn = square_row};
+    const ptowsp_kernel square = ptowsp_kernel_make(m, &desc);
+    const ptowsp_tensor_desc a = {"a", PTOWSP_I32, 3, {2, 2, 3}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor_desc b = {"b", PTOWSP_I32, 2, {4, 3}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor from = ptowsp_tensor_make(m, &a), to = ptowsp_tensor_make(m, &b);
+    ptowsp_kernel kernels[4];
+    ptowsp_list_view views[8];
+    uint64_t scalars[4];
+    for (int i = 0; i < 4; i++) {
+        const ptowsp_list_view in = {from, 0, 0, i % 2, 0, i / 2}, out = {to, 0, 0, i, 0, 0};
+        kernels[i] = square;
+        views[2 * i] = in;
+        views[2 * i + 1] = out;
+        scalars[i] = (uint64_t)i;
+    }
+    ptowsp_task_list list = {.task_count = 4,
+                             .kernels = kernels,
+                             .views = views,
+                             .view_count = 8,
+                             .scalars = scalars,
+                             .scalar_count = 4};
+    PTOWSP_WORKLOAD(m, "all") {
+        ptowsp_task_list_make(m, &list);
+    }
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    int32_t in[12], out[12] = {0};
+    for (int i = 0; i < 12; i++) {
+        in[i] = i - 5;
+    }
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = in;
+    assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
+    buffer.data = out;
+    assert_int_equal(ptowsp_run_bind_tensor(run, "b", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(out[i], (i - 5) * (i - 5) + i / 3);
+    }
+    assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 12);  // one lane
+    views[5].row = 4;                                               // of 4 rows
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 4,
+                  "all/list/listed square: task 2 of the list: to: row 4 of tensor b is outside of "
+                  "its 4 rows");
+    views[5].row = 2;
+    views[4].matrix = 2;
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
+                  "all/list/listed square: task 2 of the list: from: tensor a has no matrix 2");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- bad input ------------------------------------------------------------------------------------
+
+// Makes the list of an otherwise good world after `spoil` has changed it.
+static void refused(void (*spoil)(world *w, arrays *a, recipe *r), ptowsp_status status,
+                    uint64_t index, const char *text) {
+    world w;
+    arrays a;
+    recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
+                 {READS, 20, 0, 0, 0, 1, 1, 1, {0}},
+                 {JOIN, 0, 0, 0, 0, 0, 0, 1, {1}}},
+                {{0, 3, false}, {1, 1, true}},
+                3,
+                2};
+    world_make(&w);
+    make_list(&w, &r, &a);
+    spoil(&w, &a, &r);
+    ptowsp_workload_begin(w.m, "all");
+    ptowsp_task_list_make(w.m, a.list.task_count == UINT32_MAX ? NULL : &a.list);
+    ptowsp_scope_end(w.m);
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &program), status);
+    ptowsp_program_destroy(program);
+    if (status != PTOWSP_OK) {
+        test_error_is(w.context, status, index, text);
+    }
+    world_free(&w);
+}
+
+#define SPOIL(name, change)                                                                        \
+    static void spoil_##name(world *w, arrays *a, recipe *r) {                                     \
+        (void)w;                                                                                   \
+        (void)a;                                                                                   \
+        (void)r;                                                                                   \
+        change;                                                                                    \
+    }
+SPOIL(nothing, (void)0)
+SPOIL(null, a->list.task_count = UINT32_MAX)
+SPOIL(kernels, a->list.kernels = NULL)
+SPOIL(count, a->list.task_count = 0)
+SPOIL(huge, a->list.task_count = PTOWSP_LIST_TASK_MAX + 1)
+SPOIL(many, a->list.edge_count = UINT64_MAX)
+SPOIL(kernel, a->kernels[1].id = 1000)
+SPOIL(short_axes, a->list.axis_count = 3)
+SPOIL(no_axes, a->list.axes = NULL)
+SPOIL(no_views, a->list.view_count = 0)
+SPOIL(tensor, a->views[0].tensor.id = 2)
+SPOIL(negative, a->views[0].row = -1)
+SPOIL(cycles, a->cycles[1] = PTOWSP_CYCLES_MAX - 9)
+SPOIL(self, a->edges[1] = 2)
+SPOIL(later, a->edges[0] = 2)
+SPOIL(missing, a->edges[0] = 3)
+SPOIL(edges, a->list.edges = NULL)
+SPOIL(begins, a->list.edge_begins = NULL)
+SPOIL(backwards, a->begins[1] = 2)
+SPOIL(end, a->begins[3] = 1)
+SPOIL(empty, r->scopes[1].count = 0)
+SPOIL(order, r->scopes[0].first = 2; r->scopes[0].count = 1)
+SPOIL(beyond, r->scopes[1].count = UINT32_MAX)
+SPOIL(overlap, r->scopes[0].count = 2; r->scopes[1].count = 2)
+
+static void list__refuses_what_is_wrong_by_name(void **state) {
+    (void)state;
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS, much = PTOWSP_LIMIT_EXCEEDED;
+    const uint64_t no = PTOWSP_NO_INDEX;
+    refused(spoil_nothing, PTOWSP_OK, 0, "");
+    refused(spoil_null, bad, no, "all: list: list is NULL");
+    refused(spoil_kernels, bad, no, "all: list: kernels is NULL");
+    refused(spoil_count, bad, 0, "all: list: it has no tasks");
+    refused(spoil_huge, much, no,
+            "all: list: 16777217 tasks and 2 edges; at most 16777216 and 2147483647");
+    refused(spoil_many, much, no,
+            "all: list: 3 tasks and 18446744073709551615 edges; at most 16777216 and 2147483647");
+    refused(spoil_kernel, bad, 1, "all: list: task 1 has a kernel that is not there");
+    refused(spoil_short_axes, bad, 3,
+            "all: list: axes has 3 elements; the kernels of its tasks take 4");
+    refused(spoil_no_axes, bad, 4, "all: list: axes is NULL, with 4 elements of 4");
+    refused(spoil_no_views, bad, 0,
+            "all: list: views has 0 elements; the kernels of its tasks take 1");
+    refused(spoil_tensor, bad, 1, "all: list: task 1 has a view of a tensor that is not there");
+    refused(spoil_negative, bad, 1, "all: list: task 1 has a view that begins before 0");
+    refused(spoil_cycles, bad, 1,
+            "all: list: task 1 and those before it take more than 2^63 - 1 cycles");
+    refused(spoil_self, bad, 1, "all: list: edge 1 lets task 2 wait for task 2, which is itself");
+    refused(spoil_later, bad, 0,
+            "all: list: edge 0 lets task 1 wait for task 2, which comes after it");
+    refused(spoil_missing, bad, 0,
+            "all: list: edge 0 lets task 1 wait for task 3, which is not there");
+    refused(spoil_edges, bad, no, "all: list: edges is NULL");
+    refused(spoil_begins, bad, no, "all: list: edge_begins is NULL");
+    refused(spoil_backwards, bad, 0,
+            "all: list: edge 0 lets task 0 wait for task 0, which is itself");
+    refused(spoil_end, bad, 3,
+            "all: list: edge_begins 3 is not 0 at the start and edge_count at the end");
+    refused(spoil_empty, bad, 1, "all: list: scope 1 is empty");
+    refused(spoil_order, bad, 1, "all: list: scope 1 begins before the one before it");
+    refused(spoil_beyond, bad, 1, "all: list: scope 1 reaches beyond the last task");
+    refused(spoil_overlap, bad, 1, "all: list: scope 1 overlaps one that it is not in");
+}
+
+// -- what comes for free --------------------------------------------------------------------------
+
+static void collect(void *user, const char *data, size_t size) {
+    (void)data;
+    *(size_t *)user += size;
+}
+
+static bool collect_bytes(void *user, const void *data, size_t size) {
+    collect(user, (const char *)data, size);
+    return true;
+}
+
+static void list__is_drawn_reported_and_searched(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    recipe r;
+    arrays a;
+    world w;
+    world_make(&w);
+    do {
+        random_recipe(&seed, &r, false);
+    } while (r.count < ENTRIES - 4);
+    make_list(&w, &r, &a);
+    PTOWSP_WORKLOAD(w.m, "all") {
+        ptowsp_task_list_make(w.m, &a.list);
+    }
+    const uint32_t lanes[] = {1, 2, 3};
+    ptowsp_search_desc search;
+    ptowsp_search_result results[16];
+    ptowsp_search_summary summary;
+    memset(&search, 0, sizeof search);
+    search.lane_counts = lanes;
+    search.lane_count_count = 3;
+    search.base.priority_key = ptowsp_task_arg(w.m, 1);
+    search.has_path = true;
+    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &search, results, 16, &summary),
+                     PTOWSP_OK);
+    assert_true(summary.result_count > 4);
+    assert_true(results[0].makespan_cycles <= results[summary.result_count - 1].makespan_cycles);
+    assert_true(results[0].makespan_cycles >= results[0].bounds.largest_cycles);
+
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    const ptowsp_program_desc desc = {.schedule = &results[0].schedule};
+    assert_int_equal(ptowsp_program_create(w.context, w.m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(w.context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(run)->makespan_cycles, results[0].makespan_cycles);
+    for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
+        size_t size = 0;
+        const ptowsp_output output = {collect_bytes, &size};
+        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
+                         PTOWSP_OK);
+        assert_true(size > 0);
+    }
+    for (int format = 0; format <= PTOWSP_REPORT_HTML; format++) {
+        size_t size = 0;
+        const ptowsp_output output = {collect_bytes, &size};
+        assert_int_equal(
+            ptowsp_run_report(run, (ptowsp_report_format)format, NULL, NULL, 0, output), PTOWSP_OK);
+        assert_true(size > 0);
+    }
+    size_t size = 0;
+    const ptowsp_text text = {collect, &size};
+    ptowsp_program_print(program, text);
+    ptowsp_module_print(w.m, text);
+    assert_true(size > 100);
+    ptowsp_fingerprint before_change, after_change;
+    assert_int_equal(ptowsp_run_fingerprint(run, &before_change), PTOWSP_OK);
+    a.cycles[3]++;
+    assert_int_equal(ptowsp_run_fingerprint(run, &after_change), PTOWSP_OK);
+    a.cycles[3]--;
+    assert_true(before_change.program != after_change.program);
+    ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0};
+    assert_int_equal(ptowsp_run_what_if(run, &options, &what_if), PTOWSP_OK);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    world_free(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list__equals_the_same_tasks_as_a_tree),
+        cmocka_unit_test(list__starts_tasks_when_all_before_them_have_ended),
+        cmocka_unit_test(list__of_three_tasks_takes_25_cycles),
+        cmocka_unit_test(list__in_a_loop_starts_again),
+        cmocka_unit_test(list__runs_its_kernels),
+        cmocka_unit_test(list__refuses_what_is_wrong_by_name),
+        cmocka_unit_test(list__is_drawn_reported_and_searched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
