@@ -6351,6 +6351,12 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 // Times are simulated, or wall-clock times if the execution recorded them; PERFETTO and CHROME can
 // show both side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
 //
+//      DEPS, SWIMLANE, NAMES
+//                  deps.json, chip_swimlane_records.json and name_map.json of PTO Runtime, for tools
+//                  that read its dumps (section 32): of whole runs that have ended well and have no
+//                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are "aic". What
+//                  tasks wait for by structure goes through barriers, which are tasks of ring 1
+//
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
 // Tasks of one lane or process may overlap, as passes of a pipeline in a parallel loop do. PERFETTO
 // and CHROME draw slices that nest inside each other, and give slices that cross further tracks:
@@ -6377,6 +6383,9 @@ typedef enum ptowsp_export_format {
     PTOWSP_EXPORT_USAGE_CSV,
     PTOWSP_EXPORT_EDGES,
     PTOWSP_EXPORT_DOT,
+    PTOWSP_EXPORT_DEPS,
+    PTOWSP_EXPORT_SWIMLANE,
+    PTOWSP_EXPORT_NAMES,
     PWSP_FORCE_INT(PTOWSP_EXPORT)
 } ptowsp_export_format;
 
@@ -7904,6 +7913,7 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // what it has found
 //      ptowsp_dump_explain(dump, task_id, text);           // why a task started when it did
 //      ptowsp_dump_rings_least(dump, &rings);              // sizes with which the program passes
+//      ptowsp_dump_replay_run(dump, &how, &replayed);      // its tasks again, in simulated time
 //      ptowsp_dump_close(dump);
 //
 // Files    deps.json, chip_swimlane_records.json, scope_stats.jsonl (also in scope_stats/) and
@@ -8059,6 +8069,75 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
                                                    const ptowsp_dump_rings *rings,
                                                    ptowsp_dump_rings_result *out_result);
+
+// -- replay ---------------------------------------------------------------------------------------
+//
+// The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 20) in
+// simulated time: where would time have gone without the runtime's own, and what if things were
+// different? An instance of a task is a row of the swimlane; a task with rows on cube and vector
+// cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no
+// time.
+//
+// OBSERVED takes each instance on its own core, in the order in which that core ran them: what is left
+// are waits for edges and cores. A run of this library that was exported (PTOWSP_EXPORT_DEPS,
+// PTOWSP_EXPORT_SWIMLANE) gets its makespan again, to the cycle, if it waited for nothing else.
+
+typedef enum ptowsp_dump_order {
+    PTOWSP_DUMP_ORDER_OBSERVED = 0,
+    PTOWSP_DUMP_ORDER_SUBMITTED,  // the first free core takes the ready task that was submitted first
+    PTOWSP_DUMP_ORDER_CRITICAL,  // the ready task with the longest chain behind it
+    PTOWSP_DUMP_ORDER_COUNT,
+    PWSP_FORCE_INT(PTOWSP_DUMP_ORDER)
+} ptowsp_dump_order;
+
+// Zero fields are as observed. All but drops, kernel and percent are for the other orders.
+typedef struct ptowsp_dump_replay {
+    ptowsp_dump_order order;
+    uint32_t cube_cores, vector_cores;
+    uint32_t task_window;  // tasks that have been submitted and not retired, in order, as in a ring
+    uint32_t dep_pool;     // edges of these to tasks that had not ended when they were submitted
+    bool drops_redundant;  // edges that others imply: they cost entries of the pool, not order
+    bool drops_no_data;    // edges between tasks with kernels that share no data
+    int64_t kernel;        // an id, whose tasks take `percent` of their time
+    uint32_t percent;      // 1 to 1000; 0: as observed
+} ptowsp_dump_replay;
+
+typedef struct ptowsp_dump_replayed {
+    ptowsp_cycles observed_cycles;  // from the first start to the last end
+    ptowsp_cycles makespan_cycles;
+    ptowsp_cycles
+        path_cycles;  // the longest chain of tasks and edges: no number of cores is faster
+    ptowsp_cycles busy_cycles;                      // of all cores
+    ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // of all cores, as ptowsp_run_idle
+    uint32_t cube_cores, vector_cores;
+    uint64_t instance_count;  // rows, those of MIX together
+    uint64_t untimed_count;   // tasks with a kernel and without a row
+    uint64_t edge_count, dropped_count;
+} ptowsp_dump_replayed;
+
+// Replays a dump. how NULL: as observed.
+// Errors   UNBOUND: no deps.json, or no chip_swimlane_records.json. INVALID_PARAMS: a core that its
+//          metadata does not name; an order, a percentage or a kernel that is not there; MIX without
+//          two vector cores for each cube core. STUCK: a pool that is smaller than the edges of one
+//          task. LIMIT_EXCEEDED: over 4096 kernels, PTOWSP_LIST_TASK_MAX instances,
+//          PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
+                                                    const ptowsp_dump_replay *how,
+                                                    ptowsp_dump_replayed *out_replayed);
+
+// Prints a replay beside the observed run; how NULL: a table of those that are usually asked for. The
+// page of HTML has the picture as well.
+// Errors   As above. INVALID_PARAMS: there is no such format.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
+                                                      const ptowsp_dump_replay *how,
+                                                      ptowsp_dump_format format, ptowsp_text text);
+
+// Draws the observed and the replayed cores, one below the other, as ptowsp_spans_export does.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
+                                                       const ptowsp_dump_replay *how,
+                                                       ptowsp_export_format format,
+                                                       const ptowsp_export_options *options,
+                                                       ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // Appendix A. Reading programs

@@ -16,6 +16,7 @@ static const char help[] =
     "       ptowsp_tool dump check DIRECTORY [text|json|html]\n"
     "       ptowsp_tool dump explain DIRECTORY TASK\n"
     "       ptowsp_tool dump rings DIRECTORY [WINDOW HEAP POOL]\n"
+    "       ptowsp_tool dump replay DIRECTORY [text|json|html|PICTURE] [KEY=VALUE]...\n"
     "\n"
     "  check     says whether the file is a module or a saved program, and compiles it\n"
     "  print     the module as text (of a saved program: its operations)\n"
@@ -27,7 +28,9 @@ static const char help[] =
     "  emit      writes its source tree for an NPU to the directory of --out\n"
     "  dump      reads a dump of PTO Runtime. check: tasks that no edges order and that share "
     "data;\n"
-    "            exits with 1 if there are any\n"
+    "            exits with 1 if there are any. replay: its tasks again, in simulated time, with\n"
+    "            order=observed|submitted|critical, cubes=N, vectors=N, window=N, pool=N,\n"
+    "            drop=redundant|nodata, kernel=ID percent=N; PICTURE: a name as for draw\n"
     "\n"
     "  --out PATH               where to; draw and save: standard output without it\n"
     "  --workload NAME          the first workload of a module; default: the last one\n"
@@ -477,6 +480,75 @@ static int dump_rings(ptowsp_context *context, ptowsp_dump *dump, char **sizes) 
     return result.error != PTOWSP_DUMP_RINGS_PASS;
 }
 
+static ptowsp_dump_order order_of(const char *text) {
+    static const char *const orders[] = {"observed", "submitted", "critical"};
+    for (int i = 0; i < PTOWSP_DUMP_ORDER_COUNT; i++) {
+        if (strcmp(text, orders[i]) == 0) {
+            return (ptowsp_dump_order)i;
+        }
+    }
+    command_fail("order=%s: observed, submitted or critical", text);
+}
+
+// One KEY=VALUE of a replay.
+static void read_question(const char *word, ptowsp_dump_replay *how) {
+    const size_t length = strcspn(word, "=");
+    const char *value = word + length + (word[length] == '=');
+    const struct {
+        const char *key;
+        uint32_t *to;
+    } numbers[] = {{"cubes", &how->cube_cores},
+                   {"vectors", &how->vector_cores},
+                   {"window", &how->task_window},
+                   {"pool", &how->dep_pool},
+                   {"percent", &how->percent}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (strncmp(word, numbers[i].key, length) == 0 && !numbers[i].key[length]) {
+            const uint64_t number = number_of(numbers[i].key, value);
+            *numbers[i].to = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+            return;
+        }
+    }
+    if (strncmp(word, "order=", 6) == 0) {
+        how->order = order_of(value);
+    } else if (strncmp(word, "kernel=", 7) == 0) {
+        how->kernel = (int64_t)(number_of("kernel", value) & INT64_MAX);
+    } else if (strcmp(word, "drop=redundant") == 0) {
+        how->drops_redundant = true;
+    } else if (strcmp(word, "drop=nodata") == 0) {
+        how->drops_no_data = true;
+    } else {
+        command_fail("replay: '%s' is no question; --help shows them", word);
+    }
+}
+
+static void dump_replay(ptowsp_context *context, ptowsp_dump *dump, char **words, int count) {
+    static const char *const forms[] = {"text", "json", "html"};
+    const ptowsp_text text = {write_text, stdout};
+    ptowsp_dump_replay how;
+    const char *form = count && !strchr(words[0], '=') ? words[0] : "text";
+    const int first = count && !strchr(words[0], '=');
+    memset(&how, 0, sizeof how);
+    for (int i = first; i < count; i++) {
+        read_question(words[i], &how);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        if (strcmp(form, forms[i]) == 0) {
+            command_check(context, ptowsp_dump_replay_print(dump, count > first ? &how : NULL,
+                                                            (ptowsp_dump_format)i, text));
+            return;
+        }
+    }
+    tool t;
+    memset(&t, 0, sizeof t);
+    t.out = form;
+    const ptowsp_export_format format = format_of(form);
+    open_out(&t);
+    const ptowsp_output output = {write_output, t.file};
+    command_check(context, ptowsp_dump_replay_export(dump, &how, format, NULL, output));
+    close_out(&t);
+}
+
 // "dump COMMAND DIRECTORY ..."; the exit status.
 static int dump_main(int argc, char **argv) {
     ptowsp_context *context;
@@ -500,6 +572,8 @@ static int dump_main(int argc, char **argv) {
         command_check(context, ptowsp_dump_explain(dump, number_of("explain", argv[4]), text));
     } else if (strcmp(argv[2], "rings") == 0 && (argc == 4 || argc == 7)) {
         status = dump_rings(context, dump, argc == 7 ? argv + 4 : NULL);
+    } else if (strcmp(argv[2], "replay") == 0) {
+        dump_replay(context, dump, argv + 4, argc - 4);
     } else {
         command_fail("there is no command 'dump %s' with %d words; --help shows them", argv[2],
                      argc - 3);

@@ -226,7 +226,7 @@ src/base/json.h src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/tracks.c src/report/picture.c
-src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/facts.h src/report/verdict.c src/report/report_run.c src/report/page.c src/report/decisions.c src/report/export.c src/report/export_ranks.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/dumps.c src/report/facts.h src/report/verdict.c src/report/report_run.c src/report/page.c src/report/decisions.c src/report/export.c src/report/export_ranks.c
 src/search/search.h src/search/search_look.c src/search/search.c
 src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
@@ -326,6 +326,9 @@ src/dump/dump_note.c
 src/dump/dump_rings.c
 src/dump/dump_explain.c
 src/dump/dump_print.c
+src/dump/dump_replay.h
+src/dump/dump_replay.c
+src/dump/dump_show.c
 src/dump/dump.c
 "
 

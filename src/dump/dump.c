@@ -1,14 +1,14 @@
 // The public functions: their checks, and what is made once and kept.
 
-#include "dump.h"
+#include "dump_replay.h"
 
 void ptowsp_dump_close(ptowsp_dump *dump) {
     if (!dump) {
         return;
     }
-    void *const all[] = {dump->tasks, dump->args,    dump->edges,   dump->outs,  dump->tensors,
-                         dump->names, dump->scopes,  dump->rows,    dump->words, dump->index,
-                         dump->pairs, dump->regions, dump->findings};
+    void *const all[] = {dump->tasks, dump->args,    dump->edges,    dump->outs,  dump->tensors,
+                         dump->names, dump->scopes,  dump->rows,     dump->words, dump->index,
+                         dump->pairs, dump->regions, dump->findings, dump->cores};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         dump_resize(all[i], 0);
     }
@@ -46,7 +46,7 @@ static ptowsp_status dump_done(ptowsp_dump *dump) {
 }
 
 // Checks once. After a failure all of it is made again.
-static bool dump_check_once(ptowsp_dump *dump) {
+DUMP_INTERNAL bool dump_check_once(ptowsp_dump *dump) {
     if (!dump->has_deps) {
         return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
     }
@@ -63,12 +63,16 @@ ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_repor
     return dump_done(dump);
 }
 
+static bool dump_format_check(ptowsp_dump *dump, ptowsp_dump_format format) {
+    return (uint32_t)format <= PTOWSP_DUMP_HTML
+               ? true
+               : dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "dump: there is no format %u", (unsigned)format);
+}
+
 ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
     PTOWSP_ASSERT(dump);
-    if ((uint32_t)format > PTOWSP_DUMP_HTML) {
-        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no format %u",
-                  (unsigned)format);
-    } else if (dump_check_once(dump)) {
+    if (dump_format_check(dump, format) && dump_check_once(dump)) {
         dump_print_check(dump, format, text);
     }
     return dump_done(dump);
@@ -83,6 +87,39 @@ ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_text 
     } else {
         dump_print_explain(dump, index, text);
     }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                     ptowsp_dump_replayed *out_replayed) {
+    PTOWSP_ASSERT(dump);
+    dump_replay replay;
+    if (!out_replayed) {
+        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: out_replayed is NULL");
+        return dump_done(dump);
+    }
+    if (dump_replay_make(&replay, dump, how)) {
+        *out_replayed = replay.result;
+    }
+    dump_replay_free(&replay);
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                       ptowsp_dump_format format, ptowsp_text text) {
+    PTOWSP_ASSERT(dump);
+    if (dump_format_check(dump, format)) {
+        dump_show(dump, how, format, text);
+    }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                        ptowsp_export_format format,
+                                        const ptowsp_export_options *options,
+                                        ptowsp_output output) {
+    PTOWSP_ASSERT(dump);
+    dump_show_picture(dump, how, format, options, output);
     return dump_done(dump);
 }
 

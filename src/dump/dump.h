@@ -13,6 +13,8 @@
 //      dump_rings.c     the rings of the runtime, simulated
 //      dump_explain.c   one task: what it waited for, what waited for it
 //      dump_print.c     all of it as text, JSON and HTML
+//      dump_replay.c    the tasks again, in simulated time
+//      dump_show.c      replays as text, JSON, HTML and pictures
 //      dump.c           the public functions
 //
 // Tables. A task is an index, in order of submission; edges lead to higher indices. Tasks that a
@@ -173,6 +175,7 @@ typedef struct dump_edge {
     uint32_t pred, succ;
     int32_t arg;
     uint16_t source;  // explicit, creator, tensormap, or a word
+    uint8_t note;     // once checked: REDUNDANT, NO_DATA, or 0
 } dump_edge;
 
 typedef struct dump_name {
@@ -231,6 +234,7 @@ struct ptowsp_dump {
     dump_name *names;
     dump_scope *scopes;
     dump_row *rows;
+    bool *cores;  // cube cores
     dump_word *words;
     dump_region *regions;
     dump_pair *pairs;
@@ -240,10 +244,10 @@ struct ptowsp_dump {
     uint32_t *index;  // of tasks, by the hash of their ids; index_size is a power of 2
     ptowsp_dump_finding *findings;
     uint32_t task_count, arg_count, edge_count, tensor_count, name_count, scope_count, row_count,
-        word_count, region_count, pair_count;
+        word_count, region_count, pair_count, core_count;
     uint32_t task_capacity, arg_capacity, edge_capacity, tensor_capacity, name_capacity,
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
-        finding_capacity;
+        finding_capacity, core_capacity;
     uint32_t stamp, index_size;
     uint64_t first_start;  // of the swimlane
     bool has_deps, has_swimlane, is_checked;
@@ -295,6 +299,8 @@ DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t oth
 // -- checks ---------------------------------------------------------------------------------------
 
 DUMP_INTERNAL bool dump_check(ptowsp_dump *dump);
+// The same, unless it has been done.
+DUMP_INTERNAL bool dump_check_once(ptowsp_dump *dump);
 DUMP_INTERNAL bool dump_note(ptowsp_dump *dump);
 // Adds a finding: counted always, kept up to PTOWSP_DUMP_FINDING_MAX of a kind. NULL: not kept.
 DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_dump_kind kind,
@@ -305,6 +311,13 @@ DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format 
 
 // Prints why a task started when it did. False: there is no memory.
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_text text);
+
+// Prints, and draws, a replay or, with NULL, those that are usually asked for.
+DUMP_INTERNAL void dump_show(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                             ptowsp_dump_format format, ptowsp_text text);
+DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                     ptowsp_export_format format,
+                                     const ptowsp_export_options *options, ptowsp_output output);
 
 // The least sizes; what happens with given ones.
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings);

@@ -30,8 +30,8 @@ static int dump_compare_down(const void *a, const void *b) {
 }
 
 // Edges of one task, from the latest of those that it waits for. Several edges between two tasks count
-// as one.
-static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
+// as one. notes: by task, of the edges from it.
+static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds, uint8_t *notes) {
     const dump_task *task = &dump->tasks[t];
     uint32_t count = 0;
     for (uint32_t i = 0; i < task->in_count; i++) {
@@ -49,12 +49,20 @@ static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
         }
         preds[count++] = pred;
         const dump_task *before = &dump->tasks[pred];
+        notes[pred] = 0;
         if (is_implied) {
-            dump_finding_add(dump, PTOWSP_DUMP_REDUNDANT, pred, t);
+            notes[pred] = PTOWSP_DUMP_REDUNDANT;
         } else if (dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
                    !dump_shares_data(dump, before, task)) {
-            dump_finding_add(dump, PTOWSP_DUMP_NO_DATA, pred, t);
+            notes[pred] = PTOWSP_DUMP_NO_DATA;
         }
+        if (notes[pred]) {
+            dump_finding_add(dump, (ptowsp_dump_kind)notes[pred], pred, t);
+        }
+    }
+    for (uint32_t i = 0; i < task->in_count; i++) {
+        dump_edge *edge = &dump->edges[task->first_in + i];
+        edge->note = notes[edge->pred];
     }
 }
 
@@ -73,14 +81,18 @@ DUMP_INTERNAL bool dump_note(ptowsp_dump *dump) {
         most = most > count ? most : count;
     }
     uint32_t *preds = (uint32_t *)dump_zeroed(most, sizeof *preds);
-    if (!preds) {
+    uint8_t *notes = (uint8_t *)dump_zeroed(dump->task_count, sizeof *notes);
+    if (!preds || !notes) {
+        dump_resize(preds, 0);
+        dump_resize(notes, 0);
         return dump_out_of_memory(dump);
     }
     for (uint32_t i = 0; i < dump->task_count; i++) {
-        dump_note_edges(dump, i, preds);
+        dump_note_edges(dump, i, preds, notes);
         dump_note_fan(dump, PTOWSP_DUMP_FAN_IN, i, dump->tasks[i].in_count);
         dump_note_fan(dump, PTOWSP_DUMP_FAN_OUT, i, dump->tasks[i].out_count);
     }
     dump_resize(preds, 0);
+    dump_resize(notes, 0);
     return dump->status == PTOWSP_OK;
 }

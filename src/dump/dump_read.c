@@ -116,6 +116,8 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
     R(DUMP_READ_TENSOR, dump_read_tensor)                                                          \
     R(DUMP_READ_EDGE, dump_read_edge)                                                              \
     R(DUMP_READ_ROW, dump_read_row)                                                                \
+    R(DUMP_TO_CORES, dump_to_cores)                                                                \
+    R(DUMP_READ_CORE, dump_read_core)                                                              \
     R(DUMP_TO_BEGIN, dump_to_begin)                                                                \
     R(DUMP_TO_TEXT, dump_to_text)                                                                  \
     R(DUMP_TO_NAMES, dump_to_names)
@@ -346,9 +348,23 @@ static void dump_read_row(dump_file *f, void *to) {
     DUMP_PUSH(f, row, DUMP_ROW_MAX, row);
 }
 
+// "aic": a cube core. All others count as vector cores.
+static void dump_read_core(dump_file *f, void *to) {
+    char text[DUMP_JSON_TEXT];
+    (void)to;
+    const bool is_cube = dump_json_string(&f->json, text) && dump_is(text, "aic");
+    DUMP_PUSH(f, core, PTOWSP_SCHEDULE_LANE_MAX, is_cube);
+}
+
+static void dump_to_cores(dump_file *f, void *to) {
+    static const dump_field fields[] = {{"core_types", DUMP_READ_CORE, DUMP_EACH}};
+    DUMP_FIELDS(f, fields, to);
+}
+
 static void dump_read_swimlane(dump_file *f) {
-    static const dump_field fields[] = {{"aicore_tasks", DUMP_READ_ROW, DUMP_EACH}};
-    if (!DUMP_FIELDS(f, fields, f->dump)) {
+    static const dump_field fields[] = {{"aicore_tasks", DUMP_READ_ROW, DUMP_EACH},
+                                        {"metadata", DUMP_TO_CORES, 0}};
+    if (!(DUMP_FIELDS(f, fields, f->dump) & 1)) {
         dump_json_fail(&f->json, "there are no aicore_tasks: this is no dump of PTO Runtime");
     }
     f->dump->has_swimlane = true;

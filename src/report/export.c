@@ -84,9 +84,14 @@ static ptowsp_status pwsp_export_check_time(const pwsp_result *result, ptowsp_ex
     return wrong ? pwsp_export_refuse(result->context, wrong) : PTOWSP_OK;
 }
 
+static bool pwsp_result_is_whole(const pwsp_result *result) {
+    return result->is_done && result->pipelines->process_count == 0 &&
+           pwsp_result_count(result) == result->stats->task_count;
+}
+
 static ptowsp_status pwsp_export_check(const pwsp_result *result, ptowsp_export_format format,
                                        ptowsp_export_options *options, ptowsp_output output) {
-    if ((uint32_t)format > PTOWSP_EXPORT_DOT) {
+    if ((uint32_t)format > PTOWSP_EXPORT_NAMES) {
         return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
@@ -94,15 +99,20 @@ static ptowsp_status pwsp_export_check(const pwsp_result *result, ptowsp_export_
     if (status != PTOWSP_OK) {
         return status;
     }
-    const bool needs_tasks =
-        format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
-    const bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
+    const bool is_dump = format >= PTOWSP_EXPORT_DEPS;
+    const bool needs_tasks = format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV ||
+                             format == PTOWSP_EXPORT_TABLE || is_dump;
+    const bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT ||
+                             format == PTOWSP_EXPORT_DEPS;
     const char *wrong = !pwsp_result_has_sums(result)
                             ? "the run has recorded nothing (ptowsp_run_record)"
                         : needs_tasks && !result->has_records
                             ? "the run has recorded no tasks (PTOWSP_RECORD_TASKS)"
                         : needs_edges && !pwsp_result_has_edges(result)
                             ? "the run has recorded no edges (PTOWSP_RECORD_EDGES)"
+                        : is_dump && !pwsp_result_is_whole(result)
+                            ? "this format needs all tasks of a run that has ended well, without "
+                              "pipelines"
                             : NULL;
     if (wrong) {
         return pwsp_export_refuse(result->context, wrong);
@@ -127,6 +137,9 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
     case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
     case PTOWSP_EXPORT_EDGES: return pwsp_export_edges(picture, false);
+    case PTOWSP_EXPORT_DEPS: return pwsp_export_deps(picture);
+    case PTOWSP_EXPORT_SWIMLANE: pwsp_export_swimlane(picture); break;
+    case PTOWSP_EXPORT_NAMES: pwsp_export_names(picture); break;
     default: PTOWSP_ASSERT(format == PTOWSP_EXPORT_DOT); return pwsp_export_edges(picture, true);
     }
     return true;

@@ -173,6 +173,9 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_deps(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_swimlane(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_names(pwsp_picture *picture);
 PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot);
 PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture);
 
