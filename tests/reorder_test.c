@@ -334,10 +334,10 @@ static void play_round(uint32_t failing) {
     assert_int_equal(the.wrong_count, 0);
     assert_int_equal(the.ready_count, 0);
     pwsp_reorder *reorder = &the.reorder;
-    assert_int_equal(count_free_joins(reorder->free_join) + count_free_joins(reorder->freed_join),
-                     reorder->join_count - 1);
-    assert_int_equal(count_free_links(reorder->free_link) + count_free_links(reorder->freed_link),
-                     reorder->link_count - 1);
+    assert_int_equal(count_free_joins(reorder->joins.free) + count_free_joins(reorder->joins.freed),
+                     reorder->joins.next - 1);
+    assert_int_equal(count_free_links(reorder->links.free) + count_free_links(reorder->links.freed),
+                     reorder->links.next - 1);
 }
 
 static void play(bool is_fixed) {
@@ -424,7 +424,7 @@ static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) 
     assert_int_equal(the.wrong_count, 0);
     assert_int_equal(the.reorder.head, 6);
     assert_int_equal(
-        count_free_joins(the.reorder.free_join) + count_free_joins(the.reorder.freed_join), 2);
+        count_free_joins(the.reorder.joins.free) + count_free_joins(the.reorder.joins.freed), 2);
     assert_int_equal(heap.allocations, allocated);
     pwsp_blocks_free(&blocks);
     assert_int_equal(heap.live_blocks, 0);

@@ -15,21 +15,22 @@
 
 // -- pieces ---------------------------------------------------------------------------------------
 
-// Finds item id: its piece is *out_piece, its place in the piece is returned.
-PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
-    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
-    *out_piece = piece;
-    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
+// The piece of an item, and its place there.
+PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id) {
+    return 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
+}
+
+PWSP_INLINE void *pwsp_pieces_at(const pwsp_pieces *pieces, uint32_t id, size_t item_size) {
+    const uint32_t piece = pwsp_piece_of(id);
+    return pieces->at[piece] + (id - (PWSP_PIECE_FIRST << piece) + PWSP_PIECE_FIRST) * item_size;
 }
 
 PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece, place = pwsp_piece_of(id, &piece);
-    return &reorder->links[piece][place];
+    return (pwsp_reorder_link *)pwsp_pieces_at(&reorder->links, id, sizeof(pwsp_reorder_link));
 }
 
 PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece, place = pwsp_piece_of(id, &piece);
-    return &reorder->joins[piece][place];
+    return (pwsp_join *)pwsp_pieces_at(&reorder->joins, id, sizeof(pwsp_join));
 }
 
 PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
@@ -37,81 +38,69 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
                             : &pwsp_reorder_at(reorder, node)->fan;
 }
 
-// Does a link, or a join, of this id exist? Makes its piece if needed; false when memory is out.
-static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece;
-    pwsp_piece_of(id, &piece);
-    if (reorder->is_fixed) {
-        return id <= reorder->link_max;
-    }
-    return piece < PWSP_PIECE_COUNT &&
-           (reorder->links[piece] ||
-            PWSP_ALLOC(reorder->memory, reorder->links[piece], PWSP_PIECE_FIRST << piece));
+// The id of another item in a list of free ones.
+PWSP_INLINE uint32_t *pwsp_pieces_next(const pwsp_pieces *pieces, uint32_t id) {
+    return (uint32_t *)pwsp_pieces_at(pieces, id, pieces->item_size);
 }
 
-static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece;
-    pwsp_piece_of(id, &piece);
-    if (reorder->is_fixed) {
-        return id <= reorder->join_max;
-    }
-    return piece < PWSP_PIECE_COUNT &&
-           (reorder->joins[piece] ||
-            PWSP_ALLOC(reorder->memory, reorder->joins[piece], PWSP_PIECE_FIRST << piece));
+static void pwsp_pieces_begin(pwsp_pieces *pieces) {
+    pieces->next = 1;
+    pieces->free = pieces->freed = 0;
 }
 
-// A free link, or 0 when memory is out.
-static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
-    if (!reorder->free_link) {
-        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
+// Does an item of this id exist? Makes its piece if needed; false when memory is out.
+static bool pwsp_reorder_has(const pwsp_reorder *reorder, pwsp_pieces *pieces, uint32_t id) {
+    const uint32_t piece = pwsp_piece_of(id);
+    if (reorder->is_fixed) {
+        return id <= pieces->max;
     }
-    uint32_t id = reorder->free_link;
+    return piece < PWSP_PIECE_COUNT &&
+           (pieces->at[piece] || PWSP_ALLOC(reorder->memory, pieces->at[piece],
+                                            (PWSP_PIECE_FIRST << piece) * pieces->item_size));
+}
+
+// A free item, or 0.
+static uint32_t pwsp_reorder_try(const pwsp_reorder *reorder, pwsp_pieces *pieces) {
+    if (!pieces->free) {
+        pieces->free = pwsp_exchange_acq_rel(&pieces->freed, 0u);
+    }
+    const uint32_t id = pieces->free;
     if (id) {
-        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
+        pieces->free = *pwsp_pieces_next(pieces, id);
         return id;
     }
-    id = reorder->link_count;
-    if (!pwsp_reorder_has_link(reorder, id)) {
-        return 0;
+    return pwsp_reorder_has(reorder, pieces, pieces->next) ? pieces->next++ : 0;
+}
+
+// The same. With fixed memory it waits for one: links to what is linked to come back when that is done,
+// if none comes earlier. 0 when memory is out, which the walking thread then knows.
+static uint32_t pwsp_reorder_new(pwsp_reorder *reorder, pwsp_pieces *pieces) {
+    uint32_t id = pwsp_reorder_try(reorder, pieces);
+    while (!id && reorder->is_fixed) {
+        const uint32_t ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_try(reorder, pieces);  // perhaps since
+        if (!id) {
+            reorder->executor.help(reorder->executor.user, ticket);
+        }
     }
-    reorder->link_count++;
+    reorder->is_out_of_memory = reorder->is_out_of_memory || !id;
     return id;
 }
 
-static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
-    if (!reorder->free_join) {
-        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
-    }
-    uint32_t id = reorder->free_join;
-    if (id) {
-        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
-        return id;
-    }
-    id = reorder->join_count;
-    if (!pwsp_reorder_has_join(reorder, id)) {
-        return 0;
-    }
-    reorder->join_count++;
-    return id;
+// A list of items is free.
+static void pwsp_pieces_give_back(pwsp_pieces *pieces, uint32_t first, uint32_t last) {
+    uint32_t before = pwsp_load_relaxed(&pieces->freed);
+    do {
+        *pwsp_pieces_next(pieces, last) = before;
+    } while (!pwsp_cas_acq_rel(&pieces->freed, &before, first));
 }
 
-// Waits until something has been completed since the ticket was taken.
-static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
-    reorder->executor.help(reorder->executor.user, ticket);
-}
+// -- joins ----------------------------------------------------------------------------------------
 
 // An open join with one reference; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
-    uint32_t id = pwsp_reorder_free_join_id(reorder);
-    while (!id && reorder->is_fixed) {
-        uint32_t ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_free_join_id(reorder);  // perhaps since
-        if (!id) {
-            pwsp_reorder_help(reorder, ticket);
-        }
-    }
+    const uint32_t id = pwsp_reorder_new(reorder, &reorder->joins);
     if (!id) {
-        reorder->is_out_of_memory = true;
         return 0;
     }
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
@@ -128,23 +117,12 @@ static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
     uint32_t refs = pwsp_fetch_sub_acq_rel(&join->refs, 1u);
     PTOWSP_ASSERT(refs > 0);
-    if (refs > 1) {
-        return;
+    if (refs == 1) {
+        pwsp_pieces_give_back(&reorder->joins, id, id);
     }
-    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
-    do {
-        join->next = first;
-    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
 }
 
 // -- completing, on any thread --------------------------------------------------------------------
-
-static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
-    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
-    do {
-        pwsp_reorder_link_at(reorder, last)->next = before;
-    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
-}
 
 // An entry waits for nothing any more.
 static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
@@ -183,7 +161,7 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
             last = id;
         }
         if (first) {
-            pwsp_reorder_give_back(reorder, first, last);
+            pwsp_pieces_give_back(&reorder->links, first, last);
         }
         if (join) {
             pwsp_reorder_unref(reorder, join);
@@ -255,20 +233,6 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
-// A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to
-// the fan itself come back when it is done, if none comes earlier.
-static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
-    uint32_t id = pwsp_reorder_new_link(reorder);
-    while (!id && reorder->is_fixed) {
-        uint32_t ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_new_link(reorder);  // perhaps since
-        if (!id) {
-            pwsp_reorder_help(reorder, ticket);
-        }
-    }
-    return id;
-}
-
 // Links a node as a waiter, and returns true, if the awaited one is not done yet and the node does
 // not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
@@ -277,9 +241,8 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
             return false;  // it waits already, because several tiles are shared
         }
-        id = pwsp_reorder_link_for(reorder);
+        id = pwsp_reorder_new(reorder, &reorder->links);
         if (!id) {
-            reorder->is_out_of_memory = true;
             return false;
         }
         pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
@@ -293,8 +256,8 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
         if (first != PWSP_WAITERS_CLOSED) {
             return true;
         }
-        link->next = reorder->free_link;
-        reorder->free_link = id;
+        link->next = reorder->links.free;
+        reorder->links.free = id;
     }
     if (pwsp_load_relaxed(&fan->is_poisoned)) {
         pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
@@ -448,13 +411,15 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
         reorder->place_mask = 2 * reorder->place_mask + 1;
     }
     reorder->stride = sizeof(pwsp_entry) + word_count * sizeof(uint64_t);
-    reorder->link_count = 1;
-    reorder->join_count = 1;
+    reorder->links.item_size = sizeof(pwsp_reorder_link);
+    reorder->joins.item_size = sizeof(pwsp_join);
+    pwsp_pieces_begin(&reorder->links);
+    pwsp_pieces_begin(&reorder->joins);
     bool is_good =
         PWSP_ALLOC(memory, reorder->ring, ((size_t)reorder->place_mask + 1) * reorder->stride) &&
-        pwsp_reorder_has_join(reorder, 1);
+        pwsp_reorder_has(reorder, &reorder->joins, 1);
     for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
-        is_good = pwsp_reorder_has_link(reorder, id);
+        is_good = pwsp_reorder_has(reorder, &reorder->links, id);
     }
     return is_good;
 }
@@ -464,12 +429,12 @@ PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
     bool is_good = true;
     for (uint32_t i = 0; is_good && i < PWSP_PIECE_COUNT; i++) {
         const uint32_t first = (PWSP_PIECE_FIRST << i) - PWSP_PIECE_FIRST;  // of the piece
-        is_good = (first > link_count || pwsp_reorder_has_link(reorder, first)) &&
-                  (first > join_count || pwsp_reorder_has_join(reorder, first));
+        is_good = (first > link_count || pwsp_reorder_has(reorder, &reorder->links, first)) &&
+                  (first > join_count || pwsp_reorder_has(reorder, &reorder->joins, first));
     }
     reorder->is_fixed = true;
-    reorder->link_max = link_count;
-    reorder->join_max = join_count;
+    reorder->links.max = link_count;
+    reorder->joins.max = join_count;
     return is_good;
 }
 
@@ -478,11 +443,7 @@ PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor
     reorder->executor = *executor;
     reorder->head = 0;
     reorder->tail = 0;
-    reorder->link_count = 1;
-    reorder->free_link = 0;
-    reorder->freed_link = 0;
-    reorder->join_count = 1;
-    reorder->free_join = 0;
-    reorder->freed_join = 0;
+    pwsp_pieces_begin(&reorder->links);
+    pwsp_pieces_begin(&reorder->joins);
     reorder->is_out_of_memory = false;
 }

@@ -69,16 +69,33 @@ typedef struct pwsp_entry {
     uint64_t cycles;   // when it is done: its kernel's return value, a failure included
 } pwsp_entry;
 
+// Items with ids from 1, which keep their places as their number grows: piece k has FIRST << k of them. An
+// item begins with the id of another one, while it is in a list of free ones. The walking thread takes
+// items, and any thread gives them back.
+#define PWSP_PIECE_FIRST 256u
+#define PWSP_PIECE_COUNT 24
+
+typedef struct pwsp_pieces {
+    char *at[PWSP_PIECE_COUNT];
+    size_t item_size;
+    uint32_t max;  // is_fixed: items
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t next, free;  // of the walking thread: the least id that was never used, a list
+    char padding_shared[PWSP_FALSE_SHARING];
+    uint32_t freed;  // atomic: a stack
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_pieces;
+
 typedef struct pwsp_reorder_link {
-    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
     uint32_t next;
+    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
 } pwsp_reorder_link;
 
 typedef struct pwsp_join {
+    uint32_t next;  // also in a list of those to be completed
     pwsp_fan fan;
     uint32_t refs;   // atomic: tokens, and one until it is done
     uint32_t count;  // links to it so far
-    uint32_t next;   // in a list of free ones, or of those to be completed
     bool is_open;
 } pwsp_join;
 
@@ -92,10 +109,6 @@ typedef struct pwsp_executor {
     void *user;
 } pwsp_executor;
 
-// Arrays whose items keep their places as they grow: piece k has FIRST << k of them.
-#define PWSP_PIECE_FIRST 256u
-#define PWSP_PIECE_COUNT 24
-
 typedef struct pwsp_reorder {
     const pwsp_memory *memory;
     pwsp_executor executor;
@@ -103,25 +116,18 @@ typedef struct pwsp_reorder {
     ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
     void *call_user;
     char *ring;
-    size_t stride;                               // bytes of an entry with its words
-    uint32_t capacity;                           // entries in flight, at most
-    uint32_t place_mask;                         // places of the ring, a power of two, - 1
-    bool is_fixed;                               // without a free link or join, waits for one
-    uint32_t link_max, join_max;                 // is_fixed: ids from 1
-    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
-    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
-    char padding[PWSP_FALSE_SHARING];
+    size_t stride;        // bytes of an entry with its words
+    uint32_t capacity;    // entries in flight, at most
+    uint32_t place_mask;  // places of the ring, a power of two, - 1
+    bool is_fixed;        // without a free link or join, waits for one
+    pwsp_pieces links, joins;
     // Of the walking thread:
-    uint64_t head, tail;  // sequence numbers
-    uint32_t link_count, free_link;
-    uint32_t join_count, free_join;
+    uint64_t head, tail;    // sequence numbers
     uint32_t waiter;        // the opened entry, the target of links
     uint32_t waiter_links;  // links to it so far
     bool is_out_of_memory;
     char padding_shared[PWSP_FALSE_SHARING];
     uint32_t done_count;  // atomic: counts completions, and wraps
-    uint32_t freed_link;  // atomic: a stack
-    uint32_t freed_join;  // atomic: a stack
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_reorder;
 
