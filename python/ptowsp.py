@@ -88,7 +88,7 @@ _AttentionCost = _struct("attention_cost", "f64 per_unit per_token per_row_token
 _AttentionConfig = _struct(
     "attention_config",
     "u32 head_count group lane_count; ptr lane_speeds; i32 mode; bool is_causal; u32 window page_size tile_rows"
-    " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count",
+    " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges",
 )
 _AttentionSizes = _struct(
     "attention_sizes", "u64 unit_count merge_count slot_count; u32 slot_rows lane_count; u64 block_bytes"
@@ -733,7 +733,7 @@ CHUNK_UNIT = _work_dtype("index", "reserved", "request", "head", "kv_start", "kv
 MOE_UNIT = _work_dtype("index", "column_part", "batch", "expert", "token_start", "token_count")
 PARTIAL = np.dtype([("m", "f4"), ("l", "f4")])
 
-FIRST, LAST, INVALID = 0x01, 0x02, 0x80  # flags
+FIRST, LAST, ROWS, INVALID = 0x01, 0x02, 0x08, 0x80  # flags
 NO_SLOT = NO_ROW = NO_NODE = 2**32 - 1
 
 
@@ -927,6 +927,7 @@ def _attention_config(
     lane_speeds=None,
     cost=None,
     tiers=None,
+    shares_merges=False,
 ):
     config = _AttentionConfig(
         head_count=_int(heads, "heads"),
@@ -934,6 +935,7 @@ def _attention_config(
         lane_count=_int(lanes, "lanes"),
         mode=_choice(mode, "balanced invariant", "mode"),
         is_causal=bool(causal),
+        shares_merges=bool(shares_merges),
         cost=_costs(cost, _AttentionCost, "cost"),
     )
     sizes = {
@@ -969,6 +971,7 @@ class AttentionPlanner:
     lane_speeds  uint32 [lanes], relative; 0: no work
     cost         {"per_unit", "per_token", "per_row_token", "per_merged_row": number}
     tiers        [(id, length_min, length_max)] for kernels by KV length; default none
+    shares_merges  lanes share the merge of a split tile: merges of flag ROWS are of some of its rows (merge_rows)
     """
 
     def __init__(self, *, heads, lanes, **config):
@@ -1157,7 +1160,9 @@ class AttentionPlan(_Shown):
             return np.minimum(left, c.tile_tokens) * c.group
 
         unit_costs = per_unit + self.units["kv_len"] * (per_token + rows(self.units) * per_row_token)
-        merge_costs = per_row * self.merges["slot_count"] * rows(self.merges)
+        is_shared = (self.merges["flags"] & ROWS) != 0
+        merged = np.where(is_shared, self.merges["index"] >> 16, rows(self.merges))
+        merge_costs = per_row * self.merges["slot_count"] * merged
         scale = 10.0 ** max(0, math.ceil(4 - math.log10(c.cost_max))) if c.cost_max else 1
         spans = []
         for lane in range(c.lane_count):
@@ -1621,14 +1626,16 @@ class Scratch:
         self.accs = np.zeros((c.slot_capacity, c.slot_rows, self.dim), np.float32)
 
     def merge(self, merge, out, lse=None):
-        """Merges the tile of an element of plan.merges.
+        """Merges the tile of an element of plan.merges, or its rows of the tile: merge_rows().
 
         out    float32 [rows, dim], rows of the tile: query tokens * group
         lse    float32 [rows], the log-sum-exp; default: not written
         """
         index = int(_element(merge, "merge", MERGE)["index"])
+        if merge["flags"] & ROWS:
+            index = int(np.argmax(self._plan.merges == merge)) if len(self._plan.merges) else 0
         work = _same(self._plan.merges, index, merge, "merge")
-        self._rows(_lib.attention_merge_row, (), work, out, lse)
+        self._rows(_lib.attention_merge_row, (), work, out, lse, rows=merge_rows(merge, len(out)))
 
     def join(self, join, out, lse=None):
         """Merges the rows of an element of joins of a PrefixPlan: out float32 [query tokens * group, dim]."""
@@ -1641,7 +1648,7 @@ class Scratch:
         tokens = int(plan.requests["token_begin"][position + 1] - plan.requests["token_begin"][position])
         self._rows(_lib.prefix_join_row, (ctypes.byref(plan._whole),), work, out, lse, tokens * plan.group)
 
-    def _rows(self, function, before, work, out, lse, row_count=None):
+    def _rows(self, function, before, work, out, lse, row_count=None, rows=None):
         out = _array(out, np.float32, "out", (-1, self.dim), out=True)
         if lse is not None:
             lse = _array(lse, np.float32, "lse", (len(out),), out=True)
@@ -1650,10 +1657,18 @@ class Scratch:
             raise ValueError(f"out has {len(out)} rows of {most}")
         c = _AttentionScratch(_at(self.states), _at(self.accs), self._plan.slot_rows, self.dim)
         address, stride, begin = _at(work), 4 * self.dim, _at(out)
-        for row in range(len(out)):
+        for row in range(len(out)) if rows is None else rows:
             value = function(*before, ctypes.byref(c), address, row, begin + row * stride)
             if lse is not None:
                 lse[row] = value
+
+
+def merge_rows(merge, row_count):
+    """The rows of a tile of row_count rows that a merge is of, as a range: all, unless lanes share the merge."""
+    if not merge["flags"] & ROWS:
+        return range(row_count)
+    first, count = int(merge["index"]) & 0xFFFF, int(merge["index"]) >> 16
+    return range(min(first, row_count), min(first + count, row_count))
 
 
 def _element(element, name, *dtypes):

@@ -51,7 +51,8 @@ static void scene_data(scene *s, uint64_t *random) {
     }
 }
 
-static scene *scene_make(uint64_t *random, uint32_t lane_count, bool is_invariant) {
+static scene *scene_make_of(uint64_t *random, uint32_t lane_count, bool is_invariant,
+                            bool shares_merges) {
     scene *s = (scene *)calloc(1, sizeof *s);
     assert_non_null(s);
     scene_data(s, random);
@@ -65,6 +66,7 @@ static scene *scene_make(uint64_t *random, uint32_t lane_count, bool is_invarian
     s->config.page_size = PAGE;
     s->config.mode = is_invariant ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
     s->config.chunk = is_invariant ? 64 : 0;
+    s->config.shares_merges = shares_merges;
     s->cache.keys = s->keys;
     s->cache.values = s->values;
     s->cache.key_strides = s->cache.value_strides = strides;
@@ -98,6 +100,10 @@ static scene *scene_make(uint64_t *random, uint32_t lane_count, bool is_invarian
     s->job.cache = &s->cache;
     s->job.step = &s->step;
     return s;
+}
+
+static scene *scene_make(uint64_t *random, uint32_t lane_count, bool is_invariant) {
+    return scene_make_of(random, lane_count, is_invariant, false);
 }
 
 static void scene_free(scene *s) {
@@ -207,7 +213,8 @@ static void attend_job__workers_agree_with_double_precision_and_each_other(void 
     (void)unused;
     uint64_t random = test_seed(), parts = 0;
     for (uint32_t i = 0; TEST_ROUNDS(i, 8); i++) {
-        scene *s = scene_make(&random, (uint32_t)test_random_in(&random, 1, 12), i % 2);
+        scene *s =
+            scene_make_of(&random, (uint32_t)test_random_in(&random, 1, 12), i % 2, i % 4 > 1);
         float outputs[QUERIES * ROWS * DIM], lse[QUERIES * ROWS];
         s->step.sinks = i % 4 < 2 ? s->sinks : NULL;
         s->step.slopes = i % 3 == 0 ? s->slopes : NULL;

@@ -428,10 +428,55 @@ static inline void reference_prove_slots(reference_proof *p) {
     free(used);
 }
 
-// One merge per split tile, with all of its slots.
+// The lane of an element of a list.
+static inline uint64_t reference_lane_of(const reference_proof *p, const uint32_t *begin,
+                                         uint32_t index) {
+    uint64_t lane = 0;
+    while (lane < p->rules.lane_count && begin[lane + 1] <= index) {
+        lane++;
+    }
+    return lane;
+}
+
+// The rows that a merge should have: all, or those of its lane among the lanes that have pieces of the
+// tile, in order.
+static inline void reference_prove_share(reference_proof *p, uint64_t t, uint32_t i,
+                                         uint64_t *rows_done) {
+    const ptowsp_work *merge = &p->plan->merges[i];
+    const uint64_t rows = p->all.tiles[t].rows;
+    uint64_t lanes = 0, mine = UINT64_MAX, last = UINT64_MAX;
+    const uint64_t lane = reference_lane_of(p, p->plan->merge_begin, i);
+    for (uint64_t k = 0; k < p->piece_count[t]; k++) {
+        const uint32_t unit = p->pieces[p->piece_begin[t] + k];
+        const uint64_t at = reference_lane_of(p, p->plan->unit_begin, unit);
+        lanes += at != last;
+        mine = at == lane ? lanes - 1 : mine;
+        last = at;
+    }
+    REFERENCE_REQUIRE(p, REFERENCE_ODD, mine < lanes, "merge %u: its lane has no part", i);
+    const bool is_shared = p->config->shares_merges && merge->flags == PTOWSP_WORK_ROWS;
+    uint64_t first = 0, end = rows;
+    if (is_shared) {
+        first = merge->work_id & 0xffff, end = first + (merge->work_id >> 16);
+    } else {
+        REFERENCE_REQUIRE(p, REFERENCE_WRONG, merge->work_id == i && merge->flags == 0,
+                          "merge %u: work_id %u, flags %u", i, merge->work_id, merge->flags);
+    }
+    const bool shares = p->config->shares_merges && lanes > 1 && rows <= 65535;
+    REFERENCE_REQUIRE(p, REFERENCE_ODD,
+                      is_shared == shares && (!shares || (first == rows * mine / lanes &&
+                                                          end == rows * (mine + 1) / lanes)),
+                      "merge %u: rows %u to %u of lane %u of %u", i, (unsigned)first, (unsigned)end,
+                      (unsigned)mine, (unsigned)lanes);
+    REFERENCE_REQUIRE(p, REFERENCE_WRONG, first == *rows_done && first < end && end <= rows,
+                      "merge %u: rows from %u, not %u", i, (unsigned)first, (unsigned)*rows_done);
+    *rows_done = end;
+}
+
+// Each row of a split tile is merged once, with all of its slots.
 static inline void reference_prove_merges(reference_proof *p) {
     const ptowsp_attention_plan *plan = p->plan;
-    uint8_t *merged = (uint8_t *)reference_alloc(p->all.count, 1);
+    uint64_t *rows = (uint64_t *)reference_alloc(p->all.count, sizeof *rows);
     uint64_t last = 0, slots = 0;
     for (uint32_t i = 0; i < plan->merge_count; i++) {
         const ptowsp_work *merge = &plan->merges[i];
@@ -441,7 +486,7 @@ static inline void reference_prove_merges(reference_proof *p) {
         }
         p->live_merges++;
         uint64_t t = reference_tile_find(&p->all, &p->rules, merge);
-        if (t == UINT64_MAX || p->piece_count[t] < 2 || merged[t]++) {
+        if (t == UINT64_MAX || p->piece_count[t] < 2 || rows[t] >= p->all.tiles[t].rows) {
             REFERENCE_SAY(p, REFERENCE_WRONG, "merge %u is of a tile without parts, or again", i);
             continue;
         }
@@ -449,19 +494,23 @@ static inline void reference_prove_merges(reference_proof *p) {
         REFERENCE_REQUIRE(
             p, REFERENCE_WRONG, merge->params[2] == first && merge->params[3] == p->piece_count[t],
             "merge %u: slots from %u, %u of them", i, merge->params[2], merge->params[3]);
-        REFERENCE_REQUIRE(p, REFERENCE_WRONG, merge->work_id == i && merge->flags == 0,
-                          "merge %u: work_id %u, flags %u", i, merge->work_id, merge->flags);
-        REFERENCE_REQUIRE(p, REFERENCE_ODD, p->live_merges == 1 || last < t, "merge %u: order", i);
-        REFERENCE_REQUIRE(p, REFERENCE_ODD, merge->params[2] == slots,
+        const bool is_next = rows[t] == 0;
+        reference_prove_share(p, t, i, &rows[t]);
+        REFERENCE_REQUIRE(p, REFERENCE_ODD, p->live_merges == 1 || last < t + !is_next,
+                          "merge %u: order", i);
+        REFERENCE_REQUIRE(p, REFERENCE_ODD, !is_next || merge->params[2] == slots,
                           "merge %u: first slot %u, after %u slots", i, merge->params[2],
                           (unsigned)slots);
         last = t;
-        slots += merge->params[3];
+        slots += is_next ? merge->params[3] : 0;
     }
-    REFERENCE_REQUIRE(p, REFERENCE_WRONG, p->live_merges == p->split_tiles,
-                      "%u merges for %u split tiles", (unsigned)p->live_merges,
-                      (unsigned)p->split_tiles);
-    free(merged);
+    for (uint64_t t = 0; t < p->all.count; t++) {
+        REFERENCE_REQUIRE(
+            p, REFERENCE_WRONG, p->piece_count[t] < 2 || rows[t] == p->all.tiles[t].rows,
+            "sequence %u head %u tile %u: %u rows are merged", p->all.tiles[t].request,
+            p->all.tiles[t].head, p->all.tiles[t].tile, (unsigned)rows[t]);
+    }
+    free(rows);
 }
 
 // Units in order of sequence, head, tile and KV; numbers of them.
@@ -511,8 +560,9 @@ static inline double reference_lane_cost(reference_proof *p, uint64_t lane) {
     for (uint32_t i = plan->merge_begin[lane]; i < plan->merge_begin[lane + 1]; i++) {
         if (ptowsp_work_is_valid(&plan->merges[i])) {
             uint64_t t = reference_tile_find(&p->all, &p->rules, &plan->merges[i]);
-            cost +=
-                reference_merge_cost(&p->rules, p->all.tiles[t].rows, plan->merges[i].params[3]);
+            const bool is_shared = (plan->merges[i].flags & PTOWSP_WORK_ROWS) != 0;
+            uint64_t rows = is_shared ? plan->merges[i].work_id >> 16 : p->all.tiles[t].rows;
+            cost += reference_merge_cost(&p->rules, rows, plan->merges[i].params[3]);
             live++;
         }
     }

@@ -547,6 +547,69 @@ static void attention_plan__merge_row_merges_the_slots_of_a_row(void **state) {
     assert_true(out[0] == (6 + 10) / 4.0f && out[1] == (3 + 5) / 4.0f);
 }
 
+// 100 tokens on two lanes, and 2 slots of 4 rows at 5 each: 100 + 40 = 70 for each lane, of which its two
+// rows of both slots are 20.
+static void attention_plan__lanes_share_a_merge_by_rows(void **state) {
+    (void)state;
+    const int32_t kv[] = {100};
+    const abatch batch = {kv, NULL, 1};
+    aconfig config;
+    memset(&config, 0, sizeof config);
+    config.head_count = 1;
+    config.group = 4;
+    config.lane_count = 2;
+    config.cost.per_token = 1;
+    config.cost.per_merged_row = 5;
+    config.shares_merges = true;
+    aplan plan = plan_make(&batch, &config);
+    plan_check(&batch, &config, &plan);
+    assert_int_equal(plan.unit_count, 2);
+    assert_int_equal(plan.units[1].params[2], 50);
+    assert_int_equal(plan.merge_count, 2);
+    assert_int_equal(plan.merge_begin[1], 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t first;
+        assert_int_equal(plan.merges[i].flags, PTOWSP_WORK_ROWS);
+        assert_int_equal(ptowsp_work_merge_rows(&plan.merges[i], 4, &first), 2);
+        assert_int_equal(first, 2 * i);
+        assert_int_equal(plan.merges[i].params[2], 0);
+        assert_int_equal(plan.merges[i].params[3], 2);
+        assert_true(plan.lane_costs[i] == 70.0);
+    }
+    plan.merges[1].work_id = 1 | 3 << 16;  // row 1 again
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_check(&batch, &config, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_MERGE_WRONG);
+    plan_free(&plan);
+}
+
+// One lane alone would merge 128 rows of each slot: 128 * lanes, more than the KV of a lane costs.
+static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t sequences, lanes;
+        int32_t length;
+    } cases[] = {{1, 256, 131072}, {1, 132, 32768}, {2, 132, 32768}, {4, 132, 32768}};
+    for (uint32_t i = 0; i < 4; i++) {
+        const int32_t kv[4] = {cases[i].length, cases[i].length, cases[i].length, cases[i].length};
+        const abatch batch = {kv, NULL, cases[i].sequences};
+        aconfig config;
+        memset(&config, 0, sizeof config);
+        config.head_count = 1;
+        config.group = 128;
+        config.lane_count = cases[i].lanes;
+        config.page_size = 64;
+        config.shares_merges = true;
+        aplan plan = plan_make(&batch, &config);
+        assert_int_equal(ptowsp_attention_check(&batch, &config, &plan, NULL), PTOWSP_OK);
+        // A token of 128 rows costs 3. A lane has a unit, and of each part as many rows in all.
+        const double even = cases[i].sequences * 3.0 * cases[i].length / cases[i].lanes + 64 + 128;
+        assert_true(plan.cost_max / plan.cost_mean <= 1.05);
+        assert_true(plan.cost_max <= 1.05 * even);
+        plan_free(&plan);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_plan__the_drawing_of_the_header),
@@ -566,6 +629,8 @@ int main(void) {
         cmocka_unit_test(attention_plan__export_fills_the_arrays_to_capacity),
         cmocka_unit_test(attention_plan__first_pieces_start_at_the_grain),
         cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
+        cmocka_unit_test(attention_plan__lanes_share_a_merge_by_rows),
+        cmocka_unit_test(attention_plan__one_long_sequence_uses_all_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,8 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
     require(s, sizes->lane_count == bound.lane_count, "other lanes than the bound");
     require(s, s->rules.is_invariant || bound.slot_count <= 2 * (s->rules.lane_count - 1),
             "the bound of slots depends on more than lanes");
+    require(s, s->rules.is_invariant || bound.merge_count <= 2 * (s->rules.lane_count - 1),
+            "the bound of merges depends on more than lanes");
 }
 
 // An array of the plan lies in the block, and the block is used for nothing else.
@@ -203,10 +205,13 @@ static void require_export(sample *s, const ptowsp_attention_plan *plan) {
         require(s, given.o_indptr[i] == (int32_t)units, "export has another o_indptr");
     }
     require(s, !given.o_indptr || tile == tiles, "export has other tiles");
-    uint32_t slots = 0;
+    uint32_t slots = 0, merge = 0;
     for (uint64_t i = 0; i <= merge_capacity && given.merge_indptr; i++) {
         require(s, given.merge_indptr[i] == (int32_t)slots, "export has another merge_indptr");
-        slots += i < merges ? plan->merges[i].params[3] : 0;
+        slots += merge < merges ? plan->merges[merge].params[3] : 0;
+        while (merge < merges && plan->merges[merge].params[2] < slots) {
+            merge++;  // of the same tile
+        }
     }
     for (int i = 0; i < 4; i++) {
         free(arrays[i]);

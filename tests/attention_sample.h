@@ -236,6 +236,7 @@ static inline void sample_config(sample *s) {
         sample_costs(random, &config->cost);
     }
     sample_tiers(s);
+    config->shares_merges = random_one_in(random, 3);
     s->rules = reference_rules_of(config);
 }
 
@@ -350,12 +351,12 @@ static inline void sample_free(sample *s) {
 static inline void sample_print(const sample *s) {
     const ptowsp_attention_config *c = &s->config;
     print_message("batch %llu: heads %u, group %u, lanes %u, speeds %s, mode %d, causal %d, "
-                  "window %u, page %u, tile rows %u, piece_min %u, chunk %u, tiers %u,\n"
+                  "window %u, page %u, tile rows %u, piece_min %u, chunk %u, tiers %u, shares %d,\n"
                   "cost {%a, %a, %a, %a}, %u sequences:",
                   (unsigned long long)s->number, c->head_count, c->group, c->lane_count,
                   c->lane_speeds ? "given" : "NULL", (int)c->mode, (int)c->is_causal, c->window,
                   c->page_size, c->tile_rows, c->piece_min, c->chunk, c->tier_count,
-                  c->cost.per_unit, c->cost.per_token, c->cost.per_row_token,
+                  (int)c->shares_merges, c->cost.per_unit, c->cost.per_token, c->cost.per_row_token,
                   c->cost.per_merged_row, s->batch.sequence_count);
     for (uint32_t i = 0; i < s->batch.sequence_count && i < 40; i++) {
         print_message(" %d", s->kv[i]);

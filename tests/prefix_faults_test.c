@@ -191,6 +191,8 @@ static void prefix_faults__of_plans(void **state) {
     REFUSED(f, PLAN(f), "lengths is NULL with sequence_count 4");
     case_make(&f), f.config.window = 5;
     REFUSED(f, PLAN(f), "prefix plans have no window, and config.window is 5");
+    case_make(&f), f.config.shares_merges = true;
+    REFUSED(f, PLAN(f), "prefix plans have no shared merges");
     case_make(&f), f.batch.attention.sequence_count = 3;
     REFUSED(f, PLAN(f), "request 3 is not one of the 3 of the batch");
     f.batch.attention.sequence_count = 5;

@@ -88,7 +88,8 @@ src/plan/work.c
 src/plan/plan.c
 src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
-src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_decode.c
+src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_share.c
+src/plan/attention_decode.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/plan/attention_check.c src/plan/attention_print.c
@@ -242,7 +243,8 @@ src/plan/count.h src/plan/count.c
 src/plan/plan.h src/plan/fault.c
 src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
-src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_decode.c
+src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_share.c
+src/plan/attention_decode.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/runtime/plan_batch.c

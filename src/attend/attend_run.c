@@ -191,7 +191,12 @@ ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job, const ptowsp_wor
         return PTOWSP_INVALID_PARAMS;
     }
     const uint32_t rows = ptowsp_attend_unit_rows(job->step, &unit);
-    for (uint32_t row = 0; row < rows; row++) {
+    uint32_t row;
+    const uint64_t some = ptowsp_work_merge_rows(merge, rows, &row), row_end = row + some;
+    if (row_end > rows) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (; row < row_end; row++) {
         const pwsp_attend_place place = pwsp_attend_place_of(job->step, &unit, row);
         pwsp_attend_end_row(
             job->step, place, job->cache->value_dim,

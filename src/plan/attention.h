@@ -79,7 +79,7 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
     return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
-           !a->segments;
+           !a->segments && !a->config.shares_merges;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
@@ -178,6 +178,14 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
 PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);
     return (end - 1) / a->chunk - begin / a->chunk + 1;
+}
+
+// What KV tokens [begin, end) of a tile cost, without a merge.
+PWSP_INLINE uint64_t pwsp_range_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     uint32_t begin, uint32_t end) {
+    const uint64_t pieces =
+        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, begin, end) : UINT64_C(1);
+    return pieces * a->unit + (end - begin) * tile->rate;
 }
 
 // What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the

@@ -33,21 +33,32 @@ static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_faul
     return PTOWSP_OK;
 }
 
-// Checks the merge of a tile whose slots are from slot_first to the next free one.
+// Checks the merge of a tile whose slots are from slot_first to the next free one, or the merges of its
+// rows, which follow one another.
 static ptowsp_status pwsp_proof_merge(pwsp_plan_proof *proof, uint32_t sequence, uint32_t head,
-                                      uint32_t index, uint32_t slot_first) {
-    if (proof->merge == proof->plan->merge_count) {
-        return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
+                                      uint32_t index, uint32_t rows, uint32_t slot_first) {
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t row = 0; row < rows && status == PTOWSP_OK;) {
+        if (proof->merge == proof->plan->merge_count) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
+        }
+        const PTOWSP_GM ptowsp_work *merge = &proof->plan->merges[proof->merge];
+        const bool is_shared = proof->a->config.shares_merges && (merge->flags & PTOWSP_WORK_ROWS);
+        uint32_t first;
+        const uint32_t count = ptowsp_work_merge_rows(merge, rows, &first);
+        const uint64_t pairs[8][2] = {
+            {merge->params[0], sequence},
+            {merge->params[1], head},
+            {merge->reserved, index},
+            {merge->params[2], slot_first},
+            {merge->params[3], proof->slot - slot_first},
+            {merge->flags, is_shared ? PTOWSP_WORK_ROWS : 0},
+            {is_shared ? first : merge->work_id, is_shared ? row : proof->merge},
+            {count, is_shared ? pwsp_min_u64(pwsp_max_u64(count, 1), rows - row) : rows - row}};
+        status = pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge++, pairs, 8);
+        row += count;
     }
-    const PTOWSP_GM ptowsp_work *merge = &proof->plan->merges[proof->merge];
-    const uint64_t pairs[7][2] = {{merge->params[0], sequence},
-                                  {merge->params[1], head},
-                                  {merge->reserved, index},
-                                  {merge->params[2], slot_first},
-                                  {merge->params[3], proof->slot - slot_first},
-                                  {merge->work_id, proof->merge},
-                                  {merge->flags, 0}};
-    return pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge++, pairs, 7);
+    return status;
 }
 
 // Checks the units of a tile, and its merge.
@@ -98,8 +109,9 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         at = (uint32_t)end;
         proof->unit++;
     }
-    return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
-                                    : PTOWSP_OK;
+    return proof->slot > slot_first
+               ? pwsp_proof_merge(proof, sequence, head, index, tile.rows, slot_first)
+               : PTOWSP_OK;
 }
 
 // Checks the ranges of the lanes in units or in merges: they go from 0 to the count, in order, and lanes

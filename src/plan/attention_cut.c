@@ -29,6 +29,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
         cut->merge_count = a->slotted_count + s.merges;
         cut->slot_count = a->slotted_count + s.splits + s.merges;
     }
+    cut->merge_count += s.shared;
     return fits;
 }
 
@@ -63,7 +64,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a) {
     }
     rounding = pwsp_min_u64(pwsp_mul_u64(rounding, rate), a->tile_cost_max) / 2;
     uint64_t time = pwsp_time_of(a, pwsp_min_u64(cost, PWSP_COST_MAX)) + rounding;
-    if (low < a->tile_cost_max) {
+    if (low < a->tile_cost_max && !a->config.shares_merges) {
         // A tile of n parts takes cost / n and n slots: least at the root of cost / slot.
         const uint64_t least =
             pwsp_square_root(a->tile_cost_max) * pwsp_square_root(a->slot_cost_max);
@@ -113,13 +114,14 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
 }
 
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
-    const uint64_t splits = a->worker_count - 1;
+    const uint64_t splits = a->worker_count - 1, shared = a->config.shares_merges ? splits : 0;
     if (pwsp_attention_cuts_chunks(a)) {
-        return a->unit_count <= plan->unit_capacity && a->merge_count <= plan->merge_capacity &&
+        return a->unit_count <= plan->unit_capacity &&
+               a->merge_count + shared <= plan->merge_capacity &&
                a->slot_count <= plan->slot_capacity;
     }
     return a->tile_count + splits <= plan->unit_capacity &&
-           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) <=
+           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) + shared <=
                plan->merge_capacity &&
            a->slotted_count + 2 * splits <= plan->slot_capacity;
 }

@@ -174,6 +174,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
     }
     out_splits->splits = d.splits;
     out_splits->merges = d.merges;
+    out_splits->shared = 0;
     return !has_more;
 }
 

@@ -23,21 +23,24 @@ typedef struct pwsp_filler {
     uint32_t sequence, head, index;
     bool is_inside;
     uint32_t kv;
-    uint32_t tiles;        // of the sequence
-    uint64_t head_cost;    // of all its tiles
-    pwsp_query_tile tile;  // the first of them
-    uint64_t splits, merges;
+    uint32_t tiles;         // of the sequence
+    uint64_t head_cost;     // of all its tiles
+    pwsp_query_tile tile;   // the first of them
+    pwsp_tile_share share;  // the next of the tile that is open
+    pwsp_attention_splits counts;
 } pwsp_filler;
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
-// its KV alone; kv for nothing. The tile has two pieces at least, and tokens cost something.
-static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
-                               uint64_t room) {
+// Tokens cost something, and the tile has two pieces at least.
+PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      uint32_t kv, uint64_t room, uint64_t left) {
     const uint64_t page = a->config.page_size;
-    PTOWSP_ASSERT(tile->rate > 0 && tile->end - kv >= 2 * a->piece_min);
-    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
+    PTOWSP_ASSERT(tile->rate > 0);
+    if (tile->end - kv < left + a->piece_min) {
+        return kv;
+    }
+    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - left - kv);
     const uint64_t end = (kv + taken) / page * page;
     return end >= kv + a->piece_min ? (uint32_t)end : kv;
 }
@@ -74,12 +77,13 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
-        return pwsp_piece_end(a, tile, kv, room);
+        return pwsp_piece_end(a, tile, kv, room, a->piece_min);
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
     for (uint64_t slots = 2;;) {
         const uint64_t price = pwsp_mul_u64(slots, slot_cost);
-        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
+        const uint32_t end =
+            price < room ? pwsp_piece_end(a, tile, kv, room - price, a->piece_min) : kv;
         if (end == kv) {
             return kv;
         }
@@ -91,30 +95,58 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
     }
 }
 
-// The same in INVARIANT mode: the end of the last chunk that fits.
+PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, uint64_t last) {
+    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    const uint64_t price = a->unit + (next - kv) * tile->rate;
+    if (next > last || price > room) {
+        return kv;
+    }
+    // Of a whole chunk, though the tile may have none: it may see less than one.
+    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
+    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
+    const uint64_t more = (room - price) / chunk_cost;
+    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+}
+
+// In INVARIANT mode: the end of the last chunk that fits.
 static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
     uint64_t price = 0;
     if (kv == tile->begin) {
         price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
     }
-    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
-    if (next >= tile->end) {
-        return kv;  // one piece is left
-    }
-    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
-    if (price > f->at.room) {
-        return kv;
-    }
-    // Of a whole chunk, though the tile may have none: it may see less than one.
-    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
     const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
-    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
-    const uint64_t more = (f->at.room - price) / chunk_cost;
-    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+    return price > f->at.room ? kv : pwsp_chunks_end(a, tile, kv, f->at.room - price, last);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
+
+// Where the lane's part of the tile ends, which does not fit as a whole or is shared.
+static uint32_t pwsp_fill_end(pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    const bool is_shared = a->config.shares_merges && tile->rows <= UINT16_MAX;
+    if (is_shared && !f->is_inside) {
+        f->share.index = 0;
+        f->share.count = pwsp_shared_lanes(a, &f->at, tile);
+        f->counts.shared += f->share.count > 0 ? pwsp_min_u64(f->share.count, tile->rows) - 1 : 0;
+    }
+    if (is_shared) {
+        return f->share.count > 0 ? pwsp_shared_end(a, tile, kv, f->at.room, f->share) : kv;
+    }
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, tile, kv)
+                                         : pwsp_split_find(a, &f->at, tile, kv);
+}
+
+// Writes the lane's part.
+static void pwsp_fill_write(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv,
+                            uint32_t end) {
+    if (f->share.count > 0) {
+        pwsp_write_share(f->writer, f->sequence, f->head, f->index, tile, kv, end, f->share);
+    } else {
+        pwsp_write_range(f->writer, f->sequence, f->head, f->index, tile, kv, end);
+    }
+}
 
 // Takes the tile at the position, or what the lane has room for. True if it was all.
 static bool pwsp_fill_tile(pwsp_filler *f) {
@@ -122,18 +154,21 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     const pwsp_query_tile tile =
         f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
     const uint32_t kv = f->is_inside ? f->kv : tile.begin;
-    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
+    uint64_t cost = pwsp_tile_cost(a, &tile, kv);
     uint32_t end = tile.end;
-    if (cost > f->at.room) {
-        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
-                                            : pwsp_split_find(a, &f->at, &tile, kv);
+    if (f->share.count > 0 || cost > f->at.room) {
+        end = pwsp_fill_end(f, &tile, kv);
+        cost = f->share.count > 0
+                   ? pwsp_range_cost(a, &tile, kv, tile.end) + pwsp_share_cost(a, &tile, f->share)
+                   : cost;
     }
     if (f->writer && end > kv) {
-        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
+        pwsp_fill_write(f, &tile, kv, end);
     }
     if (end == tile.end) {
         f->at.room -= cost;
         f->is_inside = false;
+        f->share.count = 0;
         f->index++;
         if (f->index == f->tiles) {
             f->index = 0;
@@ -143,9 +178,10 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     }
     if (end > kv) {
         f->at.room = 0;
-        f->splits++;
-        f->merges += !f->is_inside && !tile.is_slotted;
+        f->counts.splits++;
+        f->counts.merges += !f->is_inside && !tile.is_slotted;
         f->is_inside = true;
+        f->share.index++;
         f->kv = end;
     }
     return false;
@@ -231,7 +267,6 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
             break;
         }
     }
-    out_splits->splits = f.splits;
-    out_splits->merges = f.merges;
+    *out_splits = f.counts;
     return !has_more;
 }

@@ -8,6 +8,7 @@
 // What filling lanes adds to a batch that has been counted.
 typedef struct pwsp_attention_splits {
     uint64_t splits, merges;
+    uint64_t shared;  // merges more than one of each tile
 } pwsp_attention_splits;
 
 // Fills all lanes, and writes the plan if there is a writer. False if the batch does not fit.
@@ -43,5 +44,23 @@ typedef struct pwsp_lane_fill {
 // Where the lane's part of a tile ends that does not fit as a whole, from kv on; kv for no part.
 PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_fill *f,
                                        const pwsp_query_tile *tile, uint32_t kv);
+
+// The end of what a lane can take of a tile from kv on, with `room` for that alone, if it leaves at least
+// `left` tokens; kv for nothing.
+PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      uint32_t kv, uint64_t room, uint64_t left);
+
+// The same in INVARIANT mode, in whole chunks: the lane stops at `last` at the latest.
+PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, uint64_t last);
+
+// How many lanes, from this one on, take the tile and share its merge; 0: it does not begin here.
+PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                         const pwsp_query_tile *tile);
+
+// The part of a lane with `room` that is the next of them: where it ends, tile->end for the last; kv if
+// the lane has no room for one.
+PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, pwsp_tile_share share);
 
 #endif

@@ -144,6 +144,10 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
         out_sizes->merge_count = pwsp_min_u64(tiles, splits);
         out_sizes->slot_count = splits + out_sizes->merge_count;
     }
+    if (a.config.shares_merges) {  // a lane that goes on with a tile has a merge of its own
+        out_sizes->merge_count = pwsp_min_u64(
+            pwsp_sum_u64(out_sizes->merge_count, a.worker_count - 1), out_sizes->slot_count);
+    }
     out_sizes->slot_rows =
         tiles > 0 ? (uint32_t)pwsp_min_u64(most.query_max, a.tile_tokens) * a.config.group : 0;
     return pwsp_sizes_complete(&a, out_sizes, info);

@@ -139,10 +139,15 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
     pwsp_export_fill(arrays->request_indices, units, capacity, -1);
     pwsp_export_fill(arrays->kv_tile_indices, units, capacity, -1);
     pwsp_export_fill(arrays->o_indptr, tile, capacity + 1, (int32_t)units);
+    uint64_t split = 0;  // tiles
     for (uint32_t i = 0; i < plan->merge_count; i++) {
-        pwsp_export_fill(arrays->merge_indptr, i, i + 1, (int32_t)plan->merges[i].params[2]);
+        const uint32_t first = plan->merges[i].params[2];
+        if (i == 0 || first != plan->merges[i - 1].params[2]) {  // not of the same tile
+            pwsp_export_fill(arrays->merge_indptr, split, split + 1, (int32_t)first);
+            split++;
+        }
     }
-    pwsp_export_fill(arrays->merge_indptr, plan->merge_count, (uint64_t)plan->merge_capacity + 1,
+    pwsp_export_fill(arrays->merge_indptr, split, (uint64_t)plan->merge_capacity + 1,
                      (int32_t)plan->slot_count);
     return PTOWSP_OK;
 }

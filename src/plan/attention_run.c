@@ -72,24 +72,27 @@ static bool pwsp_merge_has(const ptowsp_attention_plan *plan, uint32_t merge, ui
            ptowsp_work_is_valid(work);
 }
 
-// Finds the merge of a slot, from `hint` on: parts come in the order of merges, so it is mostly that
-// one or the next, and otherwise found by bisection. merge_count if there is none.
+// Finds the first merge of a slot, of which there are several if lanes share it. From `hint` on, where
+// the last one was found: parts come in the order of merges, so it is mostly that one or the next, and
+// otherwise found by bisection. merge_count if there is none.
 static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint, uint32_t slot) {
     for (uint32_t i = hint; i < plan->merge_count && i - hint < 2; i++) {
-        if (pwsp_merge_has(plan, i, slot)) {
+        const bool is_first = i == hint || !pwsp_merge_has(plan, i - 1, slot);
+        if (is_first && pwsp_merge_has(plan, i, slot)) {
             return i;
         }
     }
-    uint32_t low = 0, high = plan->merge_count;  // before low all begin at the slot or before it
+    uint32_t low = 0, high = plan->merge_count;  // before low all end at the slot or before it
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (ptowsp_work_slot_first(&plan->merges[middle]) <= slot) {
+        const PTOWSP_GM ptowsp_work *merge = &plan->merges[middle];
+        if ((uint64_t)ptowsp_work_slot_first(merge) + ptowsp_work_slot_count(merge) <= slot) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
+    return low < plan->merge_count && pwsp_merge_has(plan, low, slot) ? low : plan->merge_count;
 }
 
 // Calls a kernel, and tells when if the job has spans.
@@ -128,8 +131,10 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
     if (done == slot_count) {
         pwsp_store_relaxed(count, 0u);
-        pwsp_attention_call(worker, job->merge, &plan->merges[merge], plan->unit_count + merge,
-                            job->table_count);
+        for (uint32_t i = merge; i < plan->merge_count && pwsp_merge_has(plan, i, slot); i++) {
+            pwsp_attention_call(worker, job->merge, &plan->merges[i], plan->unit_count + i,
+                                job->table_count);
+        }
     }
 }
 

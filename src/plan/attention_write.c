@@ -52,6 +52,26 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     }
 }
 
+PWSP_INTERNAL void pwsp_write_share(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end, pwsp_tile_share share) {
+    const pwsp_attention *a = w->a;
+    const pwsp_share_rows rows = pwsp_share_rows_of(tile, share);
+    w->share_slot = share.index == 0 ? w->slots : w->share_slot;
+    if (rows.count > 0) {
+        const uint32_t tag = pwsp_word_tag(0, PTOWSP_WORK_ROWS, index);
+        PTOWSP_ASSERT(rows.first + rows.count <= UINT16_MAX);
+        pwsp_write_words(w->next_merge++, pwsp_word_pair(rows.first | rows.count << 16, tag),
+                         pwsp_word_pair(sequence, head),
+                         pwsp_word_pair(w->share_slot, (uint32_t)pwsp_share_slots(a, tile, share)));
+        w->merges++;
+    }
+    w->lane_cost += pwsp_share_cost(a, tile, share);
+    w->is_shared = true;
+    pwsp_write_range(w, sequence, head, index, tile, begin, end);
+    w->is_shared = false;
+}
+
 // Writes one tile of each of `count` heads, each with a slot and an entry of merges of its own.
 static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                uint64_t count, const pwsp_query_tile *tile) {

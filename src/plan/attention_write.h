@@ -17,7 +17,9 @@ typedef struct pwsp_attention_writer {
     // The merge of the tile that the last range did not end, if any. It belongs to open_lane.
     bool is_open;
     uint32_t open_lane, open_slot;
-    uint64_t open_cost;  // of that lane so far, if the lane has ended
+    uint64_t open_cost;   // of that lane so far, if the lane has ended
+    bool is_shared;       // the tile's merge is, and written apart
+    uint32_t share_slot;  // its first slot
     uint64_t total;
     double cost_max;
 } pwsp_attention_writer;
@@ -30,10 +32,47 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint64_t count, const pwsp_query_tile *first);
 
+// A lane is number `index` of the `count` that share a tile's merge; 0 of 0: it is not shared.
+typedef struct pwsp_tile_share {
+    uint32_t index, count;
+} pwsp_tile_share;
+
+// The rows that a lane merges: from `first` on, maybe none.
+typedef struct pwsp_share_rows {
+    uint32_t first, count;
+} pwsp_share_rows;
+
+PWSP_INLINE pwsp_share_rows pwsp_share_rows_of(const pwsp_query_tile *tile, pwsp_tile_share share) {
+    const uint64_t rows = tile->rows;
+    pwsp_share_rows mine;
+    mine.first = (uint32_t)(rows * share.index / share.count);
+    mine.count = (uint32_t)(rows * (share.index + 1) / share.count) - mine.first;
+    return mine;
+}
+
+// The slots of a tile of which `share.count` lanes have parts.
+PWSP_INLINE uint64_t pwsp_share_slots(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      pwsp_tile_share share) {
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile->begin, tile->end)
+                                         : share.count;
+}
+
+// What a lane's share of the merge costs.
+PWSP_INLINE uint64_t pwsp_share_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     pwsp_tile_share share) {
+    return pwsp_mul_u64(pwsp_share_slots(a, tile, share),
+                        pwsp_slot_cost(a, pwsp_share_rows_of(tile, share).count));
+}
+
 // Writes KV tokens [begin, end) of a tile. A tile comes in one or several ranges, in order.
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end);
+
+// The same for a lane that has a share of the merge.
+PWSP_INTERNAL void pwsp_write_share(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end, pwsp_tile_share share);
 
 // Completes the plan, after all lanes.
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
@@ -131,7 +170,7 @@ PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t seque
     const uint64_t request_head = pwsp_word_pair(sequence, head);
     uint32_t slot = PTOWSP_NO_SLOT;
     if (is_slotted) {
-        if (flags & PTOWSP_WORK_FIRST) {
+        if ((flags & PTOWSP_WORK_FIRST) && !w->is_shared) {
             pwsp_write_open(w, pwsp_word_tag(tier, 0, index), request_head);
         }
         slot = w->slots++;

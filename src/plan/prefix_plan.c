@@ -81,6 +81,17 @@ static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
     return PTOWSP_OK;
 }
 
+// Refuses configurations of which prefix plans have no part.
+static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *config,
+                                              ptowsp_plan_info *info) {
+    if (config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
+    return config->shares_merges
+               ? pwsp_plan_fail(info, PTOWSP_FAULT_TREE_SHARES, PTOWSP_NO_INDEX, 1, 0)
+               : PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
                                                 const ptowsp_attention_config *config,
                                                 const ptowsp_prefix_tree *tree, pwsp_attention *a,
@@ -101,10 +112,8 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *ba
         pwsp_prefix_rename(tree, info);
         return status;
     }
-    if (a->config.window > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, a->config.window, 0);
-    }
-    return pwsp_prefix_number(tree, s, info);
+    status = pwsp_prefix_config_check(&a->config, info);
+    return status == PTOWSP_OK ? pwsp_prefix_number(tree, s, info) : status;
 }
 
 // -- segments -------------------------------------------------------------------------------------
@@ -364,8 +373,9 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (config->window > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    status = pwsp_prefix_config_check(config, info);
+    if (status != PTOWSP_OK) {
+        return status;
     }
     pwsp_attention a;
     pwsp_attention_most most;
