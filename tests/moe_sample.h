@@ -128,7 +128,7 @@ static inline void case_fill(sort_case *c, int kind, uint64_t *random) {
 
 // -- units ----------------------------------------------------------------------------------------
 
-enum { BATCH_MAX = 3, EXPERT_MAX = 9, LANE_MAX = 6, PLACE_MAX = 400, PARTED_MAX = 120 };
+enum { BATCH_MAX = 3, EXPERT_MAX = 9, LANE_MAX = 6, PLACE_MAX = 400, PARTED_MAX = 60 };
 
 typedef struct units_case {
     ptowsp_moe_config config;
