@@ -177,6 +177,7 @@ check() {
     job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
     job null CC=gcc sh tests/null_test.sh "$BUILD/libtested.a" "$OUT/null"
     job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
+    job engines CC=gcc CXX=g++ sh tests/engines_test.sh
     job locale sh tests/locale_test.sh "$BUILD/libptowsp.a" "$OUT/use-locale"
     job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
     job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/python_test.sh
