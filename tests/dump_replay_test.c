@@ -352,6 +352,52 @@ static void replay__is_printed_and_drawn(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// An output that takes so many bytes.
+static bool take(void *user, const void *data, size_t size) {
+    size_t *room = (size_t *)user;
+    const bool is_good = size <= *room;
+    (void)data;
+    *room -= is_good ? size : *room;
+    return is_good;
+}
+
+static void dumps_of_runs__may_be_refused(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    ptowsp_context *context = dw_context();
+    ptowsp_program *program = NULL;
+    ptowsp_schedule schedule;
+    ptowsp_run *run = random_run(&seed, context, &program, &schedule);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    for (int format = PTOWSP_EXPORT_DEPS; format <= PTOWSP_EXPORT_NAMES; format++) {
+        size_t room = 10;
+        const ptowsp_output output = {take, &room};
+        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
+                         PTOWSP_SYSTEM_FAILED);
+    }
+    const ptowsp_record_options tasks = {.level = PTOWSP_RECORD_TASKS};
+    size_t room = SIZE_MAX;
+    const ptowsp_output output = {take, &room};
+    assert_int_equal(ptowsp_run_record(run, &tasks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_DEPS, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+    const ptowsp_record_options some = {.level = PTOWSP_RECORD_TASKS, .every = 2};
+    assert_int_equal(ptowsp_run_record(run, &some), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: this format needs all tasks of a run that has ended well, without "
+                        "pipelines");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_context_destroy(context);
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 static void refused(const char *deps_text, const char *swimlane_text, const ptowsp_dump_replay *how,
@@ -402,6 +448,7 @@ int main(void) {
         cmocka_unit_test(replay__has_the_times_of_paper),
         cmocka_unit_test(replay__takes_the_longest_chain_first),
         cmocka_unit_test(replay__is_printed_and_drawn),
+        cmocka_unit_test(dumps_of_runs__may_be_refused),
         cmocka_unit_test(replay__refuses_what_is_wrong_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,8 +262,14 @@ typedef struct outcome {
     ptowsp_run_stats stats;
     ptowsp_run_bounds bounds;
     ptowsp_task_record records[ENTRIES];
+    uint32_t explicit_count;  // edges
     char error[300];
 } outcome;
+
+static bool count_explicit(void *user, const ptowsp_edge *edge) {
+    *(uint32_t *)user += edge->reason == PTOWSP_EDGE_EXPLICIT;
+    return true;
+}
 
 static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) {
     ptowsp_program *program = NULL;
@@ -290,6 +296,7 @@ static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) 
     if (o->status == PTOWSP_OK) {
         assert_int_equal(ptowsp_run_find_bounds(run, &o->bounds), PTOWSP_OK);
         assert_true(o->stats.task_count <= ENTRIES);
+        ptowsp_run_edges(run, PTOWSP_NO_INDEX, count_explicit, &o->explicit_count);
         if (o->stats.task_count) {
             memcpy(o->records, ptowsp_run_records(run),
                    (size_t)o->stats.task_count * sizeof o->records[0]);
@@ -510,6 +517,7 @@ static void list__in_a_loop_starts_again(void **state) {
         run_it(&w, &schedule, &o);
         assert_int_equal(o.stats.task_count, 6);
         assert_int_equal(o.stats.makespan_cycles, is_parallel ? 9 : 27);
+        assert_int_equal(o.explicit_count, 3);
         world_free(&w);
     }
 }
