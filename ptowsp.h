@@ -4615,7 +4615,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //
 //      edges     of the list, as many as there are. They hold where the schedule's dependencies have
 //                STRUCTURE or EXPLICIT
-//      scopes    parallel and sequential ones, one in another, as those of a workload
+//      scopes    parallel and sequential ones, one in another, as in a workload
 //      data      tiles, as any task (OVERLAP, EXACT)
 //
 // An entry without a kernel is a join: it takes no lane and no time, and is no task. What waits for
@@ -4672,7 +4672,7 @@ typedef struct ptowsp_task_list {
 //          arrays that are longer or shorter than the kernels take; a view that does not fit its
 //          parameter, or of a transient tensor; cycles that sum to more than PTOWSP_CYCLES_MAX; an
 //          edge from an entry that does not come before (so there are no cycles); scopes that are
-//          empty, overlap or are not in order. The index is that of the entry, edge or scope.
+//          empty, overlap or are not in order. The index is the number of the entry, edge or scope.
 //          LIMIT_EXCEEDED. UNSUPPORTED: a module with a mesh; a process. Executing: views that are
 //          outside of the tensors that are bound.
 PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_list *list);
@@ -8105,14 +8105,14 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
 // cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no
 // time.
 //
-// OBSERVED takes each instance on its own core, in the order in which that core ran them: what is left
-// are waits for edges and cores. A run of this library that was exported (PTOWSP_EXPORT_DEPS,
+// OBSERVED takes each instance on its own core, in the order in which that core ran them. Only waits
+// for edges and cores remain. A run of this library that was exported (PTOWSP_EXPORT_DEPS,
 // PTOWSP_EXPORT_SWIMLANE) gets its makespan again, to the cycle, if it waited for nothing else.
 
 typedef enum ptowsp_dump_order {
     PTOWSP_DUMP_ORDER_OBSERVED = 0,
     PTOWSP_DUMP_ORDER_SUBMITTED,  // the first free core takes the ready task that was submitted first
-    PTOWSP_DUMP_ORDER_CRITICAL,  // the ready task with the longest chain behind it
+    PTOWSP_DUMP_ORDER_CRITICAL,  // the ready task that begins the longest chain
     PTOWSP_DUMP_ORDER_COUNT,
     PWSP_FORCE_INT(PTOWSP_DUMP_ORDER)
 } ptowsp_dump_order;

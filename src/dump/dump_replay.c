@@ -2,7 +2,7 @@
 //
 //      row of the swimlane        an entry with its cycles, on a core of its kind
 //      rows on both kinds         an entry of MIX for each row of a cube core
-//      several entries, or none   a join behind them, which later tasks wait for
+//      several entries, or none   a join after them, which later tasks wait for
 //
 // In the order of OBSERVED entries are sorted by the time at which they started, so that each core has
 // them as it ran them, and the lane of each is its core. Where clocks say that a task started before
@@ -196,8 +196,8 @@ static bool dump_replay_instance(dump_replay *r, const dump_task *task, uint32_t
     return true;
 }
 
-// The entries of a task. One instance has its edges; none or several are behind a join that has them,
-// and before another one.
+// The entries of a task. A single instance has its edges. Otherwise a join has them, the
+// instances wait for that join, and a second join waits for the instances.
 static bool dump_replay_task(dump_replay *r, uint32_t t) {
     ptowsp_dump *dump = r->dump;
     const dump_task *task = &dump->tasks[t];

@@ -31,12 +31,12 @@ typedef struct dump_replay {
     ptowsp_dump_replay how;
     uint32_t *row_firsts;               // by task, and one more: the first of its rows,
     uint32_t *rows;                     // in order of task and core
-    uint32_t *lanes;                    // by core: its ordinal among those of its kind
+    uint32_t *lanes;                    // by core: its ordinal in its kind
     uint32_t cube_count, vector_count;  // cores
     dump_replay_kernel *kernels;
     uint32_t kernel_count, kernel_capacity;
     dump_entry *entries;
-    uint32_t *places;  // by entry in the order of submission: where it is in that of the list
+    uint32_t *places;  // by entry in the order of submission: its place in the list
     uint32_t *lasts;   // by task: the entry that others wait for
     uint32_t *edges;   // entries, by the one that waits, in the order of submission
     uint32_t entry_count, entry_capacity, edge_count, edge_capacity;

@@ -151,7 +151,7 @@ static void dump_show_head(const dump_replay *r, ptowsp_dump_format format, ptow
                (unsigned long long)r->result.edge_count, (unsigned long long)r->result.path_cycles,
                "observed", (unsigned long long)r->result.observed_cycles);
     if (r->result.untimed_count && format == PTOWSP_DUMP_TEXT) {
-        dump_print(text, "  %llu tasks with kernels have no times, and count as taking none\n",
+        dump_print(text, "  %llu tasks with kernels have no times: they take no time here\n",
                    (unsigned long long)r->result.untimed_count);
     }
 }
@@ -186,7 +186,7 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
     }
 }
 
-// One replay, or why there is none.
+// One replay, or the status with which it failed.
 static void dump_show_row(const dump_replay *r, const char *question, bool is_good, bool is_first,
                           ptowsp_dump_format format, ptowsp_text text) {
     static const char begins[][64] = {"  ", "{\"question\":\"", "<tr><td>"};
@@ -213,7 +213,7 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
     dump_print(text, "%s", ends[format]);
 }
 
-// What is asked of a run without questions. In place of a number DUMP_NONE is half of the observed.
+// A row of the table that answers a call without a question.
 typedef struct dump_question {
     char text[56];
     ptowsp_dump_replay how;
@@ -262,7 +262,7 @@ static void dump_questions_make(const dump_replay *r, dump_question *questions) 
     }
 }
 
-// Answers all questions; one that fails says so in its row. Text is out of memory, or good.
+// Answers all questions. One that fails says so in its row.
 static void dump_show_all(const dump_replay *observed, ptowsp_dump_format format,
                           ptowsp_text text) {
     ptowsp_dump *dump = observed->dump;

@@ -1,9 +1,9 @@
-// Runs as PTO Runtime writes its own: deps.json (tasks, tensors, edges), the swimlane (times by core)
-// and the map of names. So what reads dumps of the one reads those of the other.
+// Runs in the files of PTO Runtime: deps.json (tasks, tensors, edges), the swimlane (times by core)
+// and the map of names. So one reader serves dumps of both.
 //
-// Task i of the run is task i of ring 0. What a task waits for by structure is written once: a scope
-// that several tasks end becomes a barrier, a task of ring 1 without a kernel, which waits for these
-// and stands before the first task that waits for it.
+// Task i of the run is task i of ring 0. Edges of structure are written once: a scope that several
+// tasks end becomes a barrier, a task of ring 1 without a kernel. It waits for these tasks and stands
+// before the first task that waits for it.
 //
 // Lanes are cores. Where pools are by unit, vector lanes are "aiv" and cube lanes "aic"; otherwise any
 // lane runs any task, and all are "aiv". A task of MIX has a row for each of its three lanes.
@@ -32,7 +32,7 @@ static void pwsp_dump_next(pwsp_dump_writer *w) {
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// What the dumps call a type; ours where they have none.
+// The name of a type in dumps, or our own where dumps have no such type.
 static const char *pwsp_dump_dtype(ptowsp_dtype dtype) {
     static const struct {
         char dtype, name[12];
@@ -103,7 +103,7 @@ static void pwsp_dump_barrier(pwsp_dump_writer *w, uint32_t scope) {
     }
 }
 
-// Tensors without memory lie from 2^63 on, where readers of signed numbers have none: from 2^60 on.
+// Tensors without memory lie from 2^63 on, which readers of signed numbers refuse: here from 2^60 on.
 static uint64_t pwsp_dump_address(uint64_t address) {
     const uint64_t top = UINT64_C(1) << 63;
     return address < top ? address : address - top + (UINT64_C(1) << 60);

@@ -363,7 +363,7 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     if (track < picture->lane_count) {
         size_t length = 0;
-        if (lanes) {
+        if (pwsp_picture_has_ranks(picture)) {
             length = pwsp_label_u64(track / lanes, name);
             name[length++] = ' ';
         }

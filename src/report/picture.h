@@ -117,6 +117,12 @@ PWSP_INLINE uint32_t pwsp_picture_rank_lanes(const pwsp_picture *picture) {
     return picture->set ? picture->set->rank_lanes : 0;
 }
 
+// Are there several? The lanes of a single one need no number.
+PWSP_INLINE bool pwsp_picture_has_ranks(const pwsp_picture *picture) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    return lanes && picture->lane_count > lanes;
+}
+
 // For how long a task has waited for others that have arrows to it; *out_for is the last of them.
 PWSP_INTERNAL uint64_t pwsp_picture_wait(const pwsp_picture *picture, uint64_t slot,
                                          uint64_t *out_for);

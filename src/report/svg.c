@@ -89,7 +89,7 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                     tracks == 1 ? ""
                     : has_lanes ? "s"
                                 : "es");
-    if (pwsp_picture_rank_lanes(picture)) {
+    if (pwsp_picture_has_ranks(picture)) {
         pwsp_out_format(out, " of %u ranks", tracks / pwsp_picture_rank_lanes(picture));
     }
     uint64_t capacity;

@@ -9,8 +9,8 @@
 //                                3    listed add
 //                                4  next of list          an event each time, as task_list_walk.c has them
 //
-// The arrays stay with the user. What a program adds is a number for each entry and each edge: the
-// list of edges that arrivals point into (program.h).
+// The arrays stay with the user. A program adds a number for each entry and each edge: the list of
+// edges that arrivals point into (program.h).
 
 #include "../data/digest.h"
 #include "build.h"
