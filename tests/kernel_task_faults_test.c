@@ -217,7 +217,7 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
     assert_int_equal(ptowsp_kernel_measure(NULL, good, NULL, &stats), PTOWSP_INVALID_PARAMS);
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
     assert_int_equal(ptowsp_kernel_measure(f.m, good, &cost, &stats), PTOWSP_INVALID_PARAMS);
-    cost.model = (ptowsp_model)4;
+    cost.model = (ptowsp_model)99;
     assert_int_equal(ptowsp_kernel_measure(f.m, good, &cost, &stats), PTOWSP_INVALID_PARAMS);
     uint32_t calls = 0;
     ptowsp_cost user = {.model = PTOWSP_MODEL_USER, .fn = two_cycles, .user = &calls};

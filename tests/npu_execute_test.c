@@ -282,14 +282,16 @@ static void execute__checks_its_options_and_the_run(void **state) {
     make(&other, "refuse", refuse);
     bind(&t, 2, 2, 2, 1);
     bind(&other, 2, 2, 2, 1);
+    const ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     const ptowsp_npu_options wrong[] = {
-        {17, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU},
-        {0, 73, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU},
-        {0, 0, UINT32_MAX, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU},
-        {0, 0, 0, {PTOWSP_MODEL_USER, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU},
-        {0, 0, 0, {(ptowsp_model)77, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU},
-        {2, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_HOST},
-        {0, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0, (ptowsp_npu_driver)2},
+        {.cost = {.model = PTOWSP_MODEL_910B, .timing = &timing}},
+        {17, 0, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, PTOWSP_DRIVER_AICPU},
+        {0, 73, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, PTOWSP_DRIVER_AICPU},
+        {0, 0, UINT32_MAX, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, PTOWSP_DRIVER_AICPU},
+        {0, 0, 0, {.model = PTOWSP_MODEL_USER}, NULL, 0, PTOWSP_DRIVER_AICPU},
+        {0, 0, 0, {.model = (ptowsp_model)77}, NULL, 0, PTOWSP_DRIVER_AICPU},
+        {2, 0, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, PTOWSP_DRIVER_HOST},
+        {0, 0, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, (ptowsp_npu_driver)2},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         memcpy(t.x, t.before, sizeof t.x);
@@ -303,7 +305,7 @@ static void execute__checks_its_options_and_the_run(void **state) {
                   "npu: the run is of another program than was built");
     assert_int_equal(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL), PTOWSP_INVALID_PARAMS);
     const ptowsp_npu_options most = {
-        16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU};
+        16, 72, 65536, {.model = PTOWSP_MODEL_A5}, NULL, 0, PTOWSP_DRIVER_AICPU};
     assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL), PTOWSP_OK);
     destroy(&t);
     destroy(&other);

@@ -158,7 +158,7 @@ static void record__has_what_was_bound_and_what_came_of_it(void **state) {
     for (int i = 0; i < ROWS * COLS; i++) {
         after[i] = i / COLS == 1 ? (float)i : (float)(3 * i);  // row 1 has length 9
     }
-    const ptowsp_run_options options = {.cost = {PTOWSP_MODEL_A2A3, NULL, NULL}};
+    const ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};
     assert_int_equal(ptowsp_npu_record(r.f.context, r.run, &options, r.path), PTOWSP_OK);
     assert_memory_equal(r.x, after, sizeof after);
     assert_int_equal(npu_entries(r.path), 6);
@@ -245,17 +245,20 @@ static void record__refuses_what_trees_cannot_check(void **state) {
     const char *const nothing = "emit: there is no run to record, or no directory for it";
     const char *const no_data = "emit: a recording needs data, and a cost model that trees have";
     const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
-    const ptowsp_run_options users = {.cost = {PTOWSP_MODEL_USER, one_cycle, NULL}};
+    const ptowsp_run_options users = {.cost = {.model = PTOWSP_MODEL_USER, .fn = one_cycle}};
     record_begin(&r, "factor");
     refused(&r, NULL, NULL, r.path, PTOWSP_INVALID_PARAMS, nothing);
     refused(&r, r.run, NULL, NULL, PTOWSP_INVALID_PARAMS, nothing);
     refused(&r, r.run, NULL, "", PTOWSP_INVALID_PARAMS, nothing);
     refused(&r, r.run, &timed, r.path, PTOWSP_INVALID_PARAMS, no_data);
     refused(&r, r.run, &users, r.path, PTOWSP_INVALID_PARAMS, no_data);
-    const ptowsp_run_options without = {.cost = {PTOWSP_MODEL_USER, NULL, NULL}};
-    const ptowsp_run_options unknown = {.cost = {(ptowsp_model)99, NULL, NULL}};
+    const ptowsp_run_options without = {.cost = {.model = PTOWSP_MODEL_USER}};
+    const ptowsp_run_options unknown = {.cost = {.model = (ptowsp_model)99}};
     refused(&r, r.run, &without, r.path, PTOWSP_INVALID_PARAMS, no_data);
     refused(&r, r.run, &unknown, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    const ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    const ptowsp_run_options own = {.cost = {.model = PTOWSP_MODEL_910B, .timing = &timing}};
+    refused(&r, r.run, &own, r.path, PTOWSP_INVALID_PARAMS, no_data);
     // What the run itself refuses.
     r.lengths[0] = 5;
     assert_int_equal(ptowsp_run_bind_size(r.run, "rows", ROWS + 1), PTOWSP_OK);

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-#if !defined(__GNUC__)
+#if !defined(__GNUC__) && !defined(__clang__)
 #error "ptowsp needs gcc, clang or a compiler that has their builtins"
 #endif
 // Results have the same bits everywhere; of a NaN, that it is one. gcc names each part of -ffast-math that
@@ -40,6 +40,14 @@
 #define PWSP_INTERNAL static PWSP_UNUSED
 #else
 #define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
+#endif
+
+// Whether there is POSIX. Parts do without: there the clock is the wall's, and nothing is asked of the
+// system.
+#if defined(_WIN32)
+#define PWSP_POSIX 0
+#else
+#define PWSP_POSIX 1
 #endif
 
 #define PWSP_RESTRICT       __restrict__
@@ -658,12 +666,13 @@ PWSP_INTERNAL void pwsp_blocks_free(pwsp_blocks *blocks) {
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
 // attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. Each
 // call chooses by the compiler's own table of processor features: a load and a test. No state is
-// kept. PTOWSP_NO_SIMD leaves the portable code only.
+// kept. PTOWSP_NO_SIMD leaves the portable code only, and so do targets of MSVC, where clang's headers
+// declare what the whole file may use, not what a function may.
 
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__)
+#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__) && !defined(_MSC_VER)
 #define PWSP_X86 1
 #include <immintrin.h>
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
@@ -1222,6 +1231,7 @@ typedef void *(*pwsp_thread_fn)(void *arg);
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread);
 PWSP_INTERNAL void pwsp_thread_yield(void);  // lets another thread have the processor
+PWSP_INTERNAL uint32_t pwsp_process_id(void);
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex);
@@ -1246,18 +1256,42 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 // macOS has no pthread_condattr_setclock: waits there use the wall clock, and the waiter checks
 // again.
 
-#include <sched.h>
 #include <time.h>
 
-#if defined(CLOCK_MONOTONIC)
+#if PWSP_POSIX
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+#if !PWSP_POSIX
+#define PWSP_CLOCK TIME_UTC
+static void pwsp_clock_read(int base, struct timespec *out_time) {
+    timespec_get(out_time, base);
+}
+#elif defined(CLOCK_MONOTONIC)
 #define PWSP_CLOCK CLOCK_MONOTONIC
 #else
 #define PWSP_CLOCK 1  // Linux
 extern int clock_gettime(int clock, struct timespec *out_time);
 #endif
+#if PWSP_POSIX
+#define pwsp_clock_read clock_gettime
+#endif
 
 PWSP_INTERNAL void pwsp_thread_yield(void) {
+#if PWSP_POSIX
     sched_yield();
+#else
+    pwsp_pause();
+#endif
+}
+
+PWSP_INTERNAL uint32_t pwsp_process_id(void) {
+#if PWSP_POSIX
+    return (uint32_t)getpid();
+#else
+    return 0;  // a process has no copies there
+#endif
 }
 
 #if PWSP_HAS_THREADS
@@ -1388,7 +1422,7 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
 
 uint64_t ptowsp_clock_ns(void) {
     struct timespec now = {0, 0};
-    clock_gettime(PWSP_CLOCK, &now);
+    pwsp_clock_read(PWSP_CLOCK, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
@@ -1573,17 +1607,15 @@ PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_
 
 // Sleeping and waking; see sleeper.h.
 
-#include <unistd.h>
-
 PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
     pwsp_mutex_init(&sleeper->mutex);
     pwsp_cond_init(&sleeper->cond);
     sleeper->asleep = 0;
-    sleeper->process = (uint32_t)getpid();
+    sleeper->process = pwsp_process_id();
 }
 
 PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper) {
-    return sleeper->process == (uint32_t)getpid();
+    return sleeper->process == pwsp_process_id();
 }
 
 PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {
@@ -1636,11 +1668,11 @@ PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
     sleepers->first = NULL;
     sleepers->count = 0;
-    sleepers->process = (uint32_t)getpid();
+    sleepers->process = pwsp_process_id();
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    if (sleepers->process == (uint32_t)getpid()) {
+    if (sleepers->process == pwsp_process_id()) {
         PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
         pwsp_mutex_destroy(&sleepers->mutex);
     }
@@ -1889,6 +1921,7 @@ PWSP_INTERNAL uint64_t pwsp_quota_count(const char *root);
 // a container /proc may have the host's path, whose directories are not visible there; the container's
 // own quota is at the root then. A file that does not exist sets no limit.
 
+#if PWSP_POSIX
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -1975,6 +2008,11 @@ uint32_t ptowsp_processor_count(void) {
     const uint64_t count = pwsp_min_u64(pwsp_affinity_count(), pwsp_quota_count(""));
     return (uint32_t)pwsp_min_u64(count, PTOWSP_LANE_COUNT_MAX);
 }
+#else
+uint32_t ptowsp_processor_count(void) {
+    return 1;  // unknown
+}
+#endif
 
 // =================================================================================================
 // src/base/pool.h
@@ -2006,6 +2044,14 @@ PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count);
 // take their work from something shared. False when the user's executor did not call each lane
 // once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
+
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);  // PTOWSP_THREADS_WORKERS
+
+// A worker of the user lends itself to such a pool: returns what lead returns, which worker 0 calls,
+// while the others run lanes. Requires worker < worker_count, and no more workers than lanes. Refused
+// (BUSY) if the worker is in a session already, or one of another number of workers has not ended.
+PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uint32_t worker_count,
+                                           ptowsp_lead_fn lead, void *user, bool *out_is_refused);
 
 #endif
 
@@ -2039,6 +2085,12 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 // Fork: a child has none of the workers, wherever they were. It makes new ones as it runs a job, and
 // closes the gate before. It looks for that where this costs nothing beside: when workers sleep or
 // the gate has not been left, and else in one of 64 jobs, which lane 0 does alone until then.
+//
+// Workers that the user lends: the same gate, but no threads. Worker 0 calls what uses the pool, and
+// is lane 0 of all jobs; the others wait at the gate, as threads do, until STOP ends the session. All
+// have to come once: the first one sets their number, each marks itself with the number of the session,
+// and the last to leave begins the next one. So a worker that comes twice, or too early, is refused: a
+// session cannot end without one that has a mark of it, and marks of others do not count.
 //
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
 // `done`; see sleeper.h. The gate is the state that is published there.
@@ -2078,6 +2130,11 @@ struct pwsp_pool {
     pwsp_worker *workers;  // [lane_count - 1], after this struct
     uint32_t started_count;
 
+    uint32_t *lent_marks;   // [lane_count] atomic; behind this struct, where the user lends workers
+    uint32_t left_count;    // atomic; workers that have left the session
+    ptowsp_status outcome;  // of the session; written before STOP
+    PWSP_ALIGNAS(8) uint64_t session;  // atomic; its number << 32 | its workers, 0 before the first
+
     char padding[PWSP_FALSE_SHARING];
     PWSP_ALIGNAS(8) uint64_t gate;  // 32-bit machines align it to 4 only, too little for an atomic
     char padding_after[PWSP_FALSE_SHARING];
@@ -2109,25 +2166,30 @@ static uint64_t pwsp_worker_wait(pwsp_pool *pool, uint64_t served) {
     }
 }
 
-static void *pwsp_worker_main(void *arg) {
-    pwsp_worker *worker = (pwsp_worker *)arg;
-    pwsp_pool *pool = worker->pool;
+// Joins jobs until STOP.
+static void pwsp_worker_serve(pwsp_pool *pool, uint32_t lane) {
     uint64_t served = 0;
     for (;;) {
         uint64_t gate = pwsp_worker_wait(pool, served);
         if (gate & PWSP_GATE_STOP) {
-            return NULL;
+            return;
         }
         if (!pwsp_cas_acquire(&pool->gate, &gate, gate + 1)) {  // (2), pairs with (1)
             continue;
         }
         served = gate / PWSP_GATE_GENERATION;
-        pool->lane(pool->job, worker->lane);
+        pool->lane(pool->job, lane);
         gate = pwsp_fetch_sub_seq_cst(&pool->gate, UINT64_C(1)) - 1;  // (4), pairs with (5)
         if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE))) {
             pwsp_sleeper_wake(&pool->done, PWSP_SLEEPER_ALL);
         }
     }
+}
+
+static void *pwsp_worker_main(void *arg) {
+    pwsp_worker *worker = (pwsp_worker *)arg;
+    pwsp_worker_serve(worker->pool, worker->lane);
+    return NULL;
 }
 
 // Changes the gate while no worker is inside, and wakes the sleeping workers.
@@ -2238,12 +2300,57 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
     return true;
 }
 
+// Begins a session of so many workers, or joins it; false if another is under way, or the worker is
+// in this one.
+static bool pwsp_pool_join(pwsp_pool *pool, uint32_t worker, uint32_t worker_count) {
+    uint64_t session = pwsp_load_acquire(&pool->session);  // pairs with (7)
+    while ((uint32_t)session == 0) {
+        if (pwsp_cas_acquire(&pool->session, &session, session | worker_count)) {
+            session |= worker_count;
+        }
+    }
+    const uint32_t number = (uint32_t)(session >> 32);
+    uint32_t mark = pwsp_load_relaxed(&pool->lent_marks[worker]);
+    return (uint32_t)session == worker_count && mark != number &&
+           pwsp_cas_acquire(&pool->lent_marks[worker], &mark, number) &&
+           pwsp_load_acquire(&pool->session) == session;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uint32_t worker_count,
+                                           ptowsp_lead_fn lead, void *user, bool *out_is_refused) {
+    PTOWSP_ASSERT(pool->lent_marks && worker < worker_count && worker_count <= pool->lane_count);
+    *out_is_refused = !pwsp_pool_join(pool, worker, worker_count);
+    if (*out_is_refused) {
+        return PTOWSP_BUSY;
+    }
+    if (worker == 0) {
+        pool->outcome = lead(user);
+        pwsp_fetch_or_seq_cst(&pool->gate, PWSP_GATE_STOP);  // (6)
+        pwsp_sleepers_wake(&pool->wake, true);
+    } else {
+        pwsp_worker_serve(pool, worker);
+        (void)pwsp_load_acquire(&pool->gate);  // pairs with (6)
+    }
+    const ptowsp_status outcome = pool->outcome;
+    if (pwsp_fetch_add_acq_rel(&pool->left_count, 1u) + 1 == worker_count) {
+        pwsp_store_relaxed(&pool->left_count, 0u);
+        pwsp_fetch_and_seq_cst(&pool->gate, ~PWSP_GATE_STOP);
+        const uint64_t number = pwsp_load_relaxed(&pool->session) >> 32;
+        pwsp_store_release(&pool->session, (number + 1) << 32);  // (7)
+    }
+    return outcome;
+}
+
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
     return pool->lane_count;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
     return pool->threads == PTOWSP_THREADS_USER;
+}
+
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool) {
+    return pool->threads == PTOWSP_THREADS_WORKERS;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count) {
@@ -2265,7 +2372,9 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     PTOWSP_ASSERT(desc->lane_count >= 1 && desc->lane_count <= PTOWSP_LANE_COUNT_MAX);
     *out_pool = NULL;
     uint32_t worker_count = desc->threads == PTOWSP_THREADS_OWN ? desc->lane_count - 1 : 0;
-    size_t size = sizeof(pwsp_pool) + worker_count * sizeof(pwsp_worker);
+    const uint32_t lent_max = desc->threads == PTOWSP_THREADS_WORKERS ? desc->lane_count : 0;
+    size_t size =
+        sizeof(pwsp_pool) + worker_count * sizeof(pwsp_worker) + lent_max * sizeof(uint32_t);
     pwsp_pool *pool = (pwsp_pool *)pwsp_memory_alloc(memory, size);
     if (!pool) {
         return PTOWSP_OUT_OF_MEMORY;
@@ -2277,6 +2386,8 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     pool->run_lanes = desc->run_lanes;
     pool->run_lanes_user = desc->run_lanes_user;
     pool->workers = (pwsp_worker *)(void *)(pool + 1);
+    pool->session = UINT64_C(1) << 32;
+    pool->lent_marks = lent_max > 0 ? (uint32_t *)(void *)(pool + 1) : NULL;
     pool->spin_count = pwsp_pool_spin_count(pool, desc->lane_count);
     if (!pwsp_pool_start(pool)) {
         pwsp_pool_destroy(pool);
@@ -2287,7 +2398,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
-    PTOWSP_ASSERT(pool);
+    PTOWSP_ASSERT(pool && (uint32_t)pwsp_load_relaxed(&pool->session) == 0);
     if (pwsp_sleeper_is_here(&pool->done)) {
         pwsp_gate_announce(pool, PWSP_GATE_STOP);
         for (uint32_t i = 0; i < pool->started_count; i++) {
@@ -2427,6 +2538,10 @@ static ptowsp_status pwsp_context_desc_check(ptowsp_context_desc *desc) {
     case PTOWSP_THREADS_OWN:
         desc->lane_count = desc->lane_count ? desc->lane_count : ptowsp_processor_count();
         return PWSP_HAS_THREADS ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
+    case PTOWSP_THREADS_WORKERS:
+        return !PWSP_HAS_THREADS  ? PTOWSP_UNSUPPORTED
+               : desc->lane_count ? PTOWSP_OK
+                                  : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_USER: return desc->lane_count ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_FORCE_INT: break;
     }
@@ -2560,6 +2675,40 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
            : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
     pwsp_context_leave(context);
     return status;
+}
+
+// A worker that is refused may not write the text while others run.
+#define PWSP_REFUSE_WORKER(context, ...)                                                           \
+    do {                                                                                           \
+        if (pwsp_context_enter(context)) {                                                         \
+            pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
+            pwsp_context_leave(context);                                                           \
+        }                                                                                          \
+        return PTOWSP_INVALID_PARAMS;                                                              \
+    } while (0)
+
+ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
+                                        uint32_t worker_count, ptowsp_lead_fn lead, void *user) {
+    PTOWSP_ASSERT(context);
+    const uint32_t most = pwsp_pool_lane_count(context->pool);
+    if (!pwsp_pool_is_lent(context->pool)) {
+        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
+    }
+    if (!lead) {
+        PWSP_REFUSE_WORKER(context, "lead is NULL");
+    }
+    if (worker_count == 0 || worker_count > most) {
+        PWSP_REFUSE_WORKER(context, "worker_count %u is not in 1 to %u, the context's lanes",
+                           (unsigned)worker_count, (unsigned)most);
+    }
+    if (worker >= worker_count) {
+        PWSP_REFUSE_WORKER(context, "worker %u is not below worker_count %u", (unsigned)worker,
+                           (unsigned)worker_count);
+    }
+    bool is_refused = false;
+    const ptowsp_status status =
+        pwsp_pool_lend(context->pool, worker, worker_count, lead, user, &is_refused);
+    return is_refused ? pwsp_fail_busy(context) : status;
 }
 
 // =================================================================================================
@@ -7319,6 +7468,12 @@ PWSP_INLINE void pwsp_attention_call(const pwsp_attention_worker *worker, ptowsp
     span->kind = kind;
 }
 
+// Whether a unit has a slot. In plans without slots, as MoE plans are, work_id is the index.
+PWSP_INLINE bool pwsp_attention_is_part(const ptowsp_attention_plan *plan,
+                                        const PTOWSP_GM ptowsp_work *unit) {
+    return plan->slot_count > 0 && ptowsp_work_slot(unit) != PTOWSP_NO_SLOT;
+}
+
 // Counts a part whose state is written, and merges its tile if it is the last one.
 static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
     const ptowsp_attention_job *job = worker->job;
@@ -7384,7 +7539,7 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
             pwsp_attention_call(worker, table[units[i].tier], &units[i], i, units[i].tier);
-            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
+            if (!pwsp_attention_is_part(worker->job->plan, &units[i])) {
                 continue;
             }
             if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
@@ -7545,10 +7700,10 @@ static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, p
                                        (unsigned)unit->params[0],
                                        (unsigned)job->prefix->segment_count);
         }
-        uint32_t slot = ptowsp_work_slot(unit);
-        if (slot == PTOWSP_NO_SLOT) {
+        if (!pwsp_attention_is_part(plan, unit)) {
             continue;
         }
+        uint32_t slot = ptowsp_work_slot(unit);
         merge = pwsp_merge_find(plan, merge, slot);
         if (merge == plan->merge_count) {
             return PWSP_ATTENTION_FAIL(error, i, "unit %u has slot %u, which is of no merge",
@@ -12398,9 +12553,10 @@ void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
 #define PWSP_ATTEND_BLOCK  64                            // tokens of a step of the online softmax
 #define PWSP_ATTEND_ROWS   128                           // of a chunk, at most
 #define PWSP_ATTEND_TILE   6                             // rows of a register tile, at most
+#define PWSP_ATTEND_TYPED  4                             // of one that loads other types than f32
+#define PWSP_ATTEND_FEW    8                             // rows that convert as they load
 #define PWSP_ATTEND_PART   16                            // parts are multiples of it
 #define PWSP_ATTEND_FLOATS (16 * PTOWSP_ATTEND_DIM_MAX)  // 36 KiB
-#define PWSP_ATTEND_FEW    12                            // rows that convert as they load
 #define PWSP_ATTEND_STEP   8                             // dimensions are multiples of it
 
 // How products become scores and weights. Scales have PWSP_ATTEND_BLOCK elements or are NULL.
@@ -12436,13 +12592,17 @@ typedef struct pwsp_attend_ahead {
 // The loops of attend_body.h.
 typedef struct pwsp_attend_variant {
     const char *name;
-    uint32_t score_rows, value_rows;  // of tiles, at most
-    bool has_types;                   // tiles load elements of each type, otherwise f32 alone
+    uint32_t score_rows, value_rows;  // of tiles of f32, at most
+    uint32_t type_rows;  // of tiles of other types, at most these, too; 0: there are none
     void (*pack)(ptowsp_attend_type type, const char *const *rows, const pwsp_attend_ahead *ahead,
-                 size_t dim, char *out);
-    void (*convert)(ptowsp_attend_type type, const char *from, size_t count, float *to);
+                 size_t dim, char *out, float *scales);
+    void (*unpack)(ptowsp_attend_type type, const char *packed, const float *scales, size_t dim,
+                   float *out);
+    void (*convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count, size_t dim,
+                    float *to);
     void (*scores)(ptowsp_attend_type type, size_t row_count, const float *const *queries,
-                   const char *keys, const pwsp_attend_ahead *ahead, size_t dim, float *scores);
+                   const char *keys, const float *scales, const pwsp_attend_ahead *ahead,
+                   size_t dim, float *scores);
     void (*values)(ptowsp_attend_type type, size_t row_count, const char *const *rows, size_t count,
                    const pwsp_attend_ahead *ahead, const float *weights, const float *factors,
                    size_t dim, float *const *accs);
@@ -12504,10 +12664,12 @@ typedef struct pwsp_attend_chunk {
     size_t mask_words;  // of a row; 0: there is no mask
     pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
     int64_t positions[PWSP_ATTEND_ROWS];
-    bool is_converted;                         // parts, to f32
-    ptowsp_attend_type tile_type;              // of elements in tiles
-    uint32_t part_tokens;                      // of values
-    const char *part_rows[PWSP_ATTEND_BLOCK];  // of converted values
+    bool is_converted;                // parts, to f32
+    ptowsp_attend_type tile_type;     // of elements in tiles
+    uint32_t score_rows, value_rows;  // of tiles, at most
+    uint32_t part_tokens;             // of values
+    const char
+        *part_rows[PWSP_ATTEND_BLOCK];  // of values that tiles do not have as the cache has them
 
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
@@ -12519,8 +12681,9 @@ typedef struct pwsp_attend_chunk {
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];
-    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];    // converted keys or values
-    PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];  // packed keys
+    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];               // converted keys or values
+    PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];             // packed keys
+    PWSP_ALIGNAS(64) float packed_scales[PWSP_ATTEND_FLOATS / 8];  // of Q8_0
 } pwsp_attend_chunk;
 
 // Prepares a chunk whose variant, cache and row_count are set.
@@ -12624,12 +12787,32 @@ PWSP_INLINE float pwsp_attend_from_f16(uint16_t bits) {
     return pwsp_attend_from_bits(sign | ((magnitude << 13) + rebias));
 }
 
+// Sixteen bytes at once where the compiler has such vectors.
+#if defined(__GNUC__) || defined(__clang__)
+typedef uint8_t pwsp_attend_bytes __attribute__((vector_size(16)));
+#define PWSP_ATTEND_BYTES 16
+#else
+typedef uint8_t pwsp_attend_bytes;
+#define PWSP_ATTEND_BYTES 1
+#endif
+
 // Elements of a block of Q4_0 as bytes.
 PWSP_FORCE_INLINE void pwsp_attend_nibbles(const char *from, char *to) {
-    for (size_t i = 0; i < 16; i++) {
-        const uint8_t both = (uint8_t)from[i];
-        to[i] = (char)((both & 15) - 8);
-        to[i + 16] = (char)((both >> 4) - 8);
+    for (size_t i = 0; i < 16; i += PWSP_ATTEND_BYTES) {
+        pwsp_attend_bytes both, low, high;
+        memcpy(&both, from + i, sizeof both);
+        low = (pwsp_attend_bytes)((both & 15) - 8);
+        high = (pwsp_attend_bytes)((both >> 4) - 8);
+        memcpy(to + i, &low, sizeof low);
+        memcpy(to + 16 + i, &high, sizeof high);
+    }
+}
+
+// A row of Q4_0 as Q8_0: the same numbers.
+PWSP_INLINE void pwsp_attend_eights(const char *from, size_t dim, char *to) {
+    for (size_t d = 0; d < dim; d += 32, from += 18, to += 34) {
+        memcpy(to, from, 2);
+        pwsp_attend_nibbles(from + 2, to + 2);
     }
 }
 
@@ -12743,6 +12926,12 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_load_f16(const char *a
     PWSP_EACH(pwsp_attend_from_f16(bits[i]));
 }
 
+PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_set_f16(const char *at) {
+    uint16_t bits;
+    memcpy(&bits, at, sizeof bits);
+    PWSP_EACH(pwsp_attend_from_f16(bits));
+}
+
 PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_load_bf16(const char *at) {
     uint16_t bits[4];
     memcpy(bits, at, sizeof bits);
@@ -12780,7 +12969,7 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 #define PWSP_V_LANES      4
 #define PWSP_V_SCORE_ROWS 2
 #define PWSP_V_VALUE_ROWS 2
-#define PWSP_V_HAS_TYPES  0
+#define PWSP_V_TYPE_ROWS  0
 #define PWSP_V_UNROLL
 #define PWSP_V_VALUE_VECTORS       8
 #define PWSP_V_LOAD(p)             pwsp_attend_portable_load(p)
@@ -12789,6 +12978,8 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_portable_load_i8(p)
 #define PWSP_V_STORE(p, a)         pwsp_attend_portable_store(p, a)
 #define PWSP_V_SET(x)              pwsp_attend_portable_set(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_portable_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    pwsp_attend_portable_store(p, a)
 #define PWSP_V_SET_QUAD(p)         pwsp_attend_portable_load(p)
 #define PWSP_V_FMA(a, b, c)        pwsp_attend_portable_fma(a, b, c)
 #define PWSP_V_MUL(a, b)           pwsp_attend_portable_mul(a, b)
@@ -12809,11 +13000,14 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 //      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
-//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
+//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
+//                          others have; 0: there are none
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
+//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
 //      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
@@ -12831,13 +13025,113 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 // A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
 // lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
 //
+// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
+// a byte and a scale are exact, so that bits are the same.
+//
 // Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
 // not inlined: inside one large function gcc 12 runs out of registers and spills.
 
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
 
-// Packs the keys of PWSP_ATTEND_PART rows as they are.
-#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+// -- elements to floats ---------------------------------------------------------------------------
+
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(suffix, row_count)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(suffix, row_count)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
+// A row, and rows one behind the other.
+#define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
+                                                                   float *to) {                    \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
+        }                                                                                          \
+    }
+#define PWSP_V_ROWS(suffix)                                                                        \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(rows_##suffix)(                            \
+        const char *const *rows, size_t row_count, size_t dim, float *to) {                        \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
+        }                                                                                          \
+    }
+
+// A block: 32 bytes times the scale at `from`.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
+                                                        float *to) {
+    const PWSP_V scale = PWSP_V_SET_F16(from);
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(block)(from, bytes, to + at);
+    }
+}
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ROW(i8, PWSP_V_LOAD_I8, 1)
+PWSP_V_ROWS(f32)
+PWSP_V_ROWS(f16)
+PWSP_V_ROWS(bf16)
+PWSP_V_ROWS(i8)
+PWSP_V_ROWS(q8_0)
+PWSP_V_ROWS(q4_0)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ROW
+#undef PWSP_V_ROWS
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
+                                 size_t dim, float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(rows_f16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(rows_bf16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(rows_i8)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(rows_q8_0)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(rows_q4_0)(rows, row_count, dim, to); break;
+    default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
+    }
+}
+
+// -- packing --------------------------------------------------------------------------------------
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
@@ -12853,10 +13147,10 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
                 for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
-                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                    PWSP_V_PACK_16(from, offset(d), bytes, to);                                    \
                 }                                                                                  \
                 if (d < dim) {                                                                     \
-                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
+                    PWSP_V_PACK_SOME(from, offset(d), bytes, to, 2);                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -12878,9 +13172,18 @@ PWSP_FORCE_INLINE pwsp_attend_floats pwsp_attend_portable_reduce4(pwsp_attend_fl
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
 #endif
-PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
-PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
-PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#define PWSP_V_AT_F32(d)  ((d)*4)
+#define PWSP_V_AT_HALF(d) ((d)*2)
+#define PWSP_V_AT_I8(d)   (d)
+#define PWSP_V_AT_Q8_0(d) ((d) / 32 * 34 + 2 + (d) % 32)
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4, PWSP_V_AT_F32)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2, PWSP_V_AT_HALF)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_I8)
+PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
+#undef PWSP_V_AT_F32
+#undef PWSP_V_AT_HALF
+#undef PWSP_V_AT_I8
+#undef PWSP_V_AT_Q8_0
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
 #undef PWSP_V_PACK_SOME
@@ -12888,49 +13191,77 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
-#if PWSP_V_LANES == 16
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
-#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
-    if (d < dim) {                                                                                 \
-        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
-        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
+// have the same for a block's 32 dimensions.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
+                                                                 size_t dim, float *scales) {
+    const size_t blocks = dim / 32;
+    for (size_t t = 0; t < PWSP_ATTEND_PART; t++) {
+        const size_t group = t / PWSP_V_LANES, n = t % 4, quad = t % PWSP_V_LANES / 4;
+        float *scale = scales + (group * blocks * 4 + n) * PWSP_V_LANES + quad * 4;
+        for (size_t b = 0; b < blocks; b++) {
+            PWSP_V_STORE_QUAD(scale + b * 4 * PWSP_V_LANES, PWSP_V_SET_F16(rows[t] + b * 34));
+        }
     }
-#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
-#else
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
-    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
-        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
-    }
-#define PWSP_V_VALUE_8(row_count, suffix)
-#define PWSP_V_DIVIDE_8(row, l) ((void)0)
-#endif
+}
 
-// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
-// constant.
+// Packed bytes times them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
+                                                                  const float *scales, float *to) {
+    const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
+    for (size_t i = 0; i < all; i++, scales += 4 * PWSP_V_LANES) {
+        for (size_t step = 0; step < 8; step++) {
+            PWSP_UNROLL for (size_t n = 0; n < 4; n++) {
+                PWSP_V scale = PWSP_V_LOAD(scales + n * PWSP_V_LANES);
+                PWSP_V_STORE(to, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes), scale));
+                bytes += PWSP_V_LANES;
+                to += PWSP_V_LANES;
+            }
+        }
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
+                              float *scales) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_Q8_0:
+        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_scales)(rows, dim, scales);
+        break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+// What was packed, as floats.
+static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
+                                size_t dim, float *out) {
+    if (type == PTOWSP_ATTEND_Q8_0) {
+        PWSP_V_NAME(scale_packed)(packed, dim, scales, out);
+    } else {
+        PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
+    }
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Tiles of scores and values take `row_count` rows, a constant.
 //
-//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
 //                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
-        const char *from, size_t count, float *to) {                                               \
-        size_t at = 0;                                                                             \
-        for (; at + 16 <= count; at += 16) {                                                       \
-            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
-                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
-            }                                                                                      \
-        }                                                                                          \
-        if (at < count) {                                                                          \
-            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
-        }                                                                                          \
-    }                                                                                              \
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        size_t row_count, float *scores) {                                                         \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
         const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
         size_t ahead_at = 0;                                                                       \
@@ -12945,9 +13276,12 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                 }                                                                                  \
             }                                                                                      \
             for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
                 PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
                 PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
                 if (ahead_row != ahead_end) {                                                      \
                     PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
@@ -12964,6 +13298,7 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
@@ -12975,8 +13310,10 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
         float *const *accs) {                                                                      \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
         size_t ahead_first = d * ahead->element,                                                   \
                ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
         ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
@@ -12985,13 +13322,13 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
             }                                                                                      \
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + d * (bytes);                                               \
+            const char *row = rows[t] + base(d);                                                   \
             for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
                 PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
             }                                                                                      \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
             }                                                                                      \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
@@ -13007,24 +13344,57 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         }                                                                                          \
     }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
-PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
-PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
-PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
-PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
+PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
+PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
+PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
+#endif
+#undef PWSP_V_TILES
 #undef PWSP_V_LOAD_F32
-#undef PWSP_V_ELEMENTS
+#undef PWSP_V_KEY_F32
+#undef PWSP_V_KEY_F16
+#undef PWSP_V_KEY_BF16
+#undef PWSP_V_KEY_I8
+#undef PWSP_V_KEY_Q8_0
+#undef PWSP_V_VALUE_F32
+#undef PWSP_V_VALUE_F16
+#undef PWSP_V_VALUE_BF16
+#undef PWSP_V_VALUE_I8
+#undef PWSP_V_VALUE_Q8_0
+#undef PWSP_V_BASE_F32
+#undef PWSP_V_BASE_HALF
+#undef PWSP_V_BASE_I8
+#undef PWSP_V_BASE_Q8_0
 
-#define PWSP_V_SCORES(row_count, suffix)                                                           \
+#define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        float *scores) {                                                                           \
-        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
 // Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
 // few vectors come one by one, which is slower, but compiles in a fifth less time.
-#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors, is_used)                                     \
+#define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
          d += (vectors)*PWSP_V_LANES) {                                                            \
@@ -13032,123 +13402,72 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
 
-#define PWSP_V_VALUES(row_count, suffix)                                                           \
+#define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
         const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 8, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 4, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 1, true)                                              \
-        PWSP_V_VALUE_8(row_count, suffix)                                                          \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
-// The functions of a table: by type, and by rows from 1 to what fits.
+// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
+#define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
+#define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
+#define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
 #if PWSP_V_SCORE_ROWS > 2
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)                                                                       \
-    PWSP_V_SCORES(3, suffix)                                                                       \
-    PWSP_V_SCORES(4, suffix)                                                                       \
-    PWSP_V_SCORES(5, suffix)                                                                       \
-    PWSP_V_SCORES(6, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_6
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_4
 #else
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_2
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_2
 #endif
 #if PWSP_V_VALUE_ROWS > 2
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)                                                                       \
-    PWSP_V_VALUES(3, suffix)                                                                       \
-    PWSP_V_VALUES(4, suffix)                                                                       \
-    PWSP_V_VALUES(5, suffix)                                                                       \
-    PWSP_V_VALUES(6, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_6
 #else
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_2
 #endif
-PWSP_V_SCORES_ALL(f32)
-PWSP_V_VALUES_ALL(f32)
-#if PWSP_V_HAS_TYPES
-PWSP_V_SCORES_ALL(f16)
-PWSP_V_SCORES_ALL(bf16)
-PWSP_V_SCORES_ALL(i8)
-PWSP_V_VALUES_ALL(f16)
-PWSP_V_VALUES_ALL(bf16)
-PWSP_V_VALUES_ALL(i8)
+PWSP_V_SCORE_EACH(PWSP_V_SCORES, f32)
+PWSP_V_VALUE_EACH(PWSP_V_VALUES, f32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, f16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, bf16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, i8)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, q8_0)
+PWSP_V_EACH_4(PWSP_V_VALUES, f16)
+PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
+PWSP_V_EACH_4(PWSP_V_VALUES, i8)
+PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
 
-// 32 bytes times the scale before them.
-PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
-                                                                const char *bytes, float *to) {
-    uint16_t half;
-    memcpy(&half, scale, sizeof half);
-    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
-    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
-        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 34) {
-        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 18) {
-        char bytes[32];
-        pwsp_attend_nibbles(from + 2, bytes);
-        PWSP_V_NAME(convert_block)(from, bytes, to + at);
-    }
-}
-
-// A switch, as tables of functions would be relocated.
-#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
-#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
-        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+// Switches, as tables of functions would be relocated.
+#define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
+#define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
+#define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
+#define PWSP_V_CASE_i8   (uint32_t)(PTOWSP_ATTEND_I8) * 8
+#define PWSP_V_CASE_q8_0 (uint32_t)(PTOWSP_ATTEND_Q8_0) * 8
+#define PWSP_V_SCORE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, scales, ahead, dim, scores);     \
         break;
-#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
+#define PWSP_V_VALUE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
-                                const float *const *queries, const char *keys,
+                                const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_SCORE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_SCORE_CASES(F16, f16)
-        PWSP_V_SCORE_CASES(BF16, bf16)
-        PWSP_V_SCORE_CASES(I8, i8)
+        PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, f16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, bf16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, i8)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
@@ -13158,37 +13477,18 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_VALUE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_VALUE_CASES(F16, f16)
-        PWSP_V_VALUE_CASES(BF16, bf16)
-        PWSP_V_VALUE_CASES(I8, i8)
+        PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, f16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, bf16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, i8)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
-    }
-}
-
-static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
-                                 float *to) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
-    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
-    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
-    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
-    }
-}
+// -- scores to weights ----------------------------------------------------------------------------
 
 // cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
 // 1e-7 of cap.
@@ -13318,8 +13618,9 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
     out->value_rows = PWSP_V_VALUE_ROWS;
-    out->has_types = PWSP_V_HAS_TYPES;
+    out->type_rows = PWSP_V_TYPE_ROWS;
     out->pack = PWSP_V_NAME(pack);
+    out->unpack = PWSP_V_NAME(unpack);
     out->convert = PWSP_V_NAME(convert);
     out->scores = PWSP_V_NAME(scores);
     out->values = PWSP_V_NAME(values);
@@ -13335,11 +13636,17 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES
-#undef PWSP_V_SCORES_ALL
-#undef PWSP_V_SCORE_CASES
-#undef PWSP_V_VALUES_ALL
-#undef PWSP_V_VALUE_CASES
-#undef PWSP_V_CASE
+#undef PWSP_V_EACH_2
+#undef PWSP_V_EACH_4
+#undef PWSP_V_EACH_6
+#undef PWSP_V_SCORE_EACH
+#undef PWSP_V_SCORE_TYPE
+#undef PWSP_V_VALUE_EACH
+#undef PWSP_V_CASE_f32
+#undef PWSP_V_CASE_f16
+#undef PWSP_V_CASE_bf16
+#undef PWSP_V_CASE_i8
+#undef PWSP_V_CASE_q8_0
 #undef PWSP_V_SCORE_CASE
 #undef PWSP_V_VALUE_CASE
 #undef PWSP_V_NAME
@@ -13347,7 +13654,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_LANES
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
-#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_TYPE_ROWS
 #undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
@@ -13357,6 +13664,8 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_STORE
 #undef PWSP_V_SET
 #undef PWSP_V_SET_QUAD
+#undef PWSP_V_SET_F16
+#undef PWSP_V_STORE_QUAD
 #undef PWSP_V_FMA
 #undef PWSP_V_MUL
 #undef PWSP_V_ADD
@@ -13421,6 +13730,11 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_load_i8(const char *a
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(values));
 }
 
+// Memory as operand saves the shuffle that a conversion in registers has.
+PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_set_f16(const char *at) {
+    return _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+
 PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_reduce4(__m256 a, __m256 b, __m256 c,
                                                                    __m256 d) {
     __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
@@ -13451,7 +13765,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_LANES               8
 #define PWSP_V_SCORE_ROWS          2
 #define PWSP_V_VALUE_ROWS          6
-#define PWSP_V_HAS_TYPES           1
+#define PWSP_V_TYPE_ROWS           PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       12
 #define PWSP_V_LOAD(p)             _mm256_loadu_ps(p)
@@ -13460,6 +13774,8 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_avx2_load_i8(p)
 #define PWSP_V_STORE(p, a)         _mm256_storeu_ps(p, a)
 #define PWSP_V_SET(x)              _mm256_set1_ps(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_avx2_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    _mm_storeu_ps(p, _mm256_castps256_ps128(a))
 #define PWSP_V_SET_QUAD(p)         _mm256_broadcast_ps((const __m128 *)(const void *)(p))
 #define PWSP_V_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #define PWSP_V_MUL(a, b)           _mm256_mul_ps(a, b)
@@ -13480,11 +13796,14 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 //      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
-//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
+//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
+//                          others have; 0: there are none
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
+//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
 //      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
@@ -13502,13 +13821,113 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 // A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
 // lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
 //
+// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
+// a byte and a scale are exact, so that bits are the same.
+//
 // Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
 // not inlined: inside one large function gcc 12 runs out of registers and spills.
 
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
 
-// Packs the keys of PWSP_ATTEND_PART rows as they are.
-#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+// -- elements to floats ---------------------------------------------------------------------------
+
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(suffix, row_count)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(suffix, row_count)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
+// A row, and rows one behind the other.
+#define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
+                                                                   float *to) {                    \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
+        }                                                                                          \
+    }
+#define PWSP_V_ROWS(suffix)                                                                        \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(rows_##suffix)(                            \
+        const char *const *rows, size_t row_count, size_t dim, float *to) {                        \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
+        }                                                                                          \
+    }
+
+// A block: 32 bytes times the scale at `from`.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
+                                                        float *to) {
+    const PWSP_V scale = PWSP_V_SET_F16(from);
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(block)(from, bytes, to + at);
+    }
+}
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ROW(i8, PWSP_V_LOAD_I8, 1)
+PWSP_V_ROWS(f32)
+PWSP_V_ROWS(f16)
+PWSP_V_ROWS(bf16)
+PWSP_V_ROWS(i8)
+PWSP_V_ROWS(q8_0)
+PWSP_V_ROWS(q4_0)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ROW
+#undef PWSP_V_ROWS
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
+                                 size_t dim, float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(rows_f16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(rows_bf16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(rows_i8)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(rows_q8_0)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(rows_q4_0)(rows, row_count, dim, to); break;
+    default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
+    }
+}
+
+// -- packing --------------------------------------------------------------------------------------
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
@@ -13524,10 +13943,10 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
                 for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
-                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                    PWSP_V_PACK_16(from, offset(d), bytes, to);                                    \
                 }                                                                                  \
                 if (d < dim) {                                                                     \
-                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
+                    PWSP_V_PACK_SOME(from, offset(d), bytes, to, 2);                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -13549,9 +13968,18 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
 #endif
-PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
-PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
-PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#define PWSP_V_AT_F32(d)  ((d)*4)
+#define PWSP_V_AT_HALF(d) ((d)*2)
+#define PWSP_V_AT_I8(d)   (d)
+#define PWSP_V_AT_Q8_0(d) ((d) / 32 * 34 + 2 + (d) % 32)
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4, PWSP_V_AT_F32)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2, PWSP_V_AT_HALF)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_I8)
+PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
+#undef PWSP_V_AT_F32
+#undef PWSP_V_AT_HALF
+#undef PWSP_V_AT_I8
+#undef PWSP_V_AT_Q8_0
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
 #undef PWSP_V_PACK_SOME
@@ -13559,49 +13987,77 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
-#if PWSP_V_LANES == 16
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
-#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
-    if (d < dim) {                                                                                 \
-        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
-        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
+// have the same for a block's 32 dimensions.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
+                                                                 size_t dim, float *scales) {
+    const size_t blocks = dim / 32;
+    for (size_t t = 0; t < PWSP_ATTEND_PART; t++) {
+        const size_t group = t / PWSP_V_LANES, n = t % 4, quad = t % PWSP_V_LANES / 4;
+        float *scale = scales + (group * blocks * 4 + n) * PWSP_V_LANES + quad * 4;
+        for (size_t b = 0; b < blocks; b++) {
+            PWSP_V_STORE_QUAD(scale + b * 4 * PWSP_V_LANES, PWSP_V_SET_F16(rows[t] + b * 34));
+        }
     }
-#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
-#else
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
-    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
-        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
-    }
-#define PWSP_V_VALUE_8(row_count, suffix)
-#define PWSP_V_DIVIDE_8(row, l) ((void)0)
-#endif
+}
 
-// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
-// constant.
+// Packed bytes times them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
+                                                                  const float *scales, float *to) {
+    const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
+    for (size_t i = 0; i < all; i++, scales += 4 * PWSP_V_LANES) {
+        for (size_t step = 0; step < 8; step++) {
+            PWSP_UNROLL for (size_t n = 0; n < 4; n++) {
+                PWSP_V scale = PWSP_V_LOAD(scales + n * PWSP_V_LANES);
+                PWSP_V_STORE(to, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes), scale));
+                bytes += PWSP_V_LANES;
+                to += PWSP_V_LANES;
+            }
+        }
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
+                              float *scales) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_Q8_0:
+        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_scales)(rows, dim, scales);
+        break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+// What was packed, as floats.
+static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
+                                size_t dim, float *out) {
+    if (type == PTOWSP_ATTEND_Q8_0) {
+        PWSP_V_NAME(scale_packed)(packed, dim, scales, out);
+    } else {
+        PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
+    }
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Tiles of scores and values take `row_count` rows, a constant.
 //
-//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
 //                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
-        const char *from, size_t count, float *to) {                                               \
-        size_t at = 0;                                                                             \
-        for (; at + 16 <= count; at += 16) {                                                       \
-            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
-                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
-            }                                                                                      \
-        }                                                                                          \
-        if (at < count) {                                                                          \
-            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
-        }                                                                                          \
-    }                                                                                              \
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        size_t row_count, float *scores) {                                                         \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
         const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
         size_t ahead_at = 0;                                                                       \
@@ -13616,9 +14072,12 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                 }                                                                                  \
             }                                                                                      \
             for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
                 PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
                 PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
                 if (ahead_row != ahead_end) {                                                      \
                     PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
@@ -13635,6 +14094,7 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
@@ -13646,8 +14106,10 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
         float *const *accs) {                                                                      \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
         size_t ahead_first = d * ahead->element,                                                   \
                ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
         ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
@@ -13656,13 +14118,13 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
             }                                                                                      \
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + d * (bytes);                                               \
+            const char *row = rows[t] + base(d);                                                   \
             for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
                 PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
             }                                                                                      \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
             }                                                                                      \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
@@ -13678,24 +14140,57 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         }                                                                                          \
     }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
-PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
-PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
-PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
-PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
+PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
+PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
+PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
+#endif
+#undef PWSP_V_TILES
 #undef PWSP_V_LOAD_F32
-#undef PWSP_V_ELEMENTS
+#undef PWSP_V_KEY_F32
+#undef PWSP_V_KEY_F16
+#undef PWSP_V_KEY_BF16
+#undef PWSP_V_KEY_I8
+#undef PWSP_V_KEY_Q8_0
+#undef PWSP_V_VALUE_F32
+#undef PWSP_V_VALUE_F16
+#undef PWSP_V_VALUE_BF16
+#undef PWSP_V_VALUE_I8
+#undef PWSP_V_VALUE_Q8_0
+#undef PWSP_V_BASE_F32
+#undef PWSP_V_BASE_HALF
+#undef PWSP_V_BASE_I8
+#undef PWSP_V_BASE_Q8_0
 
-#define PWSP_V_SCORES(row_count, suffix)                                                           \
+#define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        float *scores) {                                                                           \
-        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
 // Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
 // few vectors come one by one, which is slower, but compiles in a fifth less time.
-#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors, is_used)                                     \
+#define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
          d += (vectors)*PWSP_V_LANES) {                                                            \
@@ -13703,123 +14198,72 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
 
-#define PWSP_V_VALUES(row_count, suffix)                                                           \
+#define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
         const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 8, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 4, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 1, true)                                              \
-        PWSP_V_VALUE_8(row_count, suffix)                                                          \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
-// The functions of a table: by type, and by rows from 1 to what fits.
+// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
+#define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
+#define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
+#define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
 #if PWSP_V_SCORE_ROWS > 2
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)                                                                       \
-    PWSP_V_SCORES(3, suffix)                                                                       \
-    PWSP_V_SCORES(4, suffix)                                                                       \
-    PWSP_V_SCORES(5, suffix)                                                                       \
-    PWSP_V_SCORES(6, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_6
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_4
 #else
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_2
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_2
 #endif
 #if PWSP_V_VALUE_ROWS > 2
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)                                                                       \
-    PWSP_V_VALUES(3, suffix)                                                                       \
-    PWSP_V_VALUES(4, suffix)                                                                       \
-    PWSP_V_VALUES(5, suffix)                                                                       \
-    PWSP_V_VALUES(6, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_6
 #else
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_2
 #endif
-PWSP_V_SCORES_ALL(f32)
-PWSP_V_VALUES_ALL(f32)
-#if PWSP_V_HAS_TYPES
-PWSP_V_SCORES_ALL(f16)
-PWSP_V_SCORES_ALL(bf16)
-PWSP_V_SCORES_ALL(i8)
-PWSP_V_VALUES_ALL(f16)
-PWSP_V_VALUES_ALL(bf16)
-PWSP_V_VALUES_ALL(i8)
+PWSP_V_SCORE_EACH(PWSP_V_SCORES, f32)
+PWSP_V_VALUE_EACH(PWSP_V_VALUES, f32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, f16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, bf16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, i8)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, q8_0)
+PWSP_V_EACH_4(PWSP_V_VALUES, f16)
+PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
+PWSP_V_EACH_4(PWSP_V_VALUES, i8)
+PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
 
-// 32 bytes times the scale before them.
-PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
-                                                                const char *bytes, float *to) {
-    uint16_t half;
-    memcpy(&half, scale, sizeof half);
-    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
-    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
-        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 34) {
-        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 18) {
-        char bytes[32];
-        pwsp_attend_nibbles(from + 2, bytes);
-        PWSP_V_NAME(convert_block)(from, bytes, to + at);
-    }
-}
-
-// A switch, as tables of functions would be relocated.
-#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
-#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
-        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+// Switches, as tables of functions would be relocated.
+#define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
+#define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
+#define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
+#define PWSP_V_CASE_i8   (uint32_t)(PTOWSP_ATTEND_I8) * 8
+#define PWSP_V_CASE_q8_0 (uint32_t)(PTOWSP_ATTEND_Q8_0) * 8
+#define PWSP_V_SCORE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, scales, ahead, dim, scores);     \
         break;
-#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
+#define PWSP_V_VALUE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
-                                const float *const *queries, const char *keys,
+                                const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_SCORE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_SCORE_CASES(F16, f16)
-        PWSP_V_SCORE_CASES(BF16, bf16)
-        PWSP_V_SCORE_CASES(I8, i8)
+        PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, f16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, bf16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, i8)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
@@ -13829,37 +14273,18 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_VALUE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_VALUE_CASES(F16, f16)
-        PWSP_V_VALUE_CASES(BF16, bf16)
-        PWSP_V_VALUE_CASES(I8, i8)
+        PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, f16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, bf16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, i8)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
-    }
-}
-
-static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
-                                 float *to) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
-    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
-    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
-    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
-    }
-}
+// -- scores to weights ----------------------------------------------------------------------------
 
 // cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
 // 1e-7 of cap.
@@ -13989,8 +14414,9 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
     out->value_rows = PWSP_V_VALUE_ROWS;
-    out->has_types = PWSP_V_HAS_TYPES;
+    out->type_rows = PWSP_V_TYPE_ROWS;
     out->pack = PWSP_V_NAME(pack);
+    out->unpack = PWSP_V_NAME(unpack);
     out->convert = PWSP_V_NAME(convert);
     out->scores = PWSP_V_NAME(scores);
     out->values = PWSP_V_NAME(values);
@@ -14006,11 +14432,17 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES
-#undef PWSP_V_SCORES_ALL
-#undef PWSP_V_SCORE_CASES
-#undef PWSP_V_VALUES_ALL
-#undef PWSP_V_VALUE_CASES
-#undef PWSP_V_CASE
+#undef PWSP_V_EACH_2
+#undef PWSP_V_EACH_4
+#undef PWSP_V_EACH_6
+#undef PWSP_V_SCORE_EACH
+#undef PWSP_V_SCORE_TYPE
+#undef PWSP_V_VALUE_EACH
+#undef PWSP_V_CASE_f32
+#undef PWSP_V_CASE_f16
+#undef PWSP_V_CASE_bf16
+#undef PWSP_V_CASE_i8
+#undef PWSP_V_CASE_q8_0
 #undef PWSP_V_SCORE_CASE
 #undef PWSP_V_VALUE_CASE
 #undef PWSP_V_NAME
@@ -14018,7 +14450,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_LANES
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
-#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_TYPE_ROWS
 #undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
@@ -14028,6 +14460,8 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_STORE
 #undef PWSP_V_SET
 #undef PWSP_V_SET_QUAD
+#undef PWSP_V_SET_F16
+#undef PWSP_V_STORE_QUAD
 #undef PWSP_V_FMA
 #undef PWSP_V_MUL
 #undef PWSP_V_ADD
@@ -14086,6 +14520,11 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_load_i8(const cha
     return _mm512_maskz_cvtepi32_ps(PWSP_ALL_16, _mm512_maskz_cvtepi8_epi32(PWSP_ALL_16, values));
 }
 
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_set_f16(const char *at) {
+    return _mm512_maskz_broadcastss_ps(
+        PWSP_ALL_16, _mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const char *const *from,
                                                                        size_t at, char *to) {
     __m512 a = _mm512_loadu_ps(from[0] + at), b = _mm512_loadu_ps(from[1] + at);
@@ -14100,27 +14539,28 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const cha
     _mm512_storeu_ps(to + 768, _mm512_maskz_shuffle_f32x4(PWSP_ALL_16, ab_high, cd_high, 0xdd));
 }
 
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m256i pwsp_attend_avx512_load_32(const char *at) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)at);
+// 32 bytes of one row and of another.
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512i pwsp_attend_avx512_pair(const char *a, const char *b) {
+    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)a);
+    return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low),
+                                    _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
 }
 
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_32(char *to, __m256i a) {
-    _mm256_storeu_si256((__m256i *)(void *)to, a);
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_pair(char *to, __m512i a) {
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(a));
+    _mm256_storeu_si256((__m256i *)(void *)(to + 128),
+                        _mm512_maskz_extracti64x4_epi64(PWSP_ALL_8, a, 1));
 }
 
 // A quad is 8 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
                                                                         size_t at, char *to) {
-    __m256i a = pwsp_attend_avx512_load_32(from[0] + at),
-            b = pwsp_attend_avx512_load_32(from[1] + at);
-    __m256i c = pwsp_attend_avx512_load_32(from[2] + at),
-            d = pwsp_attend_avx512_load_32(from[3] + at);
-    __m256i ab_even = _mm256_unpacklo_epi64(a, b), ab_odd = _mm256_unpackhi_epi64(a, b);
-    __m256i cd_even = _mm256_unpacklo_epi64(c, d), cd_odd = _mm256_unpackhi_epi64(c, d);
-    pwsp_attend_avx512_store_32(to, _mm256_permute2x128_si256(ab_even, cd_even, 0x20));
-    pwsp_attend_avx512_store_32(to + 128, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x20));
-    pwsp_attend_avx512_store_32(to + 256, _mm256_permute2x128_si256(ab_even, cd_even, 0x31));
-    pwsp_attend_avx512_store_32(to + 384, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x31));
+    const __m512i ab = pwsp_attend_avx512_pair(from[0] + at, from[1] + at);
+    const __m512i cd = pwsp_attend_avx512_pair(from[2] + at, from[3] + at);
+    const __m512i first = _mm512_set_epi64(13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i last = _mm512_set_epi64(15, 11, 7, 3, 14, 10, 6, 2);
+    pwsp_attend_avx512_store_pair(to, _mm512_permutex2var_epi64(ab, first, cd));
+    pwsp_attend_avx512_store_pair(to + 256, _mm512_permutex2var_epi64(ab, last, cd));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m128i pwsp_attend_avx512_load_16(const char *at) {
@@ -14134,16 +14574,16 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, 
 // A quad is 4 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_i8(const char *const *from,
                                                                       size_t at, char *to) {
-    __m128i a = pwsp_attend_avx512_load_16(from[0] + at),
-            b = pwsp_attend_avx512_load_16(from[1] + at);
-    __m128i c = pwsp_attend_avx512_load_16(from[2] + at),
-            d = pwsp_attend_avx512_load_16(from[3] + at);
-    __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
-    __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
-    pwsp_attend_avx512_store_16(to, _mm_unpacklo_epi64(ab_low, cd_low));
-    pwsp_attend_avx512_store_16(to + 64, _mm_unpackhi_epi64(ab_low, cd_low));
-    pwsp_attend_avx512_store_16(to + 128, _mm_unpacklo_epi64(ab_high, cd_high));
-    pwsp_attend_avx512_store_16(to + 192, _mm_unpackhi_epi64(ab_high, cd_high));
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    __m512i all = _mm512_castsi128_si512(pwsp_attend_avx512_load_16(from[0] + at));
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[1] + at), 1);
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[2] + at), 2);
+    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[3] + at), 3);
+    all = _mm512_maskz_permutexvar_epi32(PWSP_ALL_16, order, all);
+    pwsp_attend_avx512_store_16(to, _mm512_castsi512_si128(all));
+    pwsp_attend_avx512_store_16(to + 64, _mm512_maskz_extracti32x4_epi32(15, all, 1));
+    pwsp_attend_avx512_store_16(to + 128, _mm512_maskz_extracti32x4_epi32(15, all, 2));
+    pwsp_attend_avx512_store_16(to + 192, _mm512_maskz_extracti32x4_epi32(15, all, 3));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_reduce4(__m512 a, __m512 b, __m512 c,
@@ -14181,7 +14621,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_LANES                             16
 #define PWSP_V_SCORE_ROWS                        6
 #define PWSP_V_VALUE_ROWS                        6
-#define PWSP_V_HAS_TYPES                         1
+#define PWSP_V_TYPE_ROWS                         PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL                            PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS                     24
 #define PWSP_V_LOAD(p)                           _mm512_loadu_ps(p)
@@ -14190,6 +14630,8 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_LOAD_I8(p)                        pwsp_attend_avx512_load_i8(p)
 #define PWSP_V_STORE(p, a)                       _mm512_storeu_ps(p, a)
 #define PWSP_V_SET(x)                            _mm512_set1_ps(x)
+#define PWSP_V_SET_F16(p)                        pwsp_attend_avx512_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)                  _mm_storeu_ps(p, _mm512_castps512_ps128(a))
 #define PWSP_V_SET_QUAD(p)                       _mm512_maskz_broadcast_f32x4(PWSP_ALL_16, _mm_loadu_ps(p))
 #define PWSP_V_FMA(a, b, c)                      _mm512_fmadd_ps(a, b, c)
 #define PWSP_V_MUL(a, b)                         _mm512_mul_ps(a, b)
@@ -14213,11 +14655,14 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 //      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
-//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
+//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
+//                          others have; 0: there are none
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
+//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
 //      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
@@ -14235,13 +14680,113 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 // A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
 // lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
 //
+// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
+// a byte and a scale are exact, so that bits are the same.
+//
 // Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
 // not inlined: inside one large function gcc 12 runs out of registers and spills.
 
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
 
-// Packs the keys of PWSP_ATTEND_PART rows as they are.
-#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+// -- elements to floats ---------------------------------------------------------------------------
+
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(suffix, row_count)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(suffix, row_count)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
+// A row, and rows one behind the other.
+#define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
+                                                                   float *to) {                    \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
+        }                                                                                          \
+    }
+#define PWSP_V_ROWS(suffix)                                                                        \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(rows_##suffix)(                            \
+        const char *const *rows, size_t row_count, size_t dim, float *to) {                        \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
+        }                                                                                          \
+    }
+
+// A block: 32 bytes times the scale at `from`.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
+                                                        float *to) {
+    const PWSP_V scale = PWSP_V_SET_F16(from);
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(block)(from, bytes, to + at);
+    }
+}
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ROW(i8, PWSP_V_LOAD_I8, 1)
+PWSP_V_ROWS(f32)
+PWSP_V_ROWS(f16)
+PWSP_V_ROWS(bf16)
+PWSP_V_ROWS(i8)
+PWSP_V_ROWS(q8_0)
+PWSP_V_ROWS(q4_0)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ROW
+#undef PWSP_V_ROWS
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
+                                 size_t dim, float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(rows_f16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(rows_bf16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(rows_i8)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(rows_q8_0)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(rows_q4_0)(rows, row_count, dim, to); break;
+    default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
+    }
+}
+
+// -- packing --------------------------------------------------------------------------------------
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
@@ -14257,10 +14802,10 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
                 for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
-                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                    PWSP_V_PACK_16(from, offset(d), bytes, to);                                    \
                 }                                                                                  \
                 if (d < dim) {                                                                     \
-                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
+                    PWSP_V_PACK_SOME(from, offset(d), bytes, to, 2);                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -14282,9 +14827,18 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
 #endif
-PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
-PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
-PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#define PWSP_V_AT_F32(d)  ((d)*4)
+#define PWSP_V_AT_HALF(d) ((d)*2)
+#define PWSP_V_AT_I8(d)   (d)
+#define PWSP_V_AT_Q8_0(d) ((d) / 32 * 34 + 2 + (d) % 32)
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4, PWSP_V_AT_F32)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2, PWSP_V_AT_HALF)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_I8)
+PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
+#undef PWSP_V_AT_F32
+#undef PWSP_V_AT_HALF
+#undef PWSP_V_AT_I8
+#undef PWSP_V_AT_Q8_0
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
 #undef PWSP_V_PACK_SOME
@@ -14292,49 +14846,77 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
-#if PWSP_V_LANES == 16
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
-#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
-    if (d < dim) {                                                                                 \
-        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
-        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
+// have the same for a block's 32 dimensions.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
+                                                                 size_t dim, float *scales) {
+    const size_t blocks = dim / 32;
+    for (size_t t = 0; t < PWSP_ATTEND_PART; t++) {
+        const size_t group = t / PWSP_V_LANES, n = t % 4, quad = t % PWSP_V_LANES / 4;
+        float *scale = scales + (group * blocks * 4 + n) * PWSP_V_LANES + quad * 4;
+        for (size_t b = 0; b < blocks; b++) {
+            PWSP_V_STORE_QUAD(scale + b * 4 * PWSP_V_LANES, PWSP_V_SET_F16(rows[t] + b * 34));
+        }
     }
-#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
-#else
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
-    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
-        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
-    }
-#define PWSP_V_VALUE_8(row_count, suffix)
-#define PWSP_V_DIVIDE_8(row, l) ((void)0)
-#endif
+}
 
-// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
-// constant.
+// Packed bytes times them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
+                                                                  const float *scales, float *to) {
+    const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
+    for (size_t i = 0; i < all; i++, scales += 4 * PWSP_V_LANES) {
+        for (size_t step = 0; step < 8; step++) {
+            PWSP_UNROLL for (size_t n = 0; n < 4; n++) {
+                PWSP_V scale = PWSP_V_LOAD(scales + n * PWSP_V_LANES);
+                PWSP_V_STORE(to, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes), scale));
+                bytes += PWSP_V_LANES;
+                to += PWSP_V_LANES;
+            }
+        }
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
+                              float *scales) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_Q8_0:
+        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_scales)(rows, dim, scales);
+        break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+// What was packed, as floats.
+static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
+                                size_t dim, float *out) {
+    if (type == PTOWSP_ATTEND_Q8_0) {
+        PWSP_V_NAME(scale_packed)(packed, dim, scales, out);
+    } else {
+        PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
+    }
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Tiles of scores and values take `row_count` rows, a constant.
 //
-//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
 //                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
-        const char *from, size_t count, float *to) {                                               \
-        size_t at = 0;                                                                             \
-        for (; at + 16 <= count; at += 16) {                                                       \
-            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
-                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
-            }                                                                                      \
-        }                                                                                          \
-        if (at < count) {                                                                          \
-            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
-        }                                                                                          \
-    }                                                                                              \
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        size_t row_count, float *scores) {                                                         \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
         const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
         size_t ahead_at = 0;                                                                       \
@@ -14349,9 +14931,12 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                 }                                                                                  \
             }                                                                                      \
             for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
                 PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
                 PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
                 if (ahead_row != ahead_end) {                                                      \
                     PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
@@ -14368,6 +14953,7 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
@@ -14379,8 +14965,10 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
         float *const *accs) {                                                                      \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
         size_t ahead_first = d * ahead->element,                                                   \
                ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
         ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
@@ -14389,13 +14977,13 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
             }                                                                                      \
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + d * (bytes);                                               \
+            const char *row = rows[t] + base(d);                                                   \
             for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
                 PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
             }                                                                                      \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
             }                                                                                      \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
@@ -14411,24 +14999,57 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         }                                                                                          \
     }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
-PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
-PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
-PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
-PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
+PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
+PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
+PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
+#endif
+#undef PWSP_V_TILES
 #undef PWSP_V_LOAD_F32
-#undef PWSP_V_ELEMENTS
+#undef PWSP_V_KEY_F32
+#undef PWSP_V_KEY_F16
+#undef PWSP_V_KEY_BF16
+#undef PWSP_V_KEY_I8
+#undef PWSP_V_KEY_Q8_0
+#undef PWSP_V_VALUE_F32
+#undef PWSP_V_VALUE_F16
+#undef PWSP_V_VALUE_BF16
+#undef PWSP_V_VALUE_I8
+#undef PWSP_V_VALUE_Q8_0
+#undef PWSP_V_BASE_F32
+#undef PWSP_V_BASE_HALF
+#undef PWSP_V_BASE_I8
+#undef PWSP_V_BASE_Q8_0
 
-#define PWSP_V_SCORES(row_count, suffix)                                                           \
+#define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        float *scores) {                                                                           \
-        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
 // Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
 // few vectors come one by one, which is slower, but compiles in a fifth less time.
-#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors, is_used)                                     \
+#define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
          d += (vectors)*PWSP_V_LANES) {                                                            \
@@ -14436,123 +15057,72 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
 
-#define PWSP_V_VALUES(row_count, suffix)                                                           \
+#define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
         const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 8, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 4, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 1, true)                                              \
-        PWSP_V_VALUE_8(row_count, suffix)                                                          \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
-// The functions of a table: by type, and by rows from 1 to what fits.
+// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
+#define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
+#define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
+#define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
 #if PWSP_V_SCORE_ROWS > 2
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)                                                                       \
-    PWSP_V_SCORES(3, suffix)                                                                       \
-    PWSP_V_SCORES(4, suffix)                                                                       \
-    PWSP_V_SCORES(5, suffix)                                                                       \
-    PWSP_V_SCORES(6, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_6
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_4
 #else
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_2
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_2
 #endif
 #if PWSP_V_VALUE_ROWS > 2
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)                                                                       \
-    PWSP_V_VALUES(3, suffix)                                                                       \
-    PWSP_V_VALUES(4, suffix)                                                                       \
-    PWSP_V_VALUES(5, suffix)                                                                       \
-    PWSP_V_VALUES(6, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_6
 #else
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_2
 #endif
-PWSP_V_SCORES_ALL(f32)
-PWSP_V_VALUES_ALL(f32)
-#if PWSP_V_HAS_TYPES
-PWSP_V_SCORES_ALL(f16)
-PWSP_V_SCORES_ALL(bf16)
-PWSP_V_SCORES_ALL(i8)
-PWSP_V_VALUES_ALL(f16)
-PWSP_V_VALUES_ALL(bf16)
-PWSP_V_VALUES_ALL(i8)
+PWSP_V_SCORE_EACH(PWSP_V_SCORES, f32)
+PWSP_V_VALUE_EACH(PWSP_V_VALUES, f32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, f16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, bf16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, i8)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, q8_0)
+PWSP_V_EACH_4(PWSP_V_VALUES, f16)
+PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
+PWSP_V_EACH_4(PWSP_V_VALUES, i8)
+PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
 
-// 32 bytes times the scale before them.
-PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
-                                                                const char *bytes, float *to) {
-    uint16_t half;
-    memcpy(&half, scale, sizeof half);
-    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
-    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
-        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 34) {
-        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 18) {
-        char bytes[32];
-        pwsp_attend_nibbles(from + 2, bytes);
-        PWSP_V_NAME(convert_block)(from, bytes, to + at);
-    }
-}
-
-// A switch, as tables of functions would be relocated.
-#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
-#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
-        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+// Switches, as tables of functions would be relocated.
+#define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
+#define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
+#define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
+#define PWSP_V_CASE_i8   (uint32_t)(PTOWSP_ATTEND_I8) * 8
+#define PWSP_V_CASE_q8_0 (uint32_t)(PTOWSP_ATTEND_Q8_0) * 8
+#define PWSP_V_SCORE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, scales, ahead, dim, scores);     \
         break;
-#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
+#define PWSP_V_VALUE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
-                                const float *const *queries, const char *keys,
+                                const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_SCORE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_SCORE_CASES(F16, f16)
-        PWSP_V_SCORE_CASES(BF16, bf16)
-        PWSP_V_SCORE_CASES(I8, i8)
+        PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, f16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, bf16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, i8)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
@@ -14562,37 +15132,18 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_VALUE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_VALUE_CASES(F16, f16)
-        PWSP_V_VALUE_CASES(BF16, bf16)
-        PWSP_V_VALUE_CASES(I8, i8)
+        PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, f16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, bf16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, i8)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
-    }
-}
-
-static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
-                                 float *to) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
-    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
-    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
-    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
-    }
-}
+// -- scores to weights ----------------------------------------------------------------------------
 
 // cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
 // 1e-7 of cap.
@@ -14722,8 +15273,9 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
     out->value_rows = PWSP_V_VALUE_ROWS;
-    out->has_types = PWSP_V_HAS_TYPES;
+    out->type_rows = PWSP_V_TYPE_ROWS;
     out->pack = PWSP_V_NAME(pack);
+    out->unpack = PWSP_V_NAME(unpack);
     out->convert = PWSP_V_NAME(convert);
     out->scores = PWSP_V_NAME(scores);
     out->values = PWSP_V_NAME(values);
@@ -14739,11 +15291,17 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES
-#undef PWSP_V_SCORES_ALL
-#undef PWSP_V_SCORE_CASES
-#undef PWSP_V_VALUES_ALL
-#undef PWSP_V_VALUE_CASES
-#undef PWSP_V_CASE
+#undef PWSP_V_EACH_2
+#undef PWSP_V_EACH_4
+#undef PWSP_V_EACH_6
+#undef PWSP_V_SCORE_EACH
+#undef PWSP_V_SCORE_TYPE
+#undef PWSP_V_VALUE_EACH
+#undef PWSP_V_CASE_f32
+#undef PWSP_V_CASE_f16
+#undef PWSP_V_CASE_bf16
+#undef PWSP_V_CASE_i8
+#undef PWSP_V_CASE_q8_0
 #undef PWSP_V_SCORE_CASE
 #undef PWSP_V_VALUE_CASE
 #undef PWSP_V_NAME
@@ -14751,7 +15309,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_LANES
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
-#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_TYPE_ROWS
 #undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
@@ -14761,6 +15319,8 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_STORE
 #undef PWSP_V_SET
 #undef PWSP_V_SET_QUAD
+#undef PWSP_V_SET_F16
+#undef PWSP_V_STORE_QUAD
 #undef PWSP_V_FMA
 #undef PWSP_V_MUL
 #undef PWSP_V_ADD
@@ -14814,6 +15374,12 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_load_f16(const char *at) {
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
 }
 
+PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_set_f16(const char *at) {
+    uint16_t half;
+    memcpy(&half, at, sizeof half);
+    return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(half)));
+}
+
 PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_load_bf16(const char *at) {
     uint16x4_t bits;
     memcpy(&bits, at, sizeof bits);
@@ -14850,7 +15416,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_LANES               4
 #define PWSP_V_SCORE_ROWS          6
 #define PWSP_V_VALUE_ROWS          6
-#define PWSP_V_HAS_TYPES           1
+#define PWSP_V_TYPE_ROWS           PWSP_ATTEND_TYPED
 #define PWSP_V_UNROLL              PWSP_UNROLL
 #define PWSP_V_VALUE_VECTORS       24
 #define PWSP_V_LOAD(p)             vld1q_f32(p)
@@ -14859,6 +15425,8 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_LOAD_I8(p)          pwsp_attend_neon_load_i8(p)
 #define PWSP_V_STORE(p, a)         vst1q_f32(p, a)
 #define PWSP_V_SET(x)              vdupq_n_f32(x)
+#define PWSP_V_SET_F16(p)          pwsp_attend_neon_set_f16(p)
+#define PWSP_V_STORE_QUAD(p, a)    vst1q_f32(p, a)
 #define PWSP_V_SET_QUAD(p)         vld1q_f32(p)
 #define PWSP_V_FMA(a, b, c)        vfmaq_f32(c, a, b)
 #define PWSP_V_MUL(a, b)           vmulq_f32(a, b)
@@ -14879,11 +15447,14 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 //      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
-//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
+//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
+//                          others have; 0: there are none
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
+//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
 //      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
 //      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
 //      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
@@ -14901,13 +15472,113 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 // A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
 // lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
 //
+// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
+// a byte and a scale are exact, so that bits are the same.
+//
 // Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
 // not inlined: inside one large function gcc 12 runs out of registers and spills.
 
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
 
-// Packs the keys of PWSP_ATTEND_PART rows as they are.
-#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+// -- elements to floats ---------------------------------------------------------------------------
+
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(suffix, row_count)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(suffix, row_count)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
+// A row, and rows one behind the other.
+#define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
+                                                                   float *to) {                    \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
+        }                                                                                          \
+    }
+#define PWSP_V_ROWS(suffix)                                                                        \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(rows_##suffix)(                            \
+        const char *const *rows, size_t row_count, size_t dim, float *to) {                        \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
+        }                                                                                          \
+    }
+
+// A block: 32 bytes times the scale at `from`.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
+                                                        float *to) {
+    const PWSP_V scale = PWSP_V_SET_F16(from);
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
+                                                           float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(block)(from, bytes, to + at);
+    }
+}
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ROW(i8, PWSP_V_LOAD_I8, 1)
+PWSP_V_ROWS(f32)
+PWSP_V_ROWS(f16)
+PWSP_V_ROWS(bf16)
+PWSP_V_ROWS(i8)
+PWSP_V_ROWS(q8_0)
+PWSP_V_ROWS(q4_0)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ROW
+#undef PWSP_V_ROWS
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
+                                 size_t dim, float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(rows_f16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(rows_bf16)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(rows_i8)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(rows_q8_0)(rows, row_count, dim, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(rows_q4_0)(rows, row_count, dim, to); break;
+    default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
+    }
+}
+
+// -- packing --------------------------------------------------------------------------------------
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
@@ -14923,10 +15594,10 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
                 for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
-                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                    PWSP_V_PACK_16(from, offset(d), bytes, to);                                    \
                 }                                                                                  \
                 if (d < dim) {                                                                     \
-                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
+                    PWSP_V_PACK_SOME(from, offset(d), bytes, to, 2);                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -14948,9 +15619,18 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
 #endif
-PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
-PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
-PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#define PWSP_V_AT_F32(d)  ((d)*4)
+#define PWSP_V_AT_HALF(d) ((d)*2)
+#define PWSP_V_AT_I8(d)   (d)
+#define PWSP_V_AT_Q8_0(d) ((d) / 32 * 34 + 2 + (d) % 32)
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4, PWSP_V_AT_F32)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2, PWSP_V_AT_HALF)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_I8)
+PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
+#undef PWSP_V_AT_F32
+#undef PWSP_V_AT_HALF
+#undef PWSP_V_AT_I8
+#undef PWSP_V_AT_Q8_0
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
 #undef PWSP_V_PACK_SOME
@@ -14958,49 +15638,77 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
-#if PWSP_V_LANES == 16
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
-#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
-    if (d < dim) {                                                                                 \
-        PWSP_V_HALF(values_##suffix##_##row_count)                                                 \
-        (rows, count, ahead, weights, factors, d, dim, accs);                                      \
+// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
+// have the same for a block's 32 dimensions.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
+                                                                 size_t dim, float *scales) {
+    const size_t blocks = dim / 32;
+    for (size_t t = 0; t < PWSP_ATTEND_PART; t++) {
+        const size_t group = t / PWSP_V_LANES, n = t % 4, quad = t % PWSP_V_LANES / 4;
+        float *scale = scales + (group * blocks * 4 + n) * PWSP_V_LANES + quad * 4;
+        for (size_t b = 0; b < blocks; b++) {
+            PWSP_V_STORE_QUAD(scale + b * 4 * PWSP_V_LANES, PWSP_V_SET_F16(rows[t] + b * 34));
+        }
     }
-#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
-#else
-#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
-    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
-        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
-    }
-#define PWSP_V_VALUE_8(row_count, suffix)
-#define PWSP_V_DIVIDE_8(row, l) ((void)0)
-#endif
+}
 
-// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
-// constant.
+// Packed bytes times them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
+                                                                  const float *scales, float *to) {
+    const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
+    for (size_t i = 0; i < all; i++, scales += 4 * PWSP_V_LANES) {
+        for (size_t step = 0; step < 8; step++) {
+            PWSP_UNROLL for (size_t n = 0; n < 4; n++) {
+                PWSP_V scale = PWSP_V_LOAD(scales + n * PWSP_V_LANES);
+                PWSP_V_STORE(to, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes), scale));
+                bytes += PWSP_V_LANES;
+                to += PWSP_V_LANES;
+            }
+        }
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
+                              float *scales) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_Q8_0:
+        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_scales)(rows, dim, scales);
+        break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+// What was packed, as floats.
+static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
+                                size_t dim, float *out) {
+    if (type == PTOWSP_ATTEND_Q8_0) {
+        PWSP_V_NAME(scale_packed)(packed, dim, scales, out);
+    } else {
+        PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
+    }
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Tiles of scores and values take `row_count` rows, a constant.
 //
-//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
 //                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
-        const char *from, size_t count, float *to) {                                               \
-        size_t at = 0;                                                                             \
-        for (; at + 16 <= count; at += 16) {                                                       \
-            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
-                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
-            }                                                                                      \
-        }                                                                                          \
-        if (at < count) {                                                                          \
-            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
-        }                                                                                          \
-    }                                                                                              \
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        size_t row_count, float *scores) {                                                         \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
         const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
         size_t ahead_at = 0;                                                                       \
@@ -15015,9 +15723,12 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                 }                                                                                  \
             }                                                                                      \
             for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
                 PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
                 PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
                 if (ahead_row != ahead_end) {                                                      \
                     PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
@@ -15034,6 +15745,7 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
@@ -15045,8 +15757,10 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
         float *const *accs) {                                                                      \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
         size_t ahead_first = d * ahead->element,                                                   \
                ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
         ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
@@ -15055,13 +15769,13 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
             }                                                                                      \
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + d * (bytes);                                               \
+            const char *row = rows[t] + base(d);                                                   \
             for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
                 PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
             }                                                                                      \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
             }                                                                                      \
             PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
                 PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
@@ -15077,24 +15791,57 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
         }                                                                                          \
     }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
-PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
-PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
-PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
-PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
+PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
+PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
+PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
+#endif
+#undef PWSP_V_TILES
 #undef PWSP_V_LOAD_F32
-#undef PWSP_V_ELEMENTS
+#undef PWSP_V_KEY_F32
+#undef PWSP_V_KEY_F16
+#undef PWSP_V_KEY_BF16
+#undef PWSP_V_KEY_I8
+#undef PWSP_V_KEY_Q8_0
+#undef PWSP_V_VALUE_F32
+#undef PWSP_V_VALUE_F16
+#undef PWSP_V_VALUE_BF16
+#undef PWSP_V_VALUE_I8
+#undef PWSP_V_VALUE_Q8_0
+#undef PWSP_V_BASE_F32
+#undef PWSP_V_BASE_HALF
+#undef PWSP_V_BASE_I8
+#undef PWSP_V_BASE_Q8_0
 
-#define PWSP_V_SCORES(row_count, suffix)                                                           \
+#define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
-        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
-        float *scores) {                                                                           \
-        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
 // Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
 // few vectors come one by one, which is slower, but compiles in a fifth less time.
-#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors, is_used)                                     \
+#define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
          d += (vectors)*PWSP_V_LANES) {                                                            \
@@ -15102,123 +15849,72 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
 
-#define PWSP_V_VALUES(row_count, suffix)                                                           \
+#define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
         const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 8, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 4, true)                                              \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(row_count, suffix, 1, true)                                              \
-        PWSP_V_VALUE_8(row_count, suffix)                                                          \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
-// The functions of a table: by type, and by rows from 1 to what fits.
+// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
+#define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
+#define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
+#define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
 #if PWSP_V_SCORE_ROWS > 2
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)                                                                       \
-    PWSP_V_SCORES(3, suffix)                                                                       \
-    PWSP_V_SCORES(4, suffix)                                                                       \
-    PWSP_V_SCORES(5, suffix)                                                                       \
-    PWSP_V_SCORES(6, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_6
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_4
 #else
-#define PWSP_V_SCORES_ALL(suffix)                                                                  \
-    PWSP_V_SCORES(1, suffix)                                                                       \
-    PWSP_V_SCORES(2, suffix)
-#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#define PWSP_V_SCORE_EACH PWSP_V_EACH_2
+#define PWSP_V_SCORE_TYPE PWSP_V_EACH_2
 #endif
 #if PWSP_V_VALUE_ROWS > 2
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)                                                                       \
-    PWSP_V_VALUES(3, suffix)                                                                       \
-    PWSP_V_VALUES(4, suffix)                                                                       \
-    PWSP_V_VALUES(5, suffix)                                                                       \
-    PWSP_V_VALUES(6, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_6
 #else
-#define PWSP_V_VALUES_ALL(suffix)                                                                  \
-    PWSP_V_VALUES(1, suffix)                                                                       \
-    PWSP_V_VALUES(2, suffix)
-#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
-    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
-    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#define PWSP_V_VALUE_EACH PWSP_V_EACH_2
 #endif
-PWSP_V_SCORES_ALL(f32)
-PWSP_V_VALUES_ALL(f32)
-#if PWSP_V_HAS_TYPES
-PWSP_V_SCORES_ALL(f16)
-PWSP_V_SCORES_ALL(bf16)
-PWSP_V_SCORES_ALL(i8)
-PWSP_V_VALUES_ALL(f16)
-PWSP_V_VALUES_ALL(bf16)
-PWSP_V_VALUES_ALL(i8)
+PWSP_V_SCORE_EACH(PWSP_V_SCORES, f32)
+PWSP_V_VALUE_EACH(PWSP_V_VALUES, f32)
+#if PWSP_V_TYPE_ROWS > 0
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, f16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, bf16)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, i8)
+PWSP_V_SCORE_TYPE(PWSP_V_SCORES, q8_0)
+PWSP_V_EACH_4(PWSP_V_VALUES, f16)
+PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
+PWSP_V_EACH_4(PWSP_V_VALUES, i8)
+PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
 
-// 32 bytes times the scale before them.
-PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
-                                                                const char *bytes, float *to) {
-    uint16_t half;
-    memcpy(&half, scale, sizeof half);
-    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
-    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
-        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 34) {
-        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
-    }
-}
-
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
-                                                                  float *to) {
-    for (size_t at = 0; at < count; at += 32, from += 18) {
-        char bytes[32];
-        pwsp_attend_nibbles(from + 2, bytes);
-        PWSP_V_NAME(convert_block)(from, bytes, to + at);
-    }
-}
-
-// A switch, as tables of functions would be relocated.
-#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
-#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
-        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+// Switches, as tables of functions would be relocated.
+#define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
+#define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
+#define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
+#define PWSP_V_CASE_i8   (uint32_t)(PTOWSP_ATTEND_I8) * 8
+#define PWSP_V_CASE_q8_0 (uint32_t)(PTOWSP_ATTEND_Q8_0) * 8
+#define PWSP_V_SCORE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, scales, ahead, dim, scores);     \
         break;
-#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
-    case PWSP_V_CASE(TYPE, row_count):                                                             \
+#define PWSP_V_VALUE_CASE(suffix, row_count)                                                       \
+    case PWSP_V_CASE_##suffix + (row_count):                                                       \
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
-                                const float *const *queries, const char *keys,
+                                const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_SCORE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_SCORE_CASES(F16, f16)
-        PWSP_V_SCORE_CASES(BF16, bf16)
-        PWSP_V_SCORE_CASES(I8, i8)
+        PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, f16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, bf16)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, i8)
+        PWSP_V_SCORE_TYPE(PWSP_V_SCORE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
@@ -15228,37 +15924,18 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
-        PWSP_V_VALUE_CASES(F32, f32)
-#if PWSP_V_HAS_TYPES
-        PWSP_V_VALUE_CASES(F16, f16)
-        PWSP_V_VALUE_CASES(BF16, bf16)
-        PWSP_V_VALUE_CASES(I8, i8)
+        PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
+#if PWSP_V_TYPE_ROWS > 0
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, f16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, bf16)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, i8)
+        PWSP_V_EACH_4(PWSP_V_VALUE_CASE, q8_0)
 #endif
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
-    }
-}
-
-static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
-                                 float *to) {
-    switch (type) {
-    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
-    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
-    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
-    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
-    }
-}
+// -- scores to weights ----------------------------------------------------------------------------
 
 // cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
 // 1e-7 of cap.
@@ -15388,8 +16065,9 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
     out->value_rows = PWSP_V_VALUE_ROWS;
-    out->has_types = PWSP_V_HAS_TYPES;
+    out->type_rows = PWSP_V_TYPE_ROWS;
     out->pack = PWSP_V_NAME(pack);
+    out->unpack = PWSP_V_NAME(unpack);
     out->convert = PWSP_V_NAME(convert);
     out->scores = PWSP_V_NAME(scores);
     out->values = PWSP_V_NAME(values);
@@ -15405,11 +16083,17 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES
-#undef PWSP_V_SCORES_ALL
-#undef PWSP_V_SCORE_CASES
-#undef PWSP_V_VALUES_ALL
-#undef PWSP_V_VALUE_CASES
-#undef PWSP_V_CASE
+#undef PWSP_V_EACH_2
+#undef PWSP_V_EACH_4
+#undef PWSP_V_EACH_6
+#undef PWSP_V_SCORE_EACH
+#undef PWSP_V_SCORE_TYPE
+#undef PWSP_V_VALUE_EACH
+#undef PWSP_V_CASE_f32
+#undef PWSP_V_CASE_f16
+#undef PWSP_V_CASE_bf16
+#undef PWSP_V_CASE_i8
+#undef PWSP_V_CASE_q8_0
 #undef PWSP_V_SCORE_CASE
 #undef PWSP_V_VALUE_CASE
 #undef PWSP_V_NAME
@@ -15417,7 +16101,7 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_LANES
 #undef PWSP_V_SCORE_ROWS
 #undef PWSP_V_VALUE_ROWS
-#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_TYPE_ROWS
 #undef PWSP_V_UNROLL
 #undef PWSP_V_VALUE_VECTORS
 #undef PWSP_V_LOAD
@@ -15427,6 +16111,8 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 #undef PWSP_V_STORE
 #undef PWSP_V_SET
 #undef PWSP_V_SET_QUAD
+#undef PWSP_V_SET_F16
+#undef PWSP_V_STORE_QUAD
 #undef PWSP_V_FMA
 #undef PWSP_V_MUL
 #undef PWSP_V_ADD
@@ -15626,28 +16312,34 @@ static pwsp_attend_ahead pwsp_attend_ahead_of_values(const pwsp_attend_chunk *c,
     return ahead;
 }
 
-// Packs the keys of a part that begins at token t of the block, as elements of tiles. Those that come in
-// blocks are converted first, others, if at all, when they are packed.
+// Writes rows of Q4_0 as Q8_0: the same numbers, which tiles load.
+static void pwsp_attend_widen(pwsp_attend_chunk *c, const char *const *rows, uint32_t count,
+                              uint32_t dim, const char **out) {
+    const size_t size = pwsp_attend_span(PTOWSP_ATTEND_Q8_0, dim);
+    for (uint32_t i = 0; i < count; i++) {
+        char *row = (char *)c->part + i * size;
+        pwsp_attend_eights(rows[i], dim, row);
+        out[i] = row;
+    }
+}
+
+// Packs the keys of a part that begins at token t of the block, as elements of tiles.
 static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
                                          const pwsp_attend_ahead *ahead) {
-    const ptowsp_attend_type type = c->cache->type;
     const uint32_t dim = c->cache->key_dim;
+    const char *const *rows = c->rows->keys + t, *wide[PWSP_ATTEND_PART];
     char *packed = (char *)c->packed;
-    if (pwsp_attend_block_of(type) > 1) {
-        const char *rows[PWSP_ATTEND_PART];
-        for (uint32_t i = 0; i < PWSP_ATTEND_PART; i++) {
-            float *row = c->part + (size_t)i * dim;
-            c->variant.convert(type, c->rows->keys[t + i], dim, row);
-            rows[i] = (const char *)row;
-        }
-        c->variant.pack(PTOWSP_ATTEND_F32, rows, ahead, dim, packed);
-        return packed;
+    ptowsp_attend_type type = c->cache->type;
+    if (type == PTOWSP_ATTEND_Q4_0) {
+        pwsp_attend_widen(c, rows, PWSP_ATTEND_PART, dim, wide);
+        rows = wide;
+        type = PTOWSP_ATTEND_Q8_0;
     }
-    c->variant.pack(type, c->rows->keys + t, ahead, dim, packed);
+    c->variant.pack(type, rows, ahead, dim, packed, c->packed_scales);
     if (c->tile_type == type) {
         return packed;
     }
-    c->variant.convert(type, packed, (size_t)PWSP_ATTEND_PART * dim, c->part);
+    c->variant.unpack(type, packed, c->packed_scales, dim, c->part);
     return (const char *)c->part;
 }
 
@@ -15660,10 +16352,10 @@ static void pwsp_attend_score(pwsp_attend_chunk *c) {
         const pwsp_attend_ahead part_ahead = pwsp_attend_ahead_of_keys(c, t), *ahead = &part_ahead;
         const char *keys = pwsp_attend_pack_keys(c, t, ahead);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
-            count = pwsp_attend_tile(c->row_end - r, c->variant.score_rows);
+            count = pwsp_attend_tile(c->row_end - r, c->score_rows);
             if (!pwsp_attend_is_empty(pwsp_attend_some(c, r, r + count, t, PWSP_ATTEND_PART))) {
-                c->variant.scores(c->tile_type, count, c->queries + r, keys, ahead, dim,
-                                  c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
+                c->variant.scores(c->tile_type, count, c->queries + r, keys, c->packed_scales,
+                                  ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
                 ahead = &nothing;  // once
             }
         }
@@ -15731,12 +16423,15 @@ static void pwsp_attend_value(pwsp_attend_chunk *c) {
     for (uint32_t t = all.first / part * part, count; t < all.end; t += count) {
         count = all.end - t < part ? all.end - t : part;
         const char *const *values = c->rows->values + t;
-        for (uint32_t i = 0; c->is_converted && i < count; i++) {
-            c->variant.convert(c->cache->type, values[i], dim, c->part + (size_t)i * dim);
+        if (c->is_converted) {
+            c->variant.convert(c->cache->type, values, count, dim, c->part);
+            values = c->part_rows;
+        } else if (c->tile_type != c->cache->type) {
+            pwsp_attend_widen(c, values, count, dim, c->part_rows);
+            values = c->part_rows;
         }
-        values = c->is_converted ? c->part_rows : values;
         for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
-            rows = pwsp_attend_tile(c->row_end - r, c->variant.value_rows);
+            rows = pwsp_attend_tile(c->row_end - r, c->value_rows);
             for (uint32_t i = r; c->is_masked && i < r + rows; i++) {
                 pwsp_attend_add_runs(c, values, t, count, i);
             }
@@ -15845,10 +16540,20 @@ PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c) {
 // Few rows convert elements as they load them, which saves storing the result. Many have them
 // converted once, in parts of 16, 32 or 64 values.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c) {
-    uint32_t dim = c->cache->value_dim;
-    c->is_converted = c->row_count > PWSP_ATTEND_FEW || !c->variant.has_types ||
-                      pwsp_attend_block_of(c->cache->type) > 1;
-    c->tile_type = c->is_converted ? PTOWSP_ATTEND_F32 : c->cache->type;
+    const ptowsp_attend_type type = c->cache->type;
+    const uint32_t dim = c->cache->value_dim;
+    const uint32_t most = type == PTOWSP_ATTEND_F32 ? PWSP_ATTEND_TILE : c->variant.type_rows;
+    c->is_converted =
+        type != PTOWSP_ATTEND_F32 && (c->row_count > PWSP_ATTEND_FEW || c->variant.type_rows == 0);
+    c->tile_type = c->is_converted              ? PTOWSP_ATTEND_F32
+                   : type == PTOWSP_ATTEND_Q4_0 ? PTOWSP_ATTEND_Q8_0
+                                                : type;
+    c->score_rows = c->variant.score_rows;
+    c->value_rows = c->variant.value_rows;
+    if (!c->is_converted) {
+        c->score_rows = c->score_rows < most ? c->score_rows : most;
+        c->value_rows = c->value_rows < most ? c->value_rows : most;
+    }
     c->part_tokens = PWSP_ATTEND_BLOCK;
     while (c->is_converted && c->part_tokens * dim > PWSP_ATTEND_FLOATS) {
         c->part_tokens /= 2;
@@ -15905,12 +16610,13 @@ ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, s
     const size_t whole = count / 16 * 16, rest = count - whole;
     const pwsp_attend_variant variant = pwsp_attend_choose();
     const char *elements = (const char *)from;
-    variant.convert(type, elements, whole, to);
+    variant.convert(type, &elements, 1, whole, to);
     if (rest > 0) {
         char tail[16 * sizeof(float)] = {0};
+        const char *row = tail;
         float floats[16];
         memcpy(tail, elements + pwsp_attend_span(type, whole), pwsp_attend_span(type, rest));
-        variant.convert(type, tail, 16, floats);
+        variant.convert(type, &row, 1, 16, floats);
         memcpy(to + whole, floats, rest * sizeof *to);
     }
     return PTOWSP_OK;

@@ -184,12 +184,12 @@
 
 #ifndef PTOWSP_API
 #if defined(PTOWSP_STATIC)
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_API static __attribute__((unused))
 #else
 #define PTOWSP_API static
 #endif
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_API extern __attribute__((visibility("default")))
 #else
 #define PTOWSP_API extern
@@ -201,7 +201,7 @@
 #ifndef PTOWSP_NPU_API
 #if !defined(PTOWSP_STATIC)
 #define PTOWSP_NPU_API PTOWSP_API
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #define PTOWSP_NPU_API extern __attribute__((visibility("default")))
 #else
 #define PTOWSP_NPU_API extern
@@ -220,7 +220,7 @@
 #define PWSP_ALIGNAS(bytes)                   _Alignas(bytes)
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #define PWSP_UNUSED   __attribute__((unused))
 #define PTOWSP_INLINE static inline __attribute__((always_inline, unused))
 #else
@@ -330,6 +330,8 @@ typedef struct ptowsp_error {
 //      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
 //      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
+//      PTOWSP_THREADS_WORKERS  your threads run the lanes, each inside an operator of your engine
+//                              already: ptowsp_context_run_worker
 //
 // Fork. A child of fork() has a copy of the forking thread alone. If that thread owns a context, the
 // child may use its copies of the context and of everything made from it:
@@ -368,6 +370,7 @@ typedef enum ptowsp_threads {
     PTOWSP_THREADS_SERIAL = 0,
     PTOWSP_THREADS_OWN,
     PTOWSP_THREADS_USER,
+    PTOWSP_THREADS_WORKERS,
     PWSP_FORCE_INT(PTOWSP_THREADS)
 } ptowsp_threads;
 
@@ -378,7 +381,7 @@ typedef struct ptowsp_context_desc {
     void *resize_user;              // handed to resize
     ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
     uint32_t lane_count;            // default: 1 (SERIAL), ptowsp_processor_count() (OWN);
-                                    // required for USER
+                                    // required for USER and WORKERS (the most of them)
     ptowsp_run_lanes_fn run_lanes;  // USER only
     void *run_lanes_user;           // handed to run_lanes
 } ptowsp_context_desc;
@@ -389,9 +392,9 @@ typedef struct ptowsp_context ptowsp_context;
 //
 // Memory   One block for the context, one for its pool.
 // Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
-//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER;
-//          out_context NULL).
-//          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
+//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; WORKERS without lane_count;
+//          run_lanes without USER; out_context NULL).
+//          UNSUPPORTED (OWN or WORKERS in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
 //          could not be started). *out_context is NULL then.
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
@@ -432,6 +435,40 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 //          system tens of microseconds. Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
+
+// Runs `lead`, as worker 0 of a session; see ptowsp_context_run_worker. It may call whatever runs on
+// lanes of the context, one after another.
+typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
+
+// Lends the calling thread to a context of PTOWSP_THREADS_WORKERS, as worker `worker` of
+// worker_count. An engine whose threads are all inside an operator makes this call on each of them:
+//
+//      static ptowsp_status step(void *user) {              // on worker 0
+//          struct layer *layer = user;
+//          ptowsp_dispatch_spmd(layer->context, layer->work, layer->count, table, 1, layer);
+//          return ptowsp_graph_run(layer->graph);
+//      }
+//      void operator(struct layer *layer, int worker, int worker_count) {      // on each of them
+//          ptowsp_context_run_worker(layer->context, worker, worker_count, step, layer);
+//      }
+//
+// Worker 0 calls lead(user). Meanwhile the others run lanes of all that lead runs: of parallel-for,
+// dispatch, sorting, attention plans, graphs, programs. Worker i is lane i; lanes without a worker
+// stay idle. All workers return the status of lead, when it has returned. ptowsp_graph_run_worker
+// and ptowsp_run_execute_worker are this call with a lead of one line.
+//
+// Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
+//          any thread. Lead does not wait for workers that are late: these find it done.
+// Again    The next session begins when all workers have returned; numbers of workers may differ.
+// Errors   INVALID_PARAMS (not a context of WORKERS; worker_count not 1 to its lanes; worker not
+//          below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
+//          has not ended): this call does nothing. The text is the context's, unless it is running
+//          something. Other errors are those of lead.
+// Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
+//          and sleep where lead runs nothing for some 20 us.
+PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
+                                                   uint32_t worker_count, ptowsp_lead_fn lead,
+                                                   void *user);
 
 // When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
 // may; ptowsp_spans_export draws them. (What runs record is in section 25.)
@@ -1734,7 +1771,8 @@ PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_or
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
 PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
 
-// The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
+// The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,
+// section 10): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
 PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
 
 // -- looking --------------------------------------------------------------------------------------
