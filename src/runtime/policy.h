@@ -1,4 +1,4 @@
-// Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real
+// Dispatch and ready policies: a row each. The row's rule chooses the lane, in simulated time and in real
 // execution. The row also states each target's support of the policy. And pools of lanes, one behind
 // the other.
 
@@ -37,14 +37,15 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
     return (pwsp_lane_rule)rules[(uint32_t)dispatch < sizeof rules ? (uint32_t)dispatch : 0];
 }
 
-// Enumerator of ready; does the task of the largest priority go first, else the first of the program; does a
-// lane without tasks take those of others.
+// Enumerator of ready; does the task of the largest priority go first, and not the first one of the
+// program; does a lane without tasks take those of others.
 #define PWSP_READIES(ROW, with)                                                                    \
     ROW(with, FIFO, false, false)                                                                  \
     ROW(with, PRIORITY, true, false)                                                               \
     ROW(with, WORK_STEALING, false, true)
 
-// Who takes a ready task, and when: the same for simulated lanes, lanes, cores of a device and of trees.
+// Who takes a ready task, and when: the same for simulated lanes and for cores of trees. Of a schedule
+// that has been checked.
 typedef struct pwsp_policy {
     pwsp_lane_rule lane_rule;
     bool is_shared;    // the lanes of a pool have one queue, by its rule
@@ -58,6 +59,7 @@ PWSP_INLINE pwsp_policy pwsp_policy_of(const ptowsp_schedule *schedule) {
         PWSP_READIES(PWSP_READY_ROW, )
 #undef PWSP_READY_ROW
     };
+    PTOWSP_ASSERT((size_t)schedule->ready < sizeof readies / sizeof readies[0]);
     const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule->dispatch);
     const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY, is_in_order,
