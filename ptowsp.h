@@ -64,7 +64,7 @@
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
 //      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
-//                            and none of appendix A that read instructions
+//                            and no ptowsp_program_prove
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
 //      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM
@@ -4148,6 +4148,9 @@ PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptows
 //      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
 //      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TMULS", .dst = {t}, .src = {x},
 //                                                       .scalar = ptowsp_tile_const(k, 0.5)});
+
+#endif  // PTOWSP_NO_TILES
+
 typedef enum ptowsp_layout {
     PTOWSP_LAYOUT_ROW_MAJOR = 0,
     PTOWSP_LAYOUT_COL_MAJOR,
@@ -4158,6 +4161,8 @@ typedef enum ptowsp_layout {
     PTOWSP_LAYOUT_COUNT,
     PWSP_FORCE_INT(PTOWSP_LAYOUT)
 } ptowsp_layout;
+
+#if !defined(PTOWSP_NO_TILES)
 
 typedef struct ptowsp_alloc_desc {
     ptowsp_memory memory;  // default: UB
@@ -8185,9 +8190,19 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
 // The first statement is the workload that the program begins with; called workloads follow it.
 // Compiling removes scopes that add no order, and "parallel" in processes, which are sequential.
 //
-// Everything is identified by its index in a table. Indices start from 1, as in a module, and 0 is
-// none; those of statements, slots, channels and edges start from 0. Returned pointers belong to
-// the program. Requires indices that exist.
+// ptowsp_program_read returns all of it as tables, in one struct (at the end of this appendix):
+//
+//      const ptowsp_program_tables *t = ptowsp_program_read(program);
+//      for (uint32_t i = 0; i < t->statement_count; i++) {
+//          if (t->statements[i].kind == PTOWSP_STATEMENT_TASK) {
+//              const ptowsp_task_info *task = &t->tasks[t->statements[i].task];
+//              printf("%s\n", t->kernels[task->kernel].name);
+//          }
+//      }
+//
+// Everything is identified by its index in a table. Axes, arrays, symbols, tensors, variables,
+// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 is none; the others
+// have entries 0 .. count - 1.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -8241,8 +8256,6 @@ typedef struct ptowsp_expr_info {
     uint64_t value;
 } ptowsp_expr_info;
 
-PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
-
 // Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis
 // (ptowsp_axis_row) is not an axis of its own here. Only declarations with is_used have to be
 // bound.
@@ -8289,43 +8302,21 @@ typedef struct ptowsp_tensor_info {
 } ptowsp_tensor_info;
 
 // A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the
-// tensor before it.
+// tensor before it. A lifetime is from one point to another (ptowsp_program_print_point).
 typedef struct ptowsp_transient_info {
     uint32_t tensor;
-    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions; 0: as desc.shape says
+    const uint32_t *sizes;  // by dimension: expressions; 0: as desc.shape says
     uint32_t first_lifetime, lifetime_count;
 } ptowsp_transient_info;
+
+typedef struct ptowsp_lifetime_info {
+    uint32_t first, last;  // points
+} ptowsp_lifetime_info;
 
 typedef struct ptowsp_variable_info {
     const char *name;  // not unique
     ptowsp_type type;  // i64, except for parameters of workloads
 } ptowsp_variable_info;
-
-// Tables have entries 1 .. count - 1. The table of axes has gaps, with name NULL.
-PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module
-PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis);
-PTOWSP_API uint32_t ptowsp_program_array_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array);
-PTOWSP_API uint32_t ptowsp_program_symbol_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program,
-                                                       uint32_t symbol);
-PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,
-                                                       uint32_t tensor);
-
-// Transient tensors from 0; the points that a lifetime is from and to (ptowsp_program_print_point).
-PTOWSP_API uint32_t ptowsp_program_transient_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,
-                                                             uint32_t i);
-PTOWSP_API uint32_t ptowsp_program_point_count(const ptowsp_program *program);
-PTOWSP_API void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i,
-                                           uint32_t *out_first, uint32_t *out_last);
-
-PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,
-                                                           uint32_t variable);
 
 // Statements.
 typedef enum ptowsp_statement_kind {
@@ -8336,12 +8327,12 @@ typedef enum ptowsp_statement_kind {
     PTOWSP_STATEMENT_WHEN,       // value; its end is its OTHERWISE, if there is one
     PTOWSP_STATEMENT_OTHERWISE,  // follows the statements of its WHEN instead of an END
     PTOWSP_STATEMENT_CALL,       // target: a WORKLOAD; values: arguments; scope
-    PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at
+    PTOWSP_STATEMENT_TASK,       // task
     PTOWSP_STATEMENT_SLOT_SET,   // slot, value
-    PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at
+    PTOWSP_STATEMENT_SLOT_LOAD,  // slot, load
     PTOWSP_STATEMENT_RESET,      // explicit edges that forget their tasks as an iteration begins
-    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. ptowsp_program_task_at has
-                                 // its edges as a task, and a view of each whole tensor
+    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. task: its edges, and a
+                                 // view of each whole tensor
     PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis
     PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream
     PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token; not at the end of the stream
@@ -8376,17 +8367,11 @@ typedef struct ptowsp_statement {
     uint32_t slot;
     uint32_t channel;
     uint32_t target;
-    // first .. first + count - 1 are a CALL's values, a WORKLOAD's variables, a PIPELINE's
-    // channels, a PROCESS' ports, or a RESET's places in the lists of edges.
+    uint32_t task, load;  // in the tables of tasks and loads
+    // first .. first + count - 1 are entries of `values` (CALL), `params` (WORKLOAD), `channels`
+    // (PIPELINE), `ports` (PROCESS), or `edges` (RESET).
     uint32_t first, count;
 } ptowsp_statement;
-
-PTOWSP_API uint32_t ptowsp_program_statement_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i);
-
-// Value `first + i` of a CALL, or variable `first + i` of a WORKLOAD.
-PTOWSP_API uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i);
-PTOWSP_API uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i);
 
 // A view. Indices, row and col are expressions; row and col 0: from the start.
 typedef struct ptowsp_view_info {
@@ -8399,35 +8384,23 @@ typedef struct ptowsp_view_info {
     bool is_read, is_written;
 } ptowsp_view_info;
 
+// A task, or a pipeline as one. The tile_count of a pipeline is not limited, and its views are whole
+// tensors: lead_count 0, rows and cols 0.
 typedef struct ptowsp_task_info {
     uint32_t kernel;
     uint32_t axis_count, tile_count, scalar_count;
-    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions; so are the scalars and keys
-    uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];
+    const uint32_t *axes, *scalars;  // expressions; so are the keys
+    const ptowsp_view_info *tiles;
     uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0
-    uint32_t first_in, in_count;                      // edges from earlier tasks
-    uint32_t first_out, out_count;                    // edges to later tasks
+    const uint32_t *in, *out;                         // edges from earlier, to later tasks:
+    uint32_t in_count, out_count;                     // 0 .. edge_count - 1
 } ptowsp_task_info;
-
-// task_at is the task of a TASK or PIPELINE, and view_at the view of its tile i. The tile_count of
-// a pipeline is not limited, and its views are whole tensors: lead_count 0, rows and cols 0.
-// edge_at is the edge (0 .. edge_count - 1) at place `first_in + i` or `first_out + i` of the lists
-// of edges.
-PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,
-                                                   uint32_t statement);
-PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,
-                                                   uint32_t statement, uint32_t i);
-PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);
 
 // The view of a SLOT_LOAD, and the element of its tile (expressions; 0: the first).
 typedef struct ptowsp_load_info {
     ptowsp_view_info view;
     uint32_t row, col;
 } ptowsp_load_info;
-
-PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
-                                                   uint32_t statement);
 
 // Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process
 // consumes, then what it produces, each in the order of its declarations.
@@ -8445,67 +8418,12 @@ typedef struct ptowsp_port_info {
     bool is_closed_early;  // there is a CLOSE
 } ptowsp_port_info;
 
-PTOWSP_API uint32_t ptowsp_program_channel_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program,
-                                                         uint32_t channel);
-PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);
-
-// The symbol that overrides the latency of channels; 0 in programs without pipelines.
-PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
-
-// The schedule with its defaults filled in, and the total number of its lanes, without that of
-// collectives. Its keys are not set here: tasks have them.
-PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
-PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);
-PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
-
-// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
-// directive, which the context's error names.
-PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
-                                              const ptowsp_program *program, ptowsp_target target);
-
-// Kernels, 1 .. count - 1.
 // A FIFO between the halves of a mixed kernel, in global memory.
 typedef struct ptowsp_fifo {
     uint32_t slot_bytes;  // 0: there is none in this direction
     uint32_t slot_count;
     uint32_t flag;  // the first of its two flags between the cores; these have 16
 } ptowsp_fifo;
-
-typedef struct ptowsp_kernel_info {
-    const char *name;
-    bool is_used;  // a task calls it
-    bool is_tile_kernel;
-    ptowsp_unit unit;
-    uint32_t axis_count, tile_count, scalar_count;
-    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
-    bool has_fn, has_cost;
-    ptowsp_cycles cycles;          // constant, or 0
-    ptowsp_kernel_source source;   // of a kernel that is a C function
-    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;
-                                   // else NULL
-    // Of a tile kernel:
-    uint32_t insn_count, tile_object_count, check_count, loop_count;
-    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
-    ptowsp_family family;
-    ptowsp_machine machine;  // its target: name, family, clock, memories, rates
-    bool has_products;       // uses the cube unit
-    bool is_mixed;           // it has a half for a cube core and one for a vector core, below
-    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for
-                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.
-                           // Else the first does all of it
-    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are
-    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core
-} ptowsp_kernel_info;
-
-PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
-                                                       uint32_t kernel);
-
-#if !defined(PTOWSP_NO_TILES)
 
 // A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
 // the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is
@@ -8518,7 +8436,7 @@ typedef struct ptowsp_extent {
     uint32_t loop;
 } ptowsp_extent;
 
-// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step),
+// A loop of a tile kernel: for (index = begin; index < end; index += step),
 // between its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a
 // valid size of tile parameter `tile`.
 typedef struct ptowsp_loop_bound {
@@ -8534,7 +8452,7 @@ typedef struct ptowsp_loop_info {
     uint32_t insn_count;  // instructions of its own in each iteration, END included
 } ptowsp_loop_info;
 
-// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.
+// A tile on chip. Tiles may share bytes.
 typedef struct ptowsp_tile_object {
     ptowsp_dtype dtype;
     ptowsp_memory memory;
@@ -8548,7 +8466,7 @@ typedef struct ptowsp_tile_object {
     uint32_t step;
 } ptowsp_tile_object;
 
-// The form of an instruction, beside its name.
+// The form of an instruction, beside its opcode.
 typedef enum ptowsp_form {
     PTOWSP_FORM_PLAIN = 0,
     PTOWSP_FORM_RELU,        // TSTORE through a relu
@@ -8580,10 +8498,44 @@ typedef enum ptowsp_side {
     PWSP_FORCE_INT(PTOWSP_SIDE)
 } ptowsp_side;
 
+// The instructions: PTO-ISA's, then the marks of loops, and the FIFOs between halves.
+// clang-format off
+#define PTOWSP_OPCODES(OP)                                                                         \
+    OP(TLOAD) OP(TSTORE) OP(TMOV) OP(TEXTRACT) OP(TINSERT) OP(TCVT) OP(TTRANS) OP(TEXPANDS)        \
+    OP(TFILLPAD) OP(TCONCAT) OP(TINTERLEAVE) OP(TDEINTERLEAVE) OP(TCI) OP(TTRI) OP(TADD)           \
+    OP(TSUB) OP(TMUL) OP(TDIV) OP(TMAX) OP(TMIN) OP(TAND) OP(TOR) OP(TXOR) OP(TSHL) OP(TSHR)       \
+    OP(TREM) OP(TFMOD) OP(TPOW) OP(TPARTADD) OP(TPARTMUL) OP(TPARTMAX) OP(TPARTMIN) OP(TADDS)      \
+    OP(TSUBS) OP(TMULS) OP(TDIVS) OP(TSDIV) OP(TMAXS) OP(TMINS) OP(TANDS) OP(TORS) OP(TXORS)       \
+    OP(TSHLS) OP(TSHRS) OP(TREMS) OP(TFMODS) OP(TPOWS) OP(TEXP) OP(TLOG) OP(TSQRT) OP(TRSQRT)      \
+    OP(TRECIP) OP(TABS) OP(TNEG) OP(TRELU) OP(TNOT) OP(TLRELU) OP(TPRELU) OP(TAXPY) OP(TADDC)      \
+    OP(TSUBC) OP(TADDSC) OP(TSUBSC) OP(TFUSEDMULADD) OP(TMULADDDST) OP(TFUSEDMULADDRELU)           \
+    OP(TSUBRELU) OP(TROWSUM) OP(TROWMAX) OP(TROWMIN) OP(TROWPROD) OP(TROWARGMAX) OP(TROWARGMIN)    \
+    OP(TCOLARGMAX) OP(TCOLARGMIN) OP(TPAIRREDUCESUM) OP(TCOLSUM) OP(TCOLMAX) OP(TCOLMIN)           \
+    OP(TCOLPROD) OP(TROWEXPAND) OP(TROWEXPANDADD) OP(TROWEXPANDSUB) OP(TROWEXPANDMUL)              \
+    OP(TROWEXPANDDIV) OP(TROWEXPANDMAX) OP(TROWEXPANDMIN) OP(TROWEXPANDEXPDIF) OP(TCOLEXPAND)      \
+    OP(TCOLEXPANDADD) OP(TCOLEXPANDSUB) OP(TCOLEXPANDMUL) OP(TCOLEXPANDDIV) OP(TCOLEXPANDMAX)      \
+    OP(TCOLEXPANDMIN) OP(TCOLEXPANDEXPDIF) OP(TCMP) OP(TCMPS) OP(TSEL) OP(TSELS) OP(TSORT32)       \
+    OP(TMRGSORT) OP(TGATHER) OP(TGATHERMASK) OP(TGATHERB) OP(TSCATTER) OP(MGATHER) OP(MSCATTER)    \
+    OP(TMATMUL) OP(TMATMUL_ACC) OP(TMATMUL_BIAS) OP(TGEMV) OP(TGEMV_ACC) OP(TGEMV_BIAS)            \
+    OP(TQUANT) OP(TDEQUANT) OP(SET_FLAG) OP(WAIT_FLAG) OP(PIPE_BARRIER) OP(LOOP) OP(END)           \
+    OP(TPUSH) OP(TPOP)
+
+typedef enum ptowsp_opcode {
+    PTOWSP_OP_NONE = 0,
+#define PWSP_OPCODE_ENUM(name) PTOWSP_OP_##name,
+    PTOWSP_OPCODES(PWSP_OPCODE_ENUM)
+#undef PWSP_OPCODE_ENUM
+    PTOWSP_OP_COUNT,
+    PWSP_FORCE_INT(PTOWSP_OP)
+} ptowsp_opcode;
+// clang-format on
+
+// "TADD"; "NONE" for what is not in the table.
+PTOWSP_API const char *ptowsp_opcode_name(ptowsp_opcode op);
+
 // One instruction with its operands.
 typedef struct ptowsp_insn_info {
-    // "TADD", "TPUSH", "TPOP", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
-    const char *name;
+    ptowsp_opcode op;
     ptowsp_side side;
     uint32_t fifo;     // of TPUSH and TPOP: which of the kernel's FIFOs
     ptowsp_pipe pipe;  // runs it
@@ -8613,14 +8565,86 @@ typedef struct ptowsp_size_check {
     uint32_t axis;  // 0 rows, 1 columns
 } ptowsp_size_check;
 
-PTOWSP_API ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
-                                                     uint32_t i);
-PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
-                                                   uint32_t i);
-PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
-                                                          uint32_t kernel, uint32_t i);
-PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
-                                                   uint32_t loop);
+typedef struct ptowsp_kernel_info {
+    const char *name;
+    bool is_used;  // a task calls it
+    bool is_tile_kernel;
+    ptowsp_unit unit;
+    uint32_t axis_count, tile_count, scalar_count;
+    const ptowsp_tile_param *tiles;
+    const ptowsp_scalar_param *scalars;
+    bool has_fn, has_cost;
+    ptowsp_cycles cycles;          // constant, or 0
+    ptowsp_kernel_source source;   // of a kernel that is a C function
+    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;
+                                   // else NULL
+    // Of a tile kernel:
+    const ptowsp_insn_info *insns;
+    const ptowsp_tile_object *objects;  // 1 .. tile_object_count - 1
+    const ptowsp_size_check *checks;
+    const ptowsp_loop_info *loops;  // 1 .. loop_count
+    uint32_t insn_count, tile_object_count, check_count, loop_count;
+    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    ptowsp_family family;
+    ptowsp_machine machine;  // its target: name, family, clock, memories, rates
+    bool has_products;       // uses the cube unit
+    bool is_mixed;           // it has a half for a cube core and one for a vector core, below
+    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for
+                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.
+                           // Else the first does all of it
+    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are
+    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core
+} ptowsp_kernel_info;
+
+// All tables of a program. Only declarations with is_used have to be bound.
+typedef struct ptowsp_program_tables {
+    const char *name;          // of its module
+    ptowsp_schedule schedule;  // with its defaults filled in; its keys are not set: tasks have them
+    bool is_priority_signed;
+    uint32_t lane_count;  // ptowsp_program_lane_count
+    uint32_t slot_count;
+    uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines
+    uint32_t point_count;     // that lifetimes are from and to
+    uint32_t edge_count;      // of edges; `edges` are lists of them
+    uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,
+        kernel_count;              // entries 1 .. count - 1
+    const ptowsp_axis_info *axes;  // has gaps, with name NULL
+    const ptowsp_array_info *arrays;
+    const ptowsp_symbol_info *symbols;
+    const ptowsp_tensor_info *tensors;
+    const ptowsp_variable_info *variables;
+    const ptowsp_expr_info *exprs;
+    const ptowsp_kernel_info *kernels;
+    uint32_t statement_count, task_count, load_count, channel_count, port_count, transient_count,
+        lifetime_count;  // entries 0 .. count - 1
+    const ptowsp_statement *statements;
+    const ptowsp_task_info *tasks;
+    const ptowsp_load_info *loads;
+    const ptowsp_channel_info *channels;
+    const ptowsp_port_info *ports;
+    const ptowsp_transient_info *transients;
+    const ptowsp_lifetime_info *lifetimes;
+    const uint32_t *values, *params, *edges;  // expressions, variables, edges: see `first`
+} ptowsp_program_tables;
+
+// The tables of a program, which owns them; NULL when memory is out.
+// Threads  The first call makes the tables, with memory of the program's context: it belongs to the
+//          thread of that. Later calls, and reading, are free on any thread.
+PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program *program);
+
+// The total number of lanes of a program's schedule, without that of collectives.
+PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
+
+// Writes a program's schedule, with its defaults.
+PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
+
+// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
+// directive, which the context's error names.
+PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
+                                              const ptowsp_program *program, ptowsp_target target);
+
+#if !defined(PTOWSP_NO_TILES)
 
 // Proves the tile kernels of a program, without trusting how they were made: tiles lie inside their memory,
 // and none overlaps one that is in use; what is read was written before; flags pair; and whatever the speeds

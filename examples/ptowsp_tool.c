@@ -206,8 +206,8 @@ static const void *converted(ptowsp_dtype dtype, const int64_t *values, uint64_t
 static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const int64_t *values,
                       uint64_t count, const int64_t *columns, uint64_t column_count) {
     const ptowsp_program *p = t->program;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(p); i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
+    for (uint32_t i = 1; i < ptowsp_program_read(p)->axis_count; i++) {
+        ptowsp_axis_info axis = ptowsp_program_read(p)->axes[i];
         if (axis.name && strcmp(axis.name, name) == 0 && axis.kind == PTOWSP_AXIS_DYNAMIC) {
             command_check(t->context, ptowsp_run_bind_size(run, name, count ? values[0] : -1));
             return true;
@@ -219,8 +219,8 @@ static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const in
             return true;
         }
     }
-    for (uint32_t i = 1; i < ptowsp_program_array_count(p); i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(p, i);
+    for (uint32_t i = 1; i < ptowsp_program_read(p)->array_count; i++) {
+        ptowsp_array_info array = ptowsp_program_read(p)->arrays[i];
         if (strcmp(array.name, name) == 0) {
             ptowsp_dtype dtype = array.dtype ? array.dtype : PTOWSP_I64;
             const void *data = converted(dtype, values, count);
@@ -230,15 +230,15 @@ static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const in
             return true;
         }
     }
-    for (uint32_t i = 1; i < ptowsp_program_symbol_count(p); i++) {
-        if (strcmp(ptowsp_program_symbol_at(p, i).name, name) == 0) {
+    for (uint32_t i = 1; i < ptowsp_program_read(p)->symbol_count; i++) {
+        if (strcmp(ptowsp_program_read(p)->symbols[i].name, name) == 0) {
             uint64_t value = count ? (uint64_t)values[0] : 0;
             command_check(t->context, ptowsp_run_bind_symbol(run, name, value));
             return true;
         }
     }
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(p); i++) {
-        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(p, i).desc;
+    for (uint32_t i = 1; i < ptowsp_program_read(p)->tensor_count; i++) {
+        ptowsp_tensor_desc desc = ptowsp_program_read(p)->tensors[i].desc;
         if (strcmp(desc.name, name) == 0) {
             ptowsp_buffer buffer;
             memset(&buffer, 0, sizeof buffer);
@@ -254,8 +254,8 @@ static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const in
 
 // Tensors of static sizes need no option: no memory is touched.
 static void bind_static_tensors(const tool *t, ptowsp_run *run) {
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(t->program); i++) {
-        const ptowsp_tensor_info info = ptowsp_program_tensor_at(t->program, i);
+    for (uint32_t i = 1; i < ptowsp_program_read(t->program)->tensor_count; i++) {
+        const ptowsp_tensor_info info = ptowsp_program_read(t->program)->tensors[i];
         bool is_static = !info.is_transient;
         for (uint32_t j = 0; j < info.desc.rank; j++) {
             is_static = is_static && info.desc.shape[j] != PTOWSP_DYNAMIC;
@@ -334,9 +334,9 @@ static ptowsp_export_format format_of(const char *path) {
 
 static void check(const tool *t) {
     printf("%s: %s %s: %u kernels, %u tensors; %zu bytes compiled\n", t->path,
-           t->module ? "module" : "program of module", ptowsp_program_name(t->program),
-           ptowsp_program_kernel_count(t->program) - 1, ptowsp_program_tensor_count(t->program) - 1,
-           ptowsp_program_size(t->program));
+           t->module ? "module" : "program of module", ptowsp_program_read(t->program)->name,
+           ptowsp_program_read(t->program)->kernel_count - 1,
+           ptowsp_program_read(t->program)->tensor_count - 1, ptowsp_program_size(t->program));
 }
 
 static void print(const tool *t) {

@@ -21,7 +21,7 @@
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
 #                                 the break, behind it, and the cases before it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
-#                                 (NPU_NEVER in src/npu, WSP_NEVER in its tree)
+#                                 (WSP_NEVER in trees)
 #      PWSP_ALWAYS(...)           is a constant in builds for coverage: what it says on further lines
 #      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
 

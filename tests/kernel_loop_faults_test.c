@@ -460,9 +460,9 @@ static void tasks__loops_are_there_for_readers(void **state) {
     task_fixture t;
     task_begin(&t);
     assert_int_equal(copy_make(&t, false, true, 0, 0), PTOWSP_OK);
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(t.program, 1);
+    ptowsp_kernel_info info = ptowsp_program_read(t.program)->kernels[1];
     assert_int_equal(info.loop_count, 1);
-    ptowsp_loop_info loop = ptowsp_program_loop_at(t.program, 1, 1);
+    ptowsp_loop_info loop = ptowsp_program_read(t.program)->kernels[1].loops[1];
     assert_int_equal(loop.begin.scalar, 0);
     assert_int_equal(loop.begin.tile, PTOWSP_NO_PARAM);
     assert_int_equal(loop.end.scalar, PTOWSP_NO_PARAM);
@@ -472,17 +472,17 @@ static void tasks__loops_are_there_for_readers(void **state) {
     assert_int_equal(loop.parent, 0);
     uint32_t begin = 0, end = 0, windows = 0, rotating = 0;
     for (uint32_t i = 0; i < info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(t.program, 1, i);
-        begin = strcmp(insn.name, "LOOP") == 0 ? i : begin;
-        end = strcmp(insn.name, "END") == 0 ? i : end;
+        ptowsp_insn_info insn = ptowsp_program_read(t.program)->kernels[1].insns[i];
+        begin = insn.op == PTOWSP_OP_LOOP ? i : begin;
+        end = insn.op == PTOWSP_OP_END ? i : end;
         windows += insn.row_loop == 1 && insn.col_loop == 0;
-        bool is_flag = strcmp(insn.name, "SET_FLAG") == 0 || strcmp(insn.name, "WAIT_FLAG") == 0;
+        bool is_flag = insn.op == PTOWSP_OP_SET_FLAG || insn.op == PTOWSP_OP_WAIT_FLAG;
         rotating += is_flag && insn.loop == 1;
     }
     assert_int_equal(end - begin + 1, loop.insn_count);
     assert_int_equal(windows, 2);  // a load and a store
     assert_true(rotating >= 4);
-    ptowsp_tile_object tile = ptowsp_program_tile_at(t.program, 1, 1);
+    ptowsp_tile_object tile = ptowsp_program_read(t.program)->kernels[1].objects[1];
     assert_int_equal(tile.loop, 1);
     assert_int_equal(tile.step, STEP * COLS * 4);
     assert_int_equal(tile.valid_rows.loop, 1);

@@ -314,13 +314,14 @@ static void sums_of_sums(kt *t, bool is_looped, int way) {
 static bool moves_sums(kt *t) {
     ptowsp_program *program = kt_compile(t);
     uint32_t loop = 0, count = 0;
-    for (uint32_t i = 0; i < ptowsp_program_kernel_at(program, 1).insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(program, 1, i);
-        loop += strcmp(insn.name, "LOOP") == 0;
-        loop -= strcmp(insn.name, "END") == 0;
-        bool is_move = strcmp(insn.name, "TPUSH") == 0 || strcmp(insn.name, "TMOV") == 0;
+    for (uint32_t i = 0; i < ptowsp_program_read(program)->kernels[1].insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_read(program)->kernels[1].insns[i];
+        loop += insn.op == PTOWSP_OP_LOOP;
+        loop -= insn.op == PTOWSP_OP_END;
+        bool is_move = insn.op == PTOWSP_OP_TPUSH || insn.op == PTOWSP_OP_TMOV;
         count += loop && is_move && insn.src[0] &&
-                 ptowsp_program_tile_at(program, 1, insn.src[0]).memory == PTOWSP_MEMORY_L0C;
+                 ptowsp_program_read(program)->kernels[1].objects[insn.src[0]].memory ==
+                     PTOWSP_MEMORY_L0C;
     }
     return count > 0;
 }

@@ -14,19 +14,19 @@ typedef struct seen {
 } seen;
 
 static void look(seen *s, const kt *t) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(t->program, 1);
+    ptowsp_kernel_info info = ptowsp_program_read(t->program)->kernels[1];
     bool has_half = false, has_byte = false, has_nested = false, has_stored = false;
     for (uint32_t i = 1; i < info.tile_object_count; i++) {
-        uint32_t dtype = ptowsp_program_tile_at(t->program, 1, i).dtype;
+        uint32_t dtype = ptowsp_program_read(t->program)->kernels[1].objects[i].dtype;
         has_half = has_half || dtype == PTOWSP_BF16;
         has_byte = has_byte || dtype == PTOWSP_I8;
     }
     for (uint32_t i = 1; i <= info.loop_count; i++) {
-        has_nested = has_nested || ptowsp_program_loop_at(t->program, 1, i).parent != 0;
+        has_nested = has_nested || ptowsp_program_read(t->program)->kernels[1].loops[i].parent != 0;
     }
     for (uint32_t i = 0; i < info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(t->program, 1, i);
-        has_stored = has_stored || (strcmp(insn.name, "TSTORE") == 0 && insn.row_loop);
+        ptowsp_insn_info insn = ptowsp_program_read(t->program)->kernels[1].insns[i];
+        has_stored = has_stored || (insn.op == PTOWSP_OP_TSTORE && insn.row_loop);
     }
     s->elements += t->compared;
     s->kernels++;
@@ -65,7 +65,7 @@ static bool random_kernel(kt_config config, bool is_exact, bool is_small, seen *
     for (uint32_t i = 0; i < t.param_count; i++) {
         kt_compare(&t, &t.params[i]);
     }
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(t.program, 1);
+    ptowsp_kernel_info info = ptowsp_program_read(t.program)->kernels[1];
     *out_used = info.machine;
     memcpy(out_used->memory_bytes, info.memory_bytes, sizeof info.memory_bytes);
     look(s, &t);

@@ -397,7 +397,7 @@ static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state)
     if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
-    ptowsp_schedule read = ptowsp_program_schedule(f.program);
+    ptowsp_schedule read = ptowsp_program_read(f.program)->schedule;
     assert_int_equal(read.pools, PTOWSP_POOLS_NAMED);
     assert_null(read.named_pools);
     assert_int_equal(read.pool_count, 0);

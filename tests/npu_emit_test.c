@@ -564,14 +564,14 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
         }
         const ptowsp_npu_desc desc = {path, true, true};
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(f.program, 1);
+        ptowsp_kernel_info info = ptowsp_program_read(f.program)->kernels[1];
         assert_int_equal(info.is_mixed, i == 0);
         char order[64] = "";
         for (uint32_t at = 0; at < info.insn_count; at++) {
-            ptowsp_insn_info insn = ptowsp_program_insn_at(f.program, 1, at);
-            bool is_push = strcmp(insn.name, "TPUSH") == 0;
+            ptowsp_insn_info insn = ptowsp_program_read(f.program)->kernels[1].insns[at];
+            bool is_push = insn.op == PTOWSP_OP_TPUSH;
             assert_int_equal(insn.side != PTOWSP_SIDE_ANY, info.is_mixed);
-            if (is_push || strcmp(insn.name, "TPOP") == 0) {
+            if (is_push || insn.op == PTOWSP_OP_TPOP) {
                 size_t length = strlen(order);
                 snprintf(order + length, sizeof order - length, "%s%s%u ", is_push ? "push" : "pop",
                          insn.side == PTOWSP_SIDE_CUBE ? " cube " : " vector ", insn.fifo);

@@ -45,10 +45,7 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
     npu_text text = {NULL, 0, 0, false};
     memset(&emitter, 0, sizeof emitter);
     emitter.context = context;
-    emitter.program = program;
-    emitter.schedule = ptowsp_program_schedule(program);
-    emitter.kernel_count = ptowsp_program_kernel_count(program);
-    emitter.statement_count = ptowsp_program_statement_count(program);
+    assert_true(npu_read(&emitter, program));
     npu_names_make(&emitter);
     for (int kind = 0; with_enums && kind <= NPU_CHANNEL; kind++) {
         for (uint32_t i = kind != NPU_CHANNEL; i < emitter.names.count[kind]; i++) {
@@ -309,7 +306,7 @@ static void words_pipeline(void *user, uint32_t pipeline) {
 static void words_reset(void *user, const uint32_t *edges, uint32_t count) {
     const ptowsp_program *program = ptowsp_run_program(((words_over *)user)->run);
     for (uint32_t i = 0; i < count; i++) {
-        assert_true(edges[i] < ptowsp_program_edge_count(program));
+        assert_true(edges[i] < ptowsp_program_read(program)->edge_count);
     }
 }
 
@@ -334,7 +331,7 @@ static inline void words_walk(const words_unit *unit, uint32_t number, words_ove
     host->reset = words_reset;
     host->pipeline = words_pipeline;
     host->fail = words_fail;
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(ptowsp_run_program(over->run)); i++) {
+    for (uint32_t i = 0; i < ptowsp_program_read(ptowsp_run_program(over->run))->slot_count; i++) {
         assert_true(i < WORDS_SLOT_MAX);
         host->slots[i] = ptowsp_run_bound_slot(over->run, i);
     }

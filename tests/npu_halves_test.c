@@ -124,7 +124,7 @@ static void halves__are_those_of_the_library_for_all_rows(void **state) {
     for (int i = 0; i < SCENE_COUNT; i++) {
         kernels[i] = make(scenes[i].scene, test_seed() + (uint64_t)i);
         programs[i] = kt_compile(&kernels[i]);
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(programs[i], 1);
+        ptowsp_kernel_info info = ptowsp_program_read(programs[i])->kernels[1];
         assert_true(info.is_mixed);
         assert_int_equal(info.is_split, scenes[i].is_split);
         npu_object_add(&o, kernels[i].context, programs[i], false);
@@ -162,7 +162,7 @@ static void halves__of_random_kernels_are_those_of_the_library(void **state) {
         config.machine = NULL;
         kt t = random_kernel_begin(config, tries % 2);
         kt_lower(&t);
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(kt_compile(&t), 1);
+        ptowsp_kernel_info info = ptowsp_program_read(kt_compile(&t))->kernels[1];
         bool is_wanted = info.is_split ? split_count < 10 : info.is_mixed;
         is_wanted = is_wanted && b.count - split_count < (info.is_split ? 14u : 4u);
         if (is_wanted) {

@@ -181,9 +181,10 @@ static inline void batch_add(batch *b, const kt *t) {
 // Do its sizes have to be those it was made with? Indices into global memory are made for them.
 static inline bool has_indices(const ptowsp_program *program) {
     bool is_there = false;
-    for (uint32_t i = 0; i < ptowsp_program_kernel_at(program, 1).insn_count; i++) {
-        const char *name = ptowsp_program_insn_at(program, 1, i).name;
-        is_there = is_there || name[0] == 'M' || strcmp(name, "TSCATTER") == 0;
+    for (uint32_t i = 0; i < ptowsp_program_read(program)->kernels[1].insn_count; i++) {
+        const ptowsp_opcode op = ptowsp_program_read(program)->kernels[1].insns[i].op;
+        is_there = is_there || op == PTOWSP_OP_MGATHER || op == PTOWSP_OP_MSCATTER ||
+                   op == PTOWSP_OP_TSCATTER;
     }
     return is_there;
 }
@@ -196,7 +197,7 @@ static inline void batch_play(batch *b, const char *options) {
     for (uint32_t i = 0; i < b->count; i++) {
         kt *t = &b->kernels[i];
         programs[i] = kt_compile(t);
-        insns += ptowsp_program_kernel_at(programs[i], 1).insn_count;
+        insns += ptowsp_program_read(programs[i])->kernels[1].insn_count;
         npu_object_add(&o, t->context, programs[i], b->is_a5);
     }
     npu_object_build(&o, options);

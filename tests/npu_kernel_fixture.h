@@ -97,8 +97,8 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     uint32_t number = o->count++;
     snprintf(o->prefix, sizeof o->prefix, "%u/", number);
     fprintf(o->unit, "namespace n%u {\n", number);
-    for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
-        const char *name = ptowsp_program_kernel_at(program, i).name;
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
+        const char *name = ptowsp_program_read(program)->kernels[i].name;
         fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n", name, name, number);
         fprintf(o->unit, "#define wsp_tasks_%s wsp_tasks_%s_%u\n", name, name, number);
         fprintf(o->unit, "#define wsp_launch_%s wsp_launch_%s_%u\n", name, name, number);
@@ -113,8 +113,8 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     assert_non_null(file);
     fprintf(file, "#include \"%saicore/dispatch.cpp\"\n", o->prefix);
     fclose(file);
-    for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
-        const char *name = ptowsp_program_kernel_at(program, i).name;
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
+        const char *name = ptowsp_program_read(program)->kernels[i].name;
         fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
                 name, name);
     }

@@ -62,7 +62,8 @@ static void emitted_kernels__of_another_machine_have_its_memories_and_rates(void
         kt_lower(&t);
         batch_add(&b, &t);
     }
-    assert_true(ptowsp_program_kernel_at(kt_compile(&b.kernels[1]), 1).memory_bytes[0] > 1u << 20);
+    assert_true(ptowsp_program_read(kt_compile(&b.kernels[1]))->kernels[1].memory_bytes[0] >
+                1u << 20);
     batch_play(&b, "-std=c++17 -O0");
 }
 

@@ -85,7 +85,7 @@ static void play(bool is_a5, const char *options) {
         add(&b, shared_rows, which, test_random(&seed), is_a5);
     }
     for (uint32_t i = first; i < b.count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(kt_compile(&b.kernels[i]), 1);
+        ptowsp_kernel_info info = ptowsp_program_read(kt_compile(&b.kernels[i]))->kernels[1];
         assert_int_equal(info.is_split, !is_a5);
     }
     batch_play(&b, options);

@@ -230,7 +230,7 @@ struct Tables {
         program.kernels = kernels;
         program.place_count = 14;
         program.places = places;
-        program.schedule = ptowsp_program_schedule(s.built.program);
+        program.schedule = ptowsp_program_read(s.built.program)->schedule;
         program.lane_count = ptowsp_program_lane_count(s.built.program);
         program.scope_depth = 4;
         program.pipeline_count = 1;

@@ -1499,12 +1499,12 @@ static void plan_axis__modules_and_bindings_can_be_read(void **state) {
     assert_null(strstr(text, "array kv.flags"));
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
     compile(&f, &schedule);
-    ptowsp_axis_info units = ptowsp_program_axis_at(f.program, f.units.id);
+    ptowsp_axis_info units = ptowsp_program_read(f.program)->axes[f.units.id];
     assert_int_equal(units.kind, PTOWSP_AXIS_PLAN);
     assert_true(units.is_used);
-    assert_false(ptowsp_program_axis_at(f.program, f.lanes.id).is_used);
-    ptowsp_array_info flags = ptowsp_program_array_at(f.program, units.array);
-    ptowsp_array_info lanes = ptowsp_program_array_at(f.program, units.array + 1);
+    assert_false(ptowsp_program_read(f.program)->axes[f.lanes.id].is_used);
+    ptowsp_array_info flags = ptowsp_program_read(f.program)->arrays[units.array];
+    ptowsp_array_info lanes = ptowsp_program_read(f.program)->arrays[units.array + 1];
     assert_string_equal(flags.name, "kv.flags");
     assert_int_equal(flags.field, PTOWSP_PLAN_FLAGS);
     assert_int_equal(lanes.field, PTOWSP_PLAN_LANE);

@@ -60,14 +60,14 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
 // Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and
 // what tiles are for, from what the program says.
 static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, uint32_t i) {
-    const ptowsp_insn_info insn = ptowsp_program_insn_at(f->program, kernel, i);
-    say(f, "  %3u  %-16s %-4s", i, insn.name, ptowsp_pipe_name(insn.pipe));
-    if (strcmp(insn.name, "SET_FLAG") == 0 || strcmp(insn.name, "WAIT_FLAG") == 0) {
+    const ptowsp_insn_info insn = ptowsp_program_read(f->program)->kernels[kernel].insns[i];
+    say(f, "  %3u  %-16s %-4s", i, ptowsp_opcode_name(insn.op), ptowsp_pipe_name(insn.pipe));
+    if (insn.op == PTOWSP_OP_SET_FLAG || insn.op == PTOWSP_OP_WAIT_FLAG) {
         say(f, " %s -> %s event %u\n", ptowsp_pipe_name(insn.src_pipe),
             ptowsp_pipe_name(insn.dst_pipe), insn.event);
         return;
     }
-    if (strcmp(insn.name, "PIPE_BARRIER") == 0) {
+    if (insn.op == PTOWSP_OP_PIPE_BARRIER) {
         say(f, " %s\n", ptowsp_pipe_name(insn.src_pipe));
         return;
     }
@@ -83,20 +83,19 @@ static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, u
     for (uint32_t j = 0; j < 4 && insn.src[j]; j++) {
         say(f, " t%u", insn.src[j]);
     }
-    bool is_compared = strncmp(insn.name, "TCMP", 4) == 0;
+    bool is_compared = insn.op == PTOWSP_OP_TCMP || insn.op == PTOWSP_OP_TCMPS;
     if (is_compared) {
         assert_int_equal(insn.mode, PTOWSP_LT);
         say(f, " <");
-    } else if (strcmp(insn.name, "TCVT") == 0) {
+    } else if (insn.op == PTOWSP_OP_TCVT) {
         static const char *const rounds[] = {"", " away", " floor", " ceil", " trunc"};
         say(f, "%s", rounds[insn.mode]);
     } else if (insn.row || insn.col) {
-        say(f, " %s (%u, %u)", strcmp(insn.name, "TINSERT") == 0 ? "at" : "from", insn.row,
-            insn.col);
+        say(f, " %s (%u, %u)", insn.op == PTOWSP_OP_TINSERT ? "at" : "from", insn.row, insn.col);
     }
     if (insn.scalar_param != PTOWSP_NO_PARAM) {
         say(f, " %s", k->scalars[insn.scalar_param].name);
-    } else if (is_compared || strcmp(insn.name, "TEXPANDS") == 0) {
+    } else if (is_compared || insn.op == PTOWSP_OP_TEXPANDS) {
         say(f, " %.17g", insn.scalar);
     }
     if (insn.tmp) {
@@ -107,7 +106,7 @@ static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, u
 
 static void say_tile(fixture *f, uint32_t kernel, uint32_t i) {
     static const char *const layouts[] = {"", " column-major", " NZ", " ZN", " ZZ", " NN"};
-    const ptowsp_tile_object tile = ptowsp_program_tile_at(f->program, kernel, i);
+    const ptowsp_tile_object tile = ptowsp_program_read(f->program)->kernels[kernel].objects[i];
     uint32_t bytes = tile.rows * tile.cols * ptowsp_dtype_size(tile.dtype);
     say(f, "  t%-3u %s %u..%u  %s %u x %u%s\n", i, ptowsp_memory_name(tile.memory), tile.address,
         tile.address + bytes, ptowsp_dtype_name(tile.dtype), tile.rows, tile.cols,
@@ -147,7 +146,7 @@ static void check_listing(fixture *f, ptowsp_kernel kernel) {
     ptowsp_kernel_print(f->m, kernel, (ptowsp_text){write_text, f});
     memcpy(printed, f->text, sizeof printed);
     strip_printed(printed);
-    const ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, kernel.id);
+    const ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[kernel.id];
     f->length = 0;
     for (uint32_t i = 0; i < info.insn_count; i++) {
         say_insn(f, kernel.id, &info, i);
@@ -159,8 +158,8 @@ static void check_listing(fixture *f, ptowsp_kernel kernel) {
     assert_int_equal(info.insn_count, ptowsp_kernel_insn_count(f->m, kernel));
     for (uint32_t i = 0; i < info.insn_count; i++) {
         const ptowsp_insn shown = ptowsp_kernel_insn_at(f->m, kernel, i, NULL);
-        const ptowsp_insn_info insn = ptowsp_program_insn_at(f->program, kernel.id, i);
-        assert_string_equal(shown.name, insn.name);
+        const ptowsp_insn_info insn = ptowsp_program_read(f->program)->kernels[kernel.id].insns[i];
+        assert_string_equal(shown.name, ptowsp_opcode_name(insn.op));
         assert_int_equal(shown.pipe, insn.pipe);
     }
     ptowsp_kernel_stats stats;
@@ -201,8 +200,8 @@ static int64_t extent_at(ptowsp_extent e, int64_t sizes[][2]) {
 
 static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
     bool is_good = true;
-    for (uint32_t i = 0; i < ptowsp_program_kernel_at(f->program, kernel).check_count; i++) {
-        const ptowsp_size_check check = ptowsp_program_size_check_at(f->program, kernel, i);
+    for (uint32_t i = 0; i < ptowsp_program_read(f->program)->kernels[kernel].check_count; i++) {
+        const ptowsp_size_check check = ptowsp_program_read(f->program)->kernels[kernel].checks[i];
         int64_t a = extent_at(check.a, sizes), b = extent_at(check.b, sizes);
         assert_true(check.operation[0] && check.axis <= 1);
         is_good = is_good && (check.a.param == PTOWSP_NO_PARAM ? b >= a : b == a);
@@ -226,8 +225,8 @@ static void read__tile_kernels(void **state) {
     compile(f, NULL);
     check_listing(f, clip);
     check_listing(f, product);
-    assert_int_equal(ptowsp_program_kernel_count(f->program), 3);
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, clip.id);
+    assert_int_equal(ptowsp_program_read(f->program)->kernel_count, 3);
+    ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[clip.id];
     assert_string_equal(info.name, "clip");
     assert_true(info.is_used && info.is_tile_kernel && !info.has_fn && !info.has_products);
     assert_int_equal(info.unit, PTOWSP_UNIT_VECTOR);
@@ -241,7 +240,7 @@ static void read__tile_kernels(void **state) {
     assert_int_equal(info.scalars[0].type, PTOWSP_TYPE_U64);
     assert_int_equal(info.scalar_dtypes[0], PTOWSP_F32);
     assert_int_equal(info.memory_bytes[PTOWSP_MEMORY_UB], 2592);
-    ptowsp_tile_object loaded = ptowsp_program_tile_at(f->program, clip.id, 1);
+    ptowsp_tile_object loaded = ptowsp_program_read(f->program)->kernels[clip.id].objects[1];
     int64_t full[][2] = {{8, 24}, {8, 24}}, part[][2] = {{5, 7}, {5, 7}},
             mixed[][2] = {{5, 7}, {5, 8}};
     assert_int_equal(extent_at(loaded.valid_rows, part), 5);
@@ -251,7 +250,7 @@ static void read__tile_kernels(void **state) {
     assert_true(info.check_count > 0);
     assert_true(checks_hold(f, clip.id, full) && checks_hold(f, clip.id, part));
     assert_false(checks_hold(f, clip.id, mixed));
-    info = ptowsp_program_kernel_at(f->program, product.id);
+    info = ptowsp_program_read(f->program)->kernels[product.id];
     assert_true(!info.is_used && info.has_products);
     assert_int_equal(info.unit, PTOWSP_UNIT_CUBE);
     fixture_free(f);
@@ -302,23 +301,23 @@ static void read__sources_of_kernels(void **state) {
     compile(f, NULL);
     ptowsp_module_destroy(f->m);
     f->m = NULL;
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, one.id);
+    ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[one.id];
     const char *text = info.source.text;
     assert_string_equal(text, source_of_two);
     assert_string_equal(info.source.fn, "twice");
     assert_null(info.source.cost);
     assert_null(info.source.file);
     assert_true(info.has_fn && !info.has_cost && !info.is_used && !info.is_tile_kernel);
-    info = ptowsp_program_kernel_at(f->program, two.id);
+    info = ptowsp_program_read(f->program)->kernels[two.id];
     assert_ptr_equal(info.source.text, text);  // one text, kept once
     assert_string_equal(info.source.fn, "twice");
     assert_string_equal(info.source.cost, "thrice");
     assert_true(info.has_cost && info.is_used);
-    info = ptowsp_program_kernel_at(f->program, three.id);
+    info = ptowsp_program_read(f->program)->kernels[three.id];
     assert_string_equal(info.source.file, "kernels/three.c");
     assert_string_equal(info.source.fn, "three");
     assert_null(info.source.text);
-    info = ptowsp_program_kernel_at(f->program, four.id);
+    info = ptowsp_program_read(f->program)->kernels[four.id];
     assert_null(info.source.fn);
     fixture_free(f);
     free(f);
@@ -525,7 +524,7 @@ static void read__what_is_bound_to_a_run(void **state) {
     assert_int_equal(size, 6);
     assert_true(ptowsp_run_bound_symbol(run, 1, &value));
     assert_true(value == UINT64_MAX);
-    uint32_t kv = ptowsp_program_axis_at(f->program, ids.kv.id).array;
+    uint32_t kv = ptowsp_program_read(f->program)->axes[ids.kv.id].array;
     assert_true(ptowsp_run_bound_array(run, kv, &dtype, &data, &count));
     assert_int_equal(dtype, PTOWSP_I32);
     assert_ptr_equal(data, lengths);

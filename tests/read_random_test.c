@@ -15,7 +15,9 @@ static uint64_t key_of(const read_walker *w, uint32_t key) {
 
 static void run_task(read_walker *w, uint32_t statement, const ptowsp_task *task, void *user) {
     sample *s = (sample *)user;
-    const ptowsp_task_info info = ptowsp_program_task_at(w->program, statement);
+    const ptowsp_task_info info =
+        ptowsp_program_read(w->program)
+            ->tasks[ptowsp_program_read(w->program)->statements[statement].task];
     if (task->index >= (uint64_t)s->x.task_count) {
         complain(s, NULL, -1, "more tasks than expected");
         return;
@@ -23,7 +25,7 @@ static void run_task(read_walker *w, uint32_t statement, const ptowsp_task *task
     const ref_task *expected = &s->x.tasks[task->index];
     const ref_stmt *stmt = &s->program.stmts[expected->stmt];
     assert_int_equal(info.kernel, s->module.kernels[stmt->kernel].id);
-    assert_int_equal(ptowsp_program_statement_at(w->program, statement).node,
+    assert_int_equal(ptowsp_program_read(w->program)->statements[statement].node,
                      s->module.nodes[expected->stmt].id);
     if (key_of(w, info.dispatch_key) != expected->dispatch_key ||
         key_of(w, info.priority_key) != expected->priority_key ||
@@ -47,7 +49,7 @@ static void check_program(sample *s, const ptowsp_program *program) {
     assert_ptr_equal(ptowsp_run_program(run), program);
     ref_bind(run, &s->program, &s->bindings, &s->memory, true);
     if (s->schedule.priority_key) {
-        assert_int_equal(ptowsp_program_is_priority_signed(program), is_priority_signed(s));
+        assert_int_equal(ptowsp_program_read(program)->is_priority_signed, is_priority_signed(s));
     }
     read_walker *w = (read_walker *)calloc(1, sizeof *w);
     assert_non_null(w);

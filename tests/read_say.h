@@ -62,12 +62,16 @@ static inline const char *operator_name(ptowsp_expr_kind kind) {
     return names[kind - PTOWSP_EXPR_ADD];
 }
 
+static inline const ptowsp_program_tables *read_tables(const fixture *f) {
+    return ptowsp_program_read(f->program);
+}
+
 static inline const char *variable_name(const fixture *f, uint32_t variable) {
-    return ptowsp_program_variable_at(f->program, variable).name;
+    return read_tables(f)->variables[variable].name;
 }
 
 static inline void say_expr(fixture *f, uint32_t expr) {
-    const ptowsp_expr_info e = ptowsp_program_expr_at(f->program, expr);
+    const ptowsp_expr_info e = read_tables(f)->exprs[expr];
     assert_true(e.type != PTOWSP_TYPE_NONE);
     switch (e.kind) {
     case PTOWSP_EXPR_CONST:
@@ -79,12 +83,10 @@ static inline void say_expr(fixture *f, uint32_t expr) {
         return;
     case PTOWSP_EXPR_VARIABLE: say(f, "%s", variable_name(f, e.id)); return;
     case PTOWSP_EXPR_ENTRY: say(f, "entry(%s)", variable_name(f, e.id)); return;
-    case PTOWSP_EXPR_SIZE:
-        say(f, "size(%s)", ptowsp_program_axis_at(f->program, e.id).name);
-        return;
-    case PTOWSP_EXPR_SYMBOL: say(f, "%s", ptowsp_program_symbol_at(f->program, e.id).name); return;
+    case PTOWSP_EXPR_SIZE: say(f, "size(%s)", read_tables(f)->axes[e.id].name); return;
+    case PTOWSP_EXPR_SYMBOL: say(f, "%s", read_tables(f)->symbols[e.id].name); return;
     case PTOWSP_EXPR_ARRAY:
-        say(f, "%s[", ptowsp_program_array_at(f->program, e.id).name);
+        say(f, "%s[", read_tables(f)->arrays[e.id].name);
         say_expr(f, e.a);
         say(f, "]");
         return;
@@ -103,7 +105,7 @@ static inline void say_expr(fixture *f, uint32_t expr) {
 
 static inline void say_view(fixture *f, const ptowsp_view_info *view) {
     say(f, " %s%s %s[", view->is_read ? "r" : "", view->is_written ? "w" : "",
-        ptowsp_program_tensor_at(f->program, view->tensor).desc.name);
+        read_tables(f)->tensors[view->tensor].desc.name);
     for (uint32_t i = 0; i < view->lead_count; i++) {
         say_expr(f, view->lead[i]);
         say(f, "; ");
@@ -118,14 +120,14 @@ static inline void say_view(fixture *f, const ptowsp_view_info *view) {
     say(f, "+%lld]", (long long)view->cols);
 }
 
-static inline void say_edges(fixture *f, const char *what, uint32_t first, uint32_t count) {
+static inline void say_edges(fixture *f, const char *what, const uint32_t *edges, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        say(f, "%s%u", i ? "," : what, ptowsp_program_edge_at(f->program, first + i));
+        say(f, "%s%u", i ? "," : what, edges[i]);
     }
 }
 
 static inline void say_task(fixture *f, uint32_t statement) {
-    const ptowsp_task_info task = ptowsp_program_task_at(f->program, statement);
+    const ptowsp_task_info task = read_tables(f)->tasks[read_tables(f)->statements[statement].task];
     if (task.kernel) {
         say(f, " %s", ptowsp_program_kernel_name(f->program, task.kernel));
     }
@@ -134,7 +136,7 @@ static inline void say_task(fixture *f, uint32_t statement) {
         say_expr(f, task.axes[i]);
     }
     for (uint32_t i = 0; i < task.tile_count; i++) {
-        const ptowsp_view_info view = ptowsp_program_view_at(f->program, statement, i);
+        const ptowsp_view_info view = task.tiles[i];
         say_view(f, &view);
     }
     for (uint32_t i = 0; i < task.scalar_count; i++) {
@@ -149,8 +151,8 @@ static inline void say_task(fixture *f, uint32_t statement) {
             say_expr(f, keys[i]);
         }
     }
-    say_edges(f, " in ", task.first_in, task.in_count);
-    say_edges(f, " out ", task.first_out, task.out_count);
+    say_edges(f, " in ", task.in, task.in_count);
+    say_edges(f, " out ", task.out, task.out_count);
 }
 
 static inline const char *statement_name(ptowsp_statement_kind kind) {
@@ -163,7 +165,7 @@ static inline const char *statement_name(ptowsp_statement_kind kind) {
 }
 
 static inline void say_channel(fixture *f, uint32_t channel) {
-    say(f, " %s", ptowsp_program_channel_at(f->program, channel).name);
+    say(f, " %s", read_tables(f)->channels[channel].name);
 }
 
 // What is in the lists of a statement.
@@ -171,13 +173,13 @@ static inline void say_lists(fixture *f, const ptowsp_statement *s) {
     for (uint32_t i = s->first; i < s->first + s->count; i++) {
         if (s->kind == PTOWSP_STATEMENT_CALL) {
             say(f, i > s->first ? ", " : " ");
-            say_expr(f, ptowsp_program_value_at(f->program, i));
+            say_expr(f, read_tables(f)->values[i]);
         } else if (s->kind == PTOWSP_STATEMENT_WORKLOAD) {
             const ptowsp_variable_info variable =
-                ptowsp_program_variable_at(f->program, ptowsp_program_param_at(f->program, i));
+                read_tables(f)->variables[read_tables(f)->params[i]];
             say(f, " %s:%s", variable.name, variable.type == PTOWSP_TYPE_I64 ? "i64" : "other");
         } else if (s->kind == PTOWSP_STATEMENT_PIPELINE) {
-            const ptowsp_channel_info channel = ptowsp_program_channel_at(f->program, i);
+            const ptowsp_channel_info channel = read_tables(f)->channels[i];
             say(f, " %s %s %u %llu", channel.is_event ? "event" : "channel", channel.name,
                 channel.depth, (unsigned long long)channel.latency);
             if (channel.depth_at_start) {
@@ -189,25 +191,25 @@ static inline void say_lists(fixture *f, const ptowsp_statement *s) {
                 say_expr(f, channel.latency_at_start);
             }
         } else if (s->kind == PTOWSP_STATEMENT_PROCESS) {
-            const ptowsp_port_info port = ptowsp_program_port_at(f->program, i);
+            const ptowsp_port_info port = read_tables(f)->ports[i];
             say(f, " %s%s", port.is_produced ? ">" : "<", port.is_closed_early ? "!" : "");
-            say(f, "%s", ptowsp_program_channel_at(f->program, port.channel).name);
+            say(f, "%s", read_tables(f)->channels[port.channel].name);
         }
     }
     if (s->kind == PTOWSP_STATEMENT_RESET) {
-        say_edges(f, " ", s->first, s->count);
+        say_edges(f, " ", read_tables(f)->edges + s->first, s->count);
     }
 }
 
 static inline void say_statement(fixture *f, uint32_t i) {
-    const ptowsp_statement s = ptowsp_program_statement_at(f->program, i);
+    const ptowsp_statement s = read_tables(f)->statements[i];
     bool has_channel = s.kind >= PTOWSP_STATEMENT_CONSUME && s.kind <= PTOWSP_STATEMENT_WAIT;
     say(f, "%u %s%s%s", i, statement_name(s.kind), s.name ? " " : "", s.name ? s.name : "");
     if (s.variable) {
         say(f, " %s", variable_name(f, s.variable));
     }
     if (s.axis) {
-        say(f, " in %s", ptowsp_program_axis_at(f->program, s.axis).name);
+        say(f, " in %s", read_tables(f)->axes[s.axis].name);
     }
     if (s.row) {
         say(f, " row ");
@@ -220,7 +222,7 @@ static inline void say_statement(fixture *f, uint32_t i) {
         say_channel(f, s.channel);
     }
     if (s.kind == PTOWSP_STATEMENT_CALL) {
-        say(f, " %s", ptowsp_program_statement_at(f->program, s.target).name);
+        say(f, " %s", read_tables(f)->statements[s.target].name);
     }
     if (s.kind == PTOWSP_STATEMENT_SLOT_SET || s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
         say(f, " %u", s.slot);
@@ -233,7 +235,7 @@ static inline void say_statement(fixture *f, uint32_t i) {
     if (s.kind == PTOWSP_STATEMENT_TASK || s.kind == PTOWSP_STATEMENT_PIPELINE) {
         say_task(f, i);
     } else if (s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
-        const ptowsp_load_info load = ptowsp_program_load_at(f->program, i);
+        const ptowsp_load_info load = read_tables(f)->loads[read_tables(f)->statements[i].load];
         say_view(f, &load.view);
         if (load.row) {
             say(f, " row ");
@@ -261,7 +263,7 @@ static inline void check_statements(fixture *f, const char *expected) {
     }
     read_check_form(f->program);
     sink(f);
-    for (uint32_t i = 0; i < ptowsp_program_statement_count(f->program); i++) {
+    for (uint32_t i = 0; i < read_tables(f)->statement_count; i++) {
         say_statement(f, i);
     }
     assert_string_equal(f->text, expected);

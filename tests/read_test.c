@@ -33,11 +33,10 @@ static void read__the_example_of_the_header(void **state) {
                          "4 END of 2\n"
                          "5 END of 1\n"
                          "6 END of 0\n");
-    assert_string_equal(ptowsp_program_name(f.program), "m");
-    assert_int_equal(ptowsp_program_slot_count(f.program), 4);
-    assert_int_equal(ptowsp_program_statement_at(f.program, 4).node,
-                     ptowsp_program_statement_at(f.program, 2).node);
-    ptowsp_program_print_place(f.program, ptowsp_program_statement_at(f.program, 3).node, sink(&f));
+    assert_string_equal(read_tables(&f)->name, "m");
+    assert_int_equal(read_tables(&f)->slot_count, 4);
+    assert_int_equal(read_tables(&f)->statements[4].node, read_tables(&f)->statements[2].node);
+    ptowsp_program_print_place(f.program, read_tables(&f)->statements[3].node, sink(&f));
     assert_string_equal(f.text, "attention/parallel b/when/task attend");
     fixture_free(&f);
 }
@@ -131,19 +130,19 @@ static void read__rows_of_ragged_and_sparse_axes(void **state) {
                          "14 END of 10\n"
                          "15 END of 9\n"
                          "16 END of 0\n");
-    assert_int_equal(ptowsp_program_axis_count(f.program), 7);  // with two rows
-    ptowsp_axis_info axis = ptowsp_program_axis_at(f.program, kv.id);
+    assert_int_equal(read_tables(&f)->axis_count, 7);  // with two rows
+    ptowsp_axis_info axis = read_tables(&f)->axes[kv.id];
     assert_string_equal(axis.name, "kv");
     assert_int_equal(axis.kind, PTOWSP_AXIS_RAGGED);
-    assert_string_equal(ptowsp_program_array_at(f.program, axis.array).name, "kv");
-    assert_true(ptowsp_program_array_at(f.program, axis.array).is_lengths);
-    assert_int_equal(ptowsp_program_array_at(f.program, axis.array).dtype, PTOWSP_DTYPE_NONE);
-    axis = ptowsp_program_axis_at(f.program, heads.id);
+    assert_string_equal(read_tables(&f)->arrays[axis.array].name, "kv");
+    assert_true(read_tables(&f)->arrays[axis.array].is_lengths);
+    assert_int_equal(read_tables(&f)->arrays[axis.array].dtype, PTOWSP_DTYPE_NONE);
+    axis = read_tables(&f)->axes[heads.id];
     assert_int_equal(axis.kind, PTOWSP_AXIS_DENSE);
     assert_int_equal(axis.size, 2);
-    assert_int_equal(ptowsp_program_axis_at(f.program, pages.id).kind, PTOWSP_AXIS_SPARSE);
-    assert_null(ptowsp_program_axis_at(f.program, 5).name);
-    assert_null(ptowsp_program_axis_at(f.program, 6).name);
+    assert_int_equal(read_tables(&f)->axes[pages.id].kind, PTOWSP_AXIS_SPARSE);
+    assert_null(read_tables(&f)->axes[5].name);
+    assert_null(read_tables(&f)->axes[6].name);
     fixture_free(&f);
 }
 
@@ -239,15 +238,15 @@ static void read__slots_and_views(void **state) {
                          "5 END of 3\n"
                          "6 TASK k r x[1; +2, 1+0] rw y[slot3+4, +4] scalars s, false\n"
                          "7 END of 0\n");
-    ptowsp_tensor_info info = ptowsp_program_tensor_at(f.program, x.id);
-    assert_int_equal(ptowsp_program_tensor_count(f.program), 3);
+    ptowsp_tensor_info info = read_tables(&f)->tensors[x.id];
+    assert_int_equal(read_tables(&f)->tensor_count, 3);
     assert_true(info.is_used && info.is_loaded && !info.is_written);
     assert_int_equal(info.desc.shape[2], 8);
-    info = ptowsp_program_tensor_at(f.program, y.id);
+    info = read_tables(&f)->tensors[y.id];
     assert_true(info.is_used && !info.is_loaded && info.is_written);
-    assert_int_equal(ptowsp_program_symbol_count(f.program), 3);
-    assert_true(ptowsp_program_symbol_at(f.program, 1).is_used);
-    assert_false(ptowsp_program_symbol_at(f.program, 2).is_used);
+    assert_int_equal(read_tables(&f)->symbol_count, 3);
+    assert_true(read_tables(&f)->symbols[1].is_used);
+    assert_false(read_tables(&f)->symbols[2].is_used);
     fixture_free(&f);
 }
 
@@ -280,7 +279,7 @@ static void read__explicit_edges_and_where_they_are_reset(void **state) {
                          "6 END of 2\n"
                          "7 TASK c 0 in 1,2\n"
                          "8 END of 0\n");
-    assert_int_equal(ptowsp_program_edge_count(f.program), 3);
+    assert_int_equal(read_tables(&f)->edge_count, 3);
     fixture_free(&f);
 }
 
@@ -437,10 +436,9 @@ static void read__pipelines(void **state) {
                          "29 TASK k j\n"
                          "30 END of 28\n"
                          "31 END of 27\n");
-    uint32_t symbol = ptowsp_program_latency_symbol(f.program);
-    assert_string_equal(ptowsp_program_symbol_at(f.program, symbol).name,
-                        PTOWSP_CHANNEL_LATENCY_SYMBOL);
-    assert_int_equal(ptowsp_program_channel_count(f.program), 3);
+    uint32_t symbol = read_tables(&f)->latency_symbol;
+    assert_string_equal(read_tables(&f)->symbols[symbol].name, PTOWSP_CHANNEL_LATENCY_SYMBOL);
+    assert_int_equal(read_tables(&f)->channel_count, 3);
     assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_symbol(run, "d", 3), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &(ptowsp_buffer){.data = data}), PTOWSP_OK);
@@ -494,18 +492,17 @@ static void read__keys_are_those_of_each_task(void **state) {
                      "8 TASK k b dispatch (+ (u64 b) 0u) priority (- arg0 3) stream s\n"
                      "9 END of 7\n"
                      "10 END of 0\n");
-    ptowsp_task_info first = ptowsp_program_task_at(f.program, 2);
-    ptowsp_task_info last = ptowsp_program_task_at(f.program, 8);
+    ptowsp_task_info first = read_tables(&f)->tasks[read_tables(&f)->statements[2].task];
+    ptowsp_task_info last = read_tables(&f)->tasks[read_tables(&f)->statements[8].task];
     assert_int_equal(first.priority_key, last.priority_key);  // the same for all: there once
-    ptowsp_expr_info sum = ptowsp_program_expr_at(f.program, last.dispatch_key);
-    ptowsp_expr_info variable =
-        ptowsp_program_expr_at(f.program, ptowsp_program_expr_at(f.program, sum.a).a);
-    assert_int_equal(variable.id, ptowsp_program_statement_at(f.program, 7).variable);
-    ptowsp_schedule schedule = ptowsp_program_schedule(f.program);
+    ptowsp_expr_info sum = read_tables(&f)->exprs[last.dispatch_key];
+    ptowsp_expr_info variable = read_tables(&f)->exprs[read_tables(&f)->exprs[sum.a].a];
+    assert_int_equal(variable.id, read_tables(&f)->statements[7].variable);
+    ptowsp_schedule schedule = read_tables(&f)->schedule;
     assert_null(schedule.dispatch_key.module);
     assert_int_equal(schedule.dependencies, PTOWSP_DEPENDENCIES_HYBRID);
     assert_int_equal(ptowsp_program_lane_count(f.program), 3);
-    assert_true(ptowsp_program_is_priority_signed(f.program));
+    assert_true(read_tables(&f)->is_priority_signed);
     ptowsp_program_print_schedule(f.program, sink(&f));
     assert_non_null(
         strstr(f.text, "dispatch affinity of u64(task.b) + task.tag(level) over 3 lanes"));
@@ -533,11 +530,51 @@ static void read__a_program_outlives_its_module(void **state) {
     ptowsp_module_destroy(f.m);
     f.m = NULL;
     sink(&f);
-    for (uint32_t i = 0; i < ptowsp_program_statement_count(f.program); i++) {
+    for (uint32_t i = 0; i < read_tables(&f)->statement_count; i++) {
         say_statement(&f, i);
     }
     assert_string_equal(f.text, before);
     fixture_free(&f);
+}
+
+// Each allocation that reading makes is refused once: there are no tables then, and all of them the
+// next time, made once.
+static void read__there_are_all_tables_or_none(void **state) {
+    (void)state;
+    uint32_t refused = 0;
+    for (bool is_over = false; !is_over;) {
+        test_memory memory = {0, 0, 0, 0};
+        fixture f;
+        memset(&f, 0, sizeof f);
+        const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
+        ptowsp_kernel k = kernel_make(f.m, "k", 1);
+        PTOWSP_WORKLOAD(f.m, "w") {
+            PTOWSP_PARALLEL(f.m, b, ptowsp_axis_dynamic(f.m, "batch")) {
+                for (int i = 0; i < 200; i++) {
+                    task1(f.m, k, b);
+                }
+            }
+        }
+        assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+        memory.refuse_at = memory.allocations + refused + 1;
+        const ptowsp_program_tables *tables = ptowsp_program_read(f.program);
+        is_over = memory.allocations < memory.refuse_at;
+        assert_int_equal(tables != NULL, is_over);
+        refused += !is_over;
+        memory.refuse_at = 0;
+        tables = ptowsp_program_read(f.program);
+        assert_non_null(tables);
+        assert_int_equal(tables->task_count, 200);
+        assert_string_equal(tables->kernels[tables->tasks[199].kernel].name, "k");
+        const size_t allocations = memory.allocations;
+        assert_ptr_equal(ptowsp_program_read(f.program), tables);
+        assert_int_equal(memory.allocations, allocations);
+        fixture_free(&f);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+    assert_true(refused > 0);
 }
 
 int main(void) {
@@ -551,6 +588,7 @@ int main(void) {
         cmocka_unit_test(read__pipelines),
         cmocka_unit_test(read__keys_are_those_of_each_task),
         cmocka_unit_test(read__a_program_outlives_its_module),
+        cmocka_unit_test(read__there_are_all_tables_or_none),
     };
     return cmocka_run_group_tests_name("read", tests, NULL, NULL);
 }

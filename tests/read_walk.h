@@ -33,6 +33,10 @@ typedef struct read_walker {
     read_queue queues[READ_CHANNEL_MAX];
 } read_walker;
 
+static inline const ptowsp_program_tables *read_program(const read_walker *w) {
+    return ptowsp_program_read(w->program);
+}
+
 // -- expressions ----------------------------------------------------------------------------------
 
 static inline uint64_t read_element(ptowsp_dtype dtype, const void *data, uint64_t i) {
@@ -53,7 +57,7 @@ static inline uint64_t read_array(const read_walker *w, uint32_t array, uint64_t
     ptowsp_dtype dtype;
     const void *data;
     uint64_t count;
-    assert_true(ptowsp_program_array_at(w->program, array).is_used);
+    assert_true(read_program(w)->arrays[array].is_used);
     assert_true(ptowsp_run_bound_array(w->run, array, &dtype, &data, &count));
     assert_true(index < count);
     return read_element(dtype, data, index);
@@ -111,7 +115,7 @@ static inline uint64_t read_operator(ptowsp_expr_kind kind, bool is_signed, uint
 }
 
 static inline uint64_t read_eval(const read_walker *w, uint32_t expr) {
-    const ptowsp_expr_info e = ptowsp_program_expr_at(w->program, expr);
+    const ptowsp_expr_info e = read_program(w)->exprs[expr];
     assert_true(e.a < expr && e.b < expr && e.c < expr);
     uint64_t symbol = 0;
     int64_t size = 0;
@@ -120,11 +124,11 @@ static inline uint64_t read_eval(const read_walker *w, uint32_t expr) {
     case PTOWSP_EXPR_VARIABLE: return w->variables[e.id];
     case PTOWSP_EXPR_ENTRY: return w->entries[e.id];
     case PTOWSP_EXPR_SIZE:
-        assert_true(ptowsp_program_axis_at(w->program, e.id).is_used);
+        assert_true(read_program(w)->axes[e.id].is_used);
         assert_true(ptowsp_run_bound_size(w->run, e.id, &size));
         return (uint64_t)size;
     case PTOWSP_EXPR_SYMBOL:
-        assert_true(ptowsp_program_symbol_at(w->program, e.id).is_used);
+        assert_true(read_program(w)->symbols[e.id].is_used);
         assert_true(ptowsp_run_bound_symbol(w->run, e.id, &symbol));
         return symbol;
     case PTOWSP_EXPR_ARRAY: return read_array(w, e.id, read_eval(w, e.a));
@@ -137,7 +141,7 @@ static inline uint64_t read_eval(const read_walker *w, uint32_t expr) {
     case PTOWSP_EXPR_SELECT: return read_eval(w, read_eval(w, e.a) ? e.b : e.c);
     default: break;
     }
-    bool is_signed = ptowsp_program_expr_at(w->program, e.a).type == PTOWSP_TYPE_I64;
+    bool is_signed = read_program(w)->exprs[e.a].type == PTOWSP_TYPE_I64;
     uint64_t a = read_eval(w, e.a), b = e.b ? read_eval(w, e.b) : 0;
     return read_operator(e.kind, is_signed, a, b);
 }
@@ -152,7 +156,7 @@ static inline uint64_t read_eval_or_0(const read_walker *w, uint32_t expr) {
 static inline ptowsp_tile read_view(const read_walker *w, const ptowsp_view_info *view,
                                     int64_t *rows, int64_t *cols) {
     ptowsp_buffer buffer;
-    assert_true(ptowsp_program_tensor_at(w->program, view->tensor).is_used);
+    assert_true(read_program(w)->tensors[view->tensor].is_used);
     assert_true(ptowsp_run_bound_tensor(w->run, view->tensor, &buffer));
     uint32_t rank = buffer.rank;
     assert_int_equal(view->lead_count, rank > 2 ? rank - 2 : 0);
@@ -182,7 +186,8 @@ static inline ptowsp_tile read_view(const read_walker *w, const ptowsp_view_info
 // -- statements -----------------------------------------------------------------------------------
 
 static inline void read_task(read_walker *w, uint32_t statement) {
-    const ptowsp_task_info info = ptowsp_program_task_at(w->program, statement);
+    const ptowsp_task_info info =
+        read_program(w)->tasks[read_program(w)->statements[statement].task];
     uint64_t args[READ_ARG_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
     uint32_t count = 0;
@@ -190,7 +195,7 @@ static inline void read_task(read_walker *w, uint32_t statement) {
         args[count++] = read_eval(w, info.axes[i]);
     }
     for (uint32_t i = 0; i < info.tile_count; i++) {
-        const ptowsp_view_info view = ptowsp_program_view_at(w->program, statement, i);
+        const ptowsp_view_info view = info.tiles[i];
         int64_t rows, cols;
         tiles[i] = read_view(w, &view, &rows, &cols);
         args[count++] = (uint64_t)rows;
@@ -215,8 +220,9 @@ static inline void read_task(read_walker *w, uint32_t statement) {
 }
 
 static inline void read_load(read_walker *w, uint32_t statement, uint32_t slot) {
-    const ptowsp_load_info load = ptowsp_program_load_at(w->program, statement);
-    const ptowsp_tensor_info tensor = ptowsp_program_tensor_at(w->program, load.view.tensor);
+    const ptowsp_load_info load =
+        read_program(w)->loads[read_program(w)->statements[statement].load];
+    const ptowsp_tensor_info tensor = read_program(w)->tensors[load.view.tensor];
     int64_t rows, cols, row = (int64_t)read_eval_or_0(w, load.row),
                         col = (int64_t)read_eval_or_0(w, load.col);
     ptowsp_tile tile = read_view(w, &load.view, &rows, &cols);
@@ -231,7 +237,7 @@ static inline void read_walk(read_walker *w, uint32_t first, uint32_t end);
 
 // The iterations of a loop: from, to, and where they are in the indices of a sparse axis.
 static inline void read_loop(read_walker *w, uint32_t at, const ptowsp_statement *s) {
-    const ptowsp_axis_info axis = ptowsp_program_axis_at(w->program, s->axis);
+    const ptowsp_axis_info axis = read_program(w)->axes[s->axis];
     assert_true(axis.is_used && axis.name != NULL);
     int64_t size = 0, begin = 0;
     ptowsp_csr csr;
@@ -266,7 +272,7 @@ static inline void read_loop(read_walker *w, uint32_t at, const ptowsp_statement
 
 // A when and its otherwise; returns where it ends.
 static inline uint32_t read_when(read_walker *w, uint32_t at, const ptowsp_statement *s) {
-    const ptowsp_statement behind = ptowsp_program_statement_at(w->program, s->end);
+    const ptowsp_statement behind = read_program(w)->statements[s->end];
     bool has_otherwise = behind.kind == PTOWSP_STATEMENT_OTHERWISE;
     assert_true(has_otherwise || behind.kind == PTOWSP_STATEMENT_END);
     assert_int_equal(behind.begin, at);
@@ -279,15 +285,15 @@ static inline uint32_t read_when(read_walker *w, uint32_t at, const ptowsp_state
 }
 
 static inline void read_call(read_walker *w, const ptowsp_statement *s) {
-    const ptowsp_statement callee = ptowsp_program_statement_at(w->program, s->target);
+    const ptowsp_statement callee = read_program(w)->statements[s->target];
     uint64_t args[PTOWSP_CALL_ARG_MAX];
     assert_int_equal(callee.kind, PTOWSP_STATEMENT_WORKLOAD);
     assert_int_equal(callee.count, s->count);
     for (uint32_t i = 0; i < s->count; i++) {
-        args[i] = read_eval(w, ptowsp_program_value_at(w->program, s->first + i));
+        args[i] = read_eval(w, read_program(w)->values[s->first + i]);
     }
     for (uint32_t i = 0; i < s->count; i++) {
-        w->variables[ptowsp_program_param_at(w->program, callee.first + i)] = args[i];
+        w->variables[read_program(w)->params[callee.first + i]] = args[i];
     }
     read_walk(w, s->target + 1, callee.end);
 }
@@ -321,7 +327,7 @@ static inline void read_receive(read_walker *w, uint32_t at, const ptowsp_statem
 // Walks statements [first, end).
 static inline void read_walk(read_walker *w, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
-        const ptowsp_statement s = ptowsp_program_statement_at(w->program, i);
+        const ptowsp_statement s = read_program(w)->statements[i];
         switch (s.kind) {
         case PTOWSP_STATEMENT_SCOPE:
         case PTOWSP_STATEMENT_PIPELINE: read_walk(w, i + 1, s.end); break;
@@ -352,12 +358,12 @@ static inline void read_walk(read_walker *w, uint32_t first, uint32_t end) {
 
 // Walks the whole program with what is bound to the run.
 static inline void read_walk_program(read_walker *w) {
-    assert_true(ptowsp_program_variable_count(w->program) <= READ_VARIABLE_MAX);
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(w->program); i++) {
+    assert_true(read_program(w)->variable_count <= READ_VARIABLE_MAX);
+    for (uint32_t i = 0; i < read_program(w)->slot_count; i++) {
         assert_true(i < READ_SLOT_MAX);
         w->slots[i] = ptowsp_run_bound_slot(w->run, i);
     }
-    const ptowsp_statement s = ptowsp_program_statement_at(w->program, 0);
+    const ptowsp_statement s = read_program(w)->statements[0];
     assert_int_equal(s.kind, PTOWSP_STATEMENT_WORKLOAD);
     read_walk(w, 1, s.end);
 }
@@ -367,14 +373,14 @@ static inline void read_walk_program(read_walker *w) {
 // Is the list well nested, and does each statement name what exists?
 static inline void read_check_form(const ptowsp_program *p) {
     uint32_t open[2 * PTOWSP_MODULE_NEST_MAX], depth = 0;
-    uint32_t count = ptowsp_program_statement_count(p);
+    uint32_t count = ptowsp_program_read(p)->statement_count;
     for (uint32_t i = 0; i < count; i++) {
-        const ptowsp_statement s = ptowsp_program_statement_at(p, i);
+        const ptowsp_statement s = ptowsp_program_read(p)->statements[i];
         bool is_end = s.kind == PTOWSP_STATEMENT_END || s.kind == PTOWSP_STATEMENT_OTHERWISE;
         assert_true(s.kind > PTOWSP_STATEMENT_NONE && s.kind < PTOWSP_STATEMENT_KIND_COUNT);
         assert_true((s.kind == PTOWSP_STATEMENT_WORKLOAD) == (depth == 0));
         if (is_end) {
-            const ptowsp_statement begin = ptowsp_program_statement_at(p, s.begin);
+            const ptowsp_statement begin = ptowsp_program_read(p)->statements[s.begin];
             assert_int_equal(open[--depth], s.begin);
             assert_int_equal(begin.end, i);
             assert_true(s.kind == PTOWSP_STATEMENT_END || begin.kind == PTOWSP_STATEMENT_WHEN);
@@ -383,8 +389,8 @@ static inline void read_check_form(const ptowsp_program *p) {
             assert_true(i < s.end && s.end < count);
             open[depth++] = i;
         }
-        assert_true(s.variable < ptowsp_program_variable_count(p));
-        assert_true(s.axis < ptowsp_program_axis_count(p));
+        assert_true(s.variable < ptowsp_program_read(p)->variable_count);
+        assert_true(s.axis < ptowsp_program_read(p)->axis_count);
     }
     assert_int_equal(depth, 0);
 }

@@ -846,7 +846,7 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
-    ptowsp_schedule read = ptowsp_program_schedule(f.program);
+    ptowsp_schedule read = ptowsp_program_read(f.program)->schedule;
     assert_memory_equal(read.ring_sizes, s.ring_sizes, sizeof s.ring_sizes);
     assert_int_equal(read.release, PTOWSP_RELEASE_IN_ORDER);
     assert_int_equal(read.depths[PTOWSP_DEPTH_POOL], 3);

@@ -169,7 +169,7 @@ static void lifetimes_are(fixture *f, const char *expected) {
         if (at.tensor != before) {
             length +=
                 (size_t)snprintf(text + length, sizeof text - length, "%s%s", before ? ", " : "",
-                                 ptowsp_program_tensor_at(f->program, at.tensor).desc.name);
+                                 ptowsp_program_read(f->program)->tensors[at.tensor].desc.name);
         }
         before = at.tensor;
         length +=

@@ -189,7 +189,7 @@ src/text/print_module.c src/text/print_program.c
 src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c
 src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c src/text/parse_module.c src/text/save.c
 "
-TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
+TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c"
 REST="
 src/workload/expand.h src/workload/expand.c src/workload/task_list_walk.c src/workload/stretch.h src/workload/stretch.c
 src/csp/channel.h src/csp/channel.c
@@ -340,6 +340,7 @@ src/dump/dump.c
 TREE_FILES="
 CMakeLists.txt
 Makefile
+README.md
 aicpu/wsp_core.cpp       aicpu/wsp_core.cpp
 aicore/wsp_aicore.cpp    aicore/wsp_core_main.cpp
 aicore/wsp_kernel.h      aicore/wsp_target.h aicore/wsp_args.h aicore/wsp_window.h aicore/wsp_product.h aicore/wsp_halves.h aicore/wsp_kernel.h aicore/wsp_dispatch.h

@@ -86,7 +86,7 @@ typedef struct memory {
 static memory memory_of(const ptowsp_run *run, uint32_t tensor) {
     ptowsp_buffer buffer;
     memory m = {0};
-    if (!ptowsp_program_tensor_at(ptowsp_run_program(run), tensor).is_written ||
+    if (!ptowsp_program_read(ptowsp_run_program(run))->tensors[tensor].is_written ||
         !ptowsp_run_bound_tensor(run, tensor, &buffer)) {
         return m;
     }
@@ -146,7 +146,7 @@ static bool compare_ring(const emit *e, ptowsp_run *run, ptowsp_model model, uin
 }
 
 void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model model) {
-    uint32_t count = ptowsp_program_tensor_count(ptowsp_run_program(run));
+    uint32_t count = ptowsp_program_read(ptowsp_run_program(run))->tensor_count;
     memory *memories = (memory *)command_allocate(count, sizeof *memories);
     for (uint32_t i = 1; i < count; i++) {
         memories[i] = memory_of(run, i);

@@ -34,6 +34,10 @@ PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size);
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
 PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align);
 
+// So many zeroed items of a type, or NULL when memory is out.
+#define PWSP_ARENA_ARRAY(arena, type, count)                                                       \
+    ((type *)pwsp_arena_alloc(arena, sizeof(type) * (size_t)(count), sizeof(uint64_t)))
+
 // The same, for memory that the caller fills: not zeroed.
 PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align);
 

@@ -58,7 +58,7 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
         run->context = run->owner = context;
         run->program = program;
         pwsp_context_own(context);
-        pwsp_fetch_add_acq_rel(program->run_count, 1u);
+        pwsp_fetch_add_acq_rel(&program->self->runs, 1u);
     }
     if (!run || !pwsp_run_init(run)) {
         ptowsp_run_destroy(run);
@@ -83,7 +83,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     PTOWSP_ASSERT(is_lost || !pwsp_load_relaxed(&run->is_running));
     pwsp_start_destroy(run->start);
     pwsp_context_disown(run->context);
-    pwsp_fetch_add_acq_rel(run->program->run_count, UINT32_MAX);
+    pwsp_fetch_add_acq_rel(&run->program->self->runs, UINT32_MAX);
     if (!is_lost) {  // else it may have been moving any of this at the fork
         pwsp_workers_destroy(run->workers);
         pwsp_comm_free(&run->walk.comm);

@@ -10,6 +10,8 @@
 // These types are absent: pointers to them are NULL.
 typedef struct pwsp_tile_code {
     uint32_t insn_count, scalar_count, loop_count;
+    bool is_mixed;
+    ptowsp_machine machine;
 } pwsp_tile_code;
 
 struct ptowsp_body {
@@ -46,10 +48,11 @@ PWSP_INLINE uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
     return 0;
 }
 
-PWSP_INLINE void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
-    PTOWSP_ASSERT(!code);
-    (void)code;
+PWSP_INLINE bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *arena,
+                                     ptowsp_kernel_info *info) {
+    (void)arena;
     (void)info;
+    return !code;
 }
 
 PWSP_INLINE void pwsp_body_free(ptowsp_body *body) {

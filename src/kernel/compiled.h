@@ -147,11 +147,9 @@ PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32
 PWSP_INTERNAL uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
                                                  const ptowsp_task *task, int64_t *out_begin);
 
-// Read access to code: a tile (from 1), an instruction, a check, a loop (from 1).
-PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
-PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
-PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
-PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop);
+// Fills in what readers of a program ask of code, in tables of the arena. False when memory is out.
+PWSP_INTERNAL bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *arena,
+                                       ptowsp_kernel_info *info);
 
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,

@@ -1,6 +1,16 @@
 // Read access to the tile kernels of a program: tiles, instructions and checks in public types.
 
+#include "../base/arena.h"
 #include "compiled.h"
+#include "description.h"
+
+#define PWSP_READ_OPCODE(name, unit)                                                               \
+    PTOWSP_STATIC_ASSERT((int)PTOWSP_OP_##name == (int)PTOISA_##name, "opcodes");
+PTOISA_OPS(PWSP_READ_OPCODE)
+#undef PWSP_READ_OPCODE
+PTOWSP_STATIC_ASSERT((int)PTOWSP_OP_LOOP == (int)PWSP_INSN_LOOP, "opcodes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_OP_TPOP == (int)PWSP_INSN_TPOP, "opcodes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_OP_COUNT == (int)PWSP_INSN_OP_COUNT, "opcodes");
 
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
@@ -22,8 +32,7 @@ static ptowsp_extent pwsp_read_extent(const pwsp_valid *valid) {
     return extent;
 }
 
-PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile) {
-    PTOWSP_ASSERT(tile > 0 && tile < code->tile_count);
+static ptowsp_tile_object pwsp_read_object(const pwsp_tile_code *code, uint32_t tile) {
     const pwsp_list_tile *from = &code->tiles[tile];
     ptowsp_tile_object object;
     object.dtype = (ptowsp_dtype)from->dtype;
@@ -55,16 +64,14 @@ static uint32_t pwsp_read_mode(const pwsp_insn *insn) {
     }
 }
 
-PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i) {
-    PTOWSP_ASSERT(i < code->insn_count);
+static ptowsp_insn_info pwsp_read_insn(const pwsp_tile_code *code, uint32_t i) {
     const pwsp_insn *from = &code->insns[i];
-    ptowsp_insn shown = pwsp_tile_code_insn(code, i, NULL);
     ptowsp_insn_info info;
     memset(&info, 0, sizeof info);
-    info.name = shown.name;
+    info.op = (ptowsp_opcode)from->op;
     info.side = (ptowsp_side)from->side;
     info.fifo = pwsp_insn_is_fifo(from) ? from->mode : 0;
-    info.pipe = shown.pipe;
+    info.pipe = pwsp_tile_code_insn(code, i, NULL).pipe;
     info.form = (ptowsp_form)from->variant;
     info.mode = pwsp_insn_is_fifo(from) ? 0 : pwsp_read_mode(from);
     info.src_pipe = (ptowsp_pipe)from->src_pipe;
@@ -91,9 +98,7 @@ PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *co
     return info;
 }
 
-PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i) {
-    PTOWSP_ASSERT(i < code->check_count);
-    const pwsp_tile_check *from = &code->checks[i];
+static ptowsp_size_check pwsp_read_check(const pwsp_tile_check *from) {
     ptowsp_size_check check;
     check.a = pwsp_read_extent(&from->a);
     check.b = pwsp_read_extent(&from->b);
@@ -111,9 +116,7 @@ static ptowsp_loop_bound pwsp_read_bound(const pwsp_list_bound *from) {
     return bound;
 }
 
-PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop) {
-    PTOWSP_ASSERT(loop > 0 && loop <= code->loop_count);
-    const pwsp_code_loop *from = &code->loops[loop];
+static ptowsp_loop_info pwsp_read_loop(const pwsp_code_loop *from) {
     ptowsp_loop_info info;
     info.begin = pwsp_read_bound(&from->of.begin);
     info.end = pwsp_read_bound(&from->of.end);
@@ -121,4 +124,57 @@ PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *co
     info.parent = from->of.parent;
     info.insn_count = from->insn_count;
     return info;
+}
+
+static void pwsp_read_facts(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
+    info->insn_count = code->insn_count;
+    info->tile_object_count = code->tile_count;
+    info->check_count = code->check_count;
+    info->loop_count = code->loop_count;
+    for (uint32_t i = 0; i < code->scalar_count; i++) {
+        info->scalar_dtypes[i] = code->scalar_dtypes[i];
+    }
+    for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        info->memory_bytes[i] = code->used[i];
+    }
+    info->family = (ptowsp_family)code->machine.family;
+    info->machine = pwsp_machine_from_isa(&code->machine);
+    info->has_products = code->is_cube;
+    info->is_mixed = code->is_mixed;
+    info->is_split = code->split_tile != 0;
+    info->split_tile = code->split_tile;
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
+        info->fifos[i].slot_count = code->fifos[i].slots;
+        info->fifos[i].flag = code->fifos[i].flag;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *arena,
+                                       ptowsp_kernel_info *info) {
+    ptowsp_insn_info *insns = PWSP_ARENA_ARRAY(arena, ptowsp_insn_info, code->insn_count);
+    ptowsp_tile_object *objects = PWSP_ARENA_ARRAY(arena, ptowsp_tile_object, code->tile_count);
+    ptowsp_size_check *checks = PWSP_ARENA_ARRAY(arena, ptowsp_size_check, code->check_count);
+    ptowsp_loop_info *loops = PWSP_ARENA_ARRAY(arena, ptowsp_loop_info, code->loop_count + 1u);
+    if (!insns || !objects || !checks || !loops) {
+        return false;
+    }
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        insns[i] = pwsp_read_insn(code, i);
+    }
+    for (uint32_t i = 1; i < code->tile_count; i++) {
+        objects[i] = pwsp_read_object(code, i);
+    }
+    for (uint32_t i = 0; i < code->check_count; i++) {
+        checks[i] = pwsp_read_check(&code->checks[i]);
+    }
+    for (uint32_t i = 1; i <= code->loop_count; i++) {
+        loops[i] = pwsp_read_loop(&code->loops[i]);
+    }
+    info->insns = insns;
+    info->objects = objects;
+    info->checks = checks;
+    info->loops = loops;
+    pwsp_read_facts(code, info);
+    return true;
 }

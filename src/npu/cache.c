@@ -55,55 +55,42 @@ NPU_INTERNAL bool npu_file_sync(const char *path) {
     return close(file) == 0 && is_good;
 }
 
-NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
-    if (path[0] == '/') {
-        npu_print(text, "%s", path);
-        return;
-    }
-    for (size_t size = 256;; size *= 2) {
+NPU_INTERNAL const char *npu_absolute(npu_build *build, const char *path) {
+    const char *absolute = path[0] == '/' ? path : NULL;
+    for (size_t size = 256; !absolute; size *= 2) {
         char *here = (char *)npu_resize(NULL, size);
-        bool is_there = here && getcwd(here, size) != NULL;
-        if (is_there) {
-            npu_print(text, "%s/%s", here, path);
+        if (here && getcwd(here, size)) {
+            absolute = npu_path(build, "%s/%s", here, path);
+        } else if (!here || errno != ERANGE) {  // deleted, or not readable: it may work as it is
+            absolute = path;
         }
-        int error = errno;
         npu_resize(here, 0);
-        if (is_there) {
-            return;
-        }
-        if (!here || error != ERANGE) {  // deleted, or not readable: the path may work as it is
-            npu_print(text, "%s", path);
-            return;
-        }
     }
+    return npu_path(build, "%s", absolute);
 }
 
 // -- the directory --------------------------------------------------------------------------------
 
-static bool npu_cache_default(npu_build *build, npu_text *text) {
+// NULL with an error.
+static const char *npu_cache_default(npu_build *build) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/') {  // relative paths are to be ignored, by the XDG specification
-        npu_print(text, "%s/ptowsp", cache);
-    } else if (home && home[0] != '\0') {
-        npu_print_absolute(text, home);
-        npu_print(text, "/.cache/ptowsp");
-    } else {
-        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+        return npu_path(build, "%s/ptowsp", cache);
     }
-    return true;
+    if (home && home[0] != '\0') {
+        return npu_path(build, "%s/.cache/ptowsp", npu_absolute(build, home));
+    }
+    npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                   "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+    return NULL;
 }
 
 // Makes a directory and its parents. False with errno.
-static bool npu_cache_make(char *path) {
-    for (char *at = path + 1; *at; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            bool is_there = mkdir(path, 0700) == 0 || errno == EEXIST || access(path, F_OK) == 0;
-            *at = '/';
-            if (!is_there) {
-                return false;
-            }
+static bool npu_cache_make(npu_build *build, const char *path) {
+    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        const char *parent = npu_path(build, "%.*s", (int)(at - path), path);
+        if (mkdir(parent, 0700) != 0 && errno != EEXIST && access(parent, F_OK) != 0) {
+            return false;
         }
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
@@ -114,7 +101,6 @@ static bool npu_cache_check_path(npu_build *build, const char *path, unsigned de
 // The path that a link leads to.
 static bool npu_cache_check_link(npu_build *build, const char *link, unsigned depth) {
     char target[4096];
-    npu_text path = {NULL, 0, 0, false};
     ssize_t size = readlink(link, target, sizeof target - 1);
     if (size < 0 || depth == NPU_LINK_MAX) {
         errno = size < 0 ? errno : ELOOP;
@@ -122,14 +108,8 @@ static bool npu_cache_check_link(npu_build *build, const char *link, unsigned de
     }
     target[size] = '\0';
     const char *last = strrchr(link, '/');
-    if (target[0] != '/') {
-        npu_print(&path, "%.*s", (int)(last - link) + 1, link);
-    }
-    npu_print(&path, "%s", target);
-    bool is_good =
-        npu_build_check(build, &path) && npu_cache_check_path(build, path.data, depth + 1);
-    npu_text_free(&path);
-    return is_good;
+    int parent = target[0] == '/' ? 0 : (int)(last - link) + 1;
+    return npu_cache_check_path(build, npu_path(build, "%.*s%s", parent, link, target), depth + 1);
 }
 
 // A part of the path of the cache, which is not its end.
@@ -145,7 +125,7 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
     if (!is_ours || is_open) {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
                               "the cache %s can be exchanged by others: %s on the way to it %s",
-                              build->cache.data, path,
+                              build->cache, path,
                               !is_ours ? "belongs to another user" : "is writable for others");
     }
     return !is_link || npu_cache_check_link(build, path, depth);
@@ -155,74 +135,63 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
 // link can lead it elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
 // also behind links, has to be of the user or of root, and no one else may write to it.
 static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
-    npu_text part = {NULL, 0, 0, false};
     struct stat state;
     bool is_good = npu_cache_check_part(build, "/", depth);
     for (const char *at = strchr(path + 1, '/'); is_good && at; at = strchr(at + 1, '/')) {
-        part.size = 0;
-        npu_print(&part, "%.*s", (int)(at - path), path);
-        is_good = npu_build_check(build, &part) && npu_cache_check_part(build, part.data, depth);
+        const char *part = npu_path(build, "%.*s", (int)(at - path), path);
+        is_good = npu_cache_check_part(build, part, depth);
     }
-    npu_text_free(&part);
     bool is_link = is_good && lstat(path, &state) == 0 && S_ISLNK(state.st_mode);
     return is_good && (!is_link || npu_cache_check_link(build, path, depth));
 }
 
 // Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
-    npu_text *path = &build->cache;
-    if (directory && directory[0] != '\0') {
-        npu_print_absolute(path, directory);
-    } else if (!npu_cache_default(build, path)) {
+    const char *path =
+        directory && directory[0] ? npu_absolute(build, directory) : npu_cache_default(build);
+    if (!path || build->status != PTOWSP_OK) {
         return false;
     }
-    if (path->is_out_of_memory) {
-        return npu_build_out_of_memory(build);
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') {
+        size--;
     }
-    while (path->size > 1 && path->data[path->size - 1] == '/') {
-        path->data[--path->size] = '\0';
-    }
+    path = build->cache = npu_path(build, "%.*s", (int)size, path);
     struct stat state, link;
-    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0 ||
-        lstat(path->data, &link) != 0) {
-        return npu_build_fail_system(build, "cannot make the cache", path->data);
+    if (!npu_cache_make(build, path) || stat(path, &state) != 0 || lstat(path, &link) != 0) {
+        return npu_build_fail_system(build, "cannot make the cache", path);
     }
     if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
-            "the cache %s is a link of another user, so its target cannot be trusted", path->data);
+            "the cache %s is a link of another user, so its target cannot be trusted", path);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
-        return npu_build_fail_system(build, "cannot use the cache", path->data);
+        return npu_build_fail_system(build, "cannot use the cache", path);
     }
     if (state.st_uid != geteuid()) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
-            "the cache %s belongs to another user, so its contents cannot be trusted", path->data);
+            "the cache %s belongs to another user, so its contents cannot be trusted", path);
     }
     if (state.st_mode & (S_IWGRP | S_IWOTH)) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
             "the cache %s is writable for others, so its contents cannot be trusted "
             "(chmod go-w)",
-            path->data);
+            path);
     }
-    return npu_cache_check_path(build, path->data, 0);
+    return npu_cache_check_path(build, path, 0);
 }
 
 // -- temporaries ----------------------------------------------------------------------------------
 
 // Writes the mark that identifies our directories.
 static bool npu_cache_sign(npu_build *build, const char *directory) {
-    npu_text path = {NULL, 0, 0, false};
-    npu_print(&path, "%s/" NPU_MARK, directory);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good && !npu_file_write(path.data, "ptowsp\n", 7)) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
-    }
-    npu_text_free(&path);
-    return is_good;
+    const char *path = npu_path(build, "%s/" NPU_MARK, directory);
+    return npu_file_write(path, "ptowsp\n", 7) ? true
+                                               : npu_build_fail_system(build, "cannot write", path);
 }
 
 // Is it "tmp.PID.N"?
@@ -238,32 +207,25 @@ static bool npu_is_temporary(const char *name) {
 }
 
 // Is it a directory with the mark inside, unchanged for long?
-static bool npu_is_stale(const char *path, time_t now) {
+static bool npu_is_stale(npu_build *build, const char *path, time_t now) {
     struct stat state, mark;
-    npu_text inside = {NULL, 0, 0, false};
-    npu_print(&inside, "%s/" NPU_MARK, path);
-    bool is_stale = lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
-                    difftime(now, state.st_mtime) > NPU_STALE_SECONDS && !inside.is_out_of_memory &&
-                    lstat(inside.data, &mark) == 0 && S_ISREG(mark.st_mode);
-    npu_text_free(&inside);
-    return is_stale;
+    return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
+           difftime(now, state.st_mtime) > NPU_STALE_SECONDS &&
+           lstat(npu_path(build, "%s/" NPU_MARK, path), &mark) == 0 && S_ISREG(mark.st_mode);
 }
 
 // A user may have put other files there: only directories with the name and the mark are removed.
-NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
+NPU_INTERNAL void npu_cache_sweep(npu_build *build) {
     time_t now = time(NULL);
-    DIR *directory = opendir(build->cache.data);
+    DIR *directory = opendir(build->cache);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)) != NULL) {
-        npu_text path = {NULL, 0, 0, false};
-        if (!npu_is_temporary(entry->d_name)) {
-            continue;
+        if (npu_is_temporary(entry->d_name)) {
+            const char *path = npu_path(build, "%s/%s", build->cache, entry->d_name);
+            if (npu_is_stale(build, path, now)) {
+                npu_remove(AT_FDCWD, path);
+            }
         }
-        npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
-        if (!path.is_out_of_memory && npu_is_stale(path.data, now)) {
-            npu_remove(AT_FDCWD, path.data);
-        }
-        npu_text_free(&path);
     }
     if (directory) {
         closedir(directory);
@@ -272,154 +234,106 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
 
 // A name is used once: dlopen returns the library it has loaded by that name, whatever the file
 // holds now.
-NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
+NPU_INTERNAL const char *npu_cache_new(npu_build *build) {
+    const char *path;
     do {
-        path->size = 0;
-        npu_print(path, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache.data, (long)getpid(),
-                  (unsigned long long)ptowsp_clock_ns());
-        if (path->is_out_of_memory) {
-            return npu_build_out_of_memory(build);
-        }
-        if (mkdir(path->data, 0700) == 0) {
-            bool is_good = npu_cache_sign(build, path->data);
-            if (!is_good) {
-                npu_remove(AT_FDCWD, path->data);
+        path = npu_path(build, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache, (long)getpid(),
+                        (unsigned long long)ptowsp_clock_ns());
+        if (mkdir(path, 0700) == 0) {
+            if (npu_cache_sign(build, path)) {
+                return path;
             }
-            return is_good;
+            npu_remove(AT_FDCWD, path);
+            return NULL;
         }
     } while (errno == EEXIST);
-    return npu_build_fail_system(build, "cannot make", path->data);
-}
-
-NPU_INTERNAL void npu_cache_remove(npu_text *path) {
-    if (path->size && !path->is_out_of_memory) {
-        npu_remove(AT_FDCWD, path->data);
-    }
-    npu_text_free(path);
+    npu_build_fail_system(build, "cannot make", path);
+    return NULL;
 }
 
 // -- entries --------------------------------------------------------------------------------------
 
 // The hash of a file. False with errno.
-static bool npu_file_hash(const npu_text *path, char hash[NPU_HASH_SIZE]) {
+static bool npu_file_hash(const char *path, char hash[NPU_HASH_SIZE]) {
     npu_text file = {NULL, 0, 0, false};
-    bool is_good = !path->is_out_of_memory && npu_file_read(path->data, &file);
+    bool is_good = npu_file_read(path, &file);
     if (is_good) {
         npu_hash(file.data, file.size, hash);
-    } else if (path->is_out_of_memory || file.is_out_of_memory) {
-        errno = ENOMEM;
     }
-    int error = errno;
+    int error = file.is_out_of_memory ? ENOMEM : errno;
     npu_text_free(&file);
     errno = error;
     return is_good;
 }
 
-// The hash of the library in a directory. False with errno.
-static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
-    npu_text path = {NULL, 0, 0, false};
-    npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    bool is_good = npu_file_hash(&path, hash);
-    int error = errno;
-    npu_text_free(&path);
-    errno = error;
-    return is_good;
+// Does a file hold the hash of another?
+static bool npu_is_hash_of(const char *sum, const char *path) {
+    char hash[NPU_HASH_SIZE];
+    npu_text text = {NULL, 0, 0, false};
+    bool is_whole = npu_file_read(sum, &text) && text.size && npu_file_hash(path, hash) &&
+                    strcmp(text.data, hash) == 0;
+    npu_text_free(&text);
+    return is_whole;
 }
 
 // The file with the hash of an object: KEY.sum for KEY.o.
-static void npu_print_sum(npu_text *text, const npu_text *object) {
-    PTOWSP_ASSERT(!object->is_out_of_memory && object->size > 1);  // npu_prepare_work checks it
-    npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
+static const char *npu_sum_of(npu_build *build, const char *object) {
+    return npu_path(build, "%.*ssum", (int)strlen(object) - 1, object);
 }
 
 // The hash is renamed into place first. In between, or when another process does the same, an
 // object may have another's hash; it is then compiled again.
-NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const char *output, const char *object) {
     char hash[NPU_HASH_SIZE];
-    npu_text from = {NULL, 0, 0, false}, to = from;
-    npu_print_sum(&from, output);
-    npu_print_sum(&to, object);
-    bool is_good = npu_build_check(build, &from) && npu_build_check(build, &to);
-    if (is_good &&
-        (!npu_file_hash(output, hash) || !npu_file_write(from.data, hash, strlen(hash)) ||
-         !npu_file_sync(from.data) || !npu_file_sync(output->data) ||
-         rename(from.data, to.data) != 0 || rename(output->data, object->data) != 0)) {
-        is_good = npu_build_fail_system(build, "cannot make", object->data);
-    }
-    npu_text_free(&from);
-    npu_text_free(&to);
-    return is_good;
+    const char *from = npu_sum_of(build, output), *to = npu_sum_of(build, object);
+    return npu_file_hash(output, hash) && npu_file_write(from, hash, strlen(hash)) &&
+                   npu_file_sync(from) && npu_file_sync(output) && rename(from, to) == 0 &&
+                   rename(output, object) == 0
+               ? true
+               : npu_build_fail_system(build, "cannot make", object);
 }
 
-NPU_INTERNAL bool npu_cache_has(const npu_text *object) {
-    char hash[NPU_HASH_SIZE];
-    npu_text path = {NULL, 0, 0, false}, sum = path;
-    npu_print_sum(&path, object);
-    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &sum) && sum.size &&
-                    npu_file_hash(object, hash) && strcmp(sum.data, hash) == 0;
-    npu_text_free(&path);
-    npu_text_free(&sum);
-    return is_whole;
+NPU_INTERNAL bool npu_cache_has(npu_build *build, const char *object) {
+    return npu_is_hash_of(npu_sum_of(build, object), object);
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
-    npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
-    if (!npu_cache_hash(build->work.data, hash)) {
-        return npu_build_fail_system(build, "cannot read the library in", build->work.data);
+    const char *path = npu_path(build, "%s/complete", build->work);
+    if (!npu_file_hash(npu_path(build, "%s/" NPU_LIBRARY, build->work), hash)) {
+        return npu_build_fail_system(build, "cannot read the library in", build->work);
     }
-    npu_print(&path, "%s/complete", build->work.data);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
-    }
-    npu_text_free(&path);
-    return is_good;
+    return npu_file_write(path, hash, strlen(hash)) && npu_file_sync(path)
+               ? true
+               : npu_build_fail_system(build, "cannot write", path);
 }
 
-NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
-    npu_text path = {NULL, 0, 0, false}, mark = path;
-    char hash[NPU_HASH_SIZE];
-    npu_print(&path, "%s/complete", directory);
-    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
-    if (is_whole) {
-        is_whole = npu_cache_hash(directory, hash) && strcmp(mark.data, hash) == 0;
-    }
-    npu_text_free(&path);
-    npu_text_free(&mark);
-    return is_whole;
+NPU_INTERNAL bool npu_cache_is_whole(npu_build *build, const char *directory) {
+    return npu_is_hash_of(npu_path(build, "%s/complete", directory),
+                          npu_path(build, "%s/" NPU_LIBRARY, directory));
 }
 
 // Another process may replace or remove the entry at any moment, so this is tried a few times.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     for (int i = 0; i < 10; i++) {
-        if (rename(build->work.data, build->entry.data) == 0) {
-            npu_text_free(&build->work);
+        if (rename(build->work, build->entry) == 0) {
+            build->work = NULL;
             return true;
         }
         if ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) || i == 9) {
             break;
         }
-        if (npu_cache_is_whole(build->entry.data)) {
+        if (npu_cache_is_whole(build, build->entry)) {
             return true;
         }
-        npu_text aside = {NULL, 0, 0, false}, old = aside;
-        if (!npu_cache_new(build, &aside)) {
-            npu_text_free(&aside);
+        const char *aside = npu_cache_new(build);
+        if (!aside) {
             return false;
         }
-        npu_print(&old, "%s/old", aside.data);
-        bool is_good = npu_build_check(build, &old);
-        if (is_good) {
-            rename(build->entry.data, old.data);
-        }
-        npu_text_free(&old);
-        npu_cache_remove(&aside);
-        if (!is_good) {
-            return false;
-        }
+        rename(build->entry, npu_path(build, "%s/old", aside));
+        npu_remove(AT_FDCWD, aside);
     }
-    return npu_build_fail_system(build, "cannot make", build->entry.data);
+    return npu_build_fail_system(build, "cannot make", build->entry);
 }
 
 #endif

@@ -23,57 +23,31 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
     return npu_fail(emitter, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "no memory for the tree");
 }
 
-// Grows an array of *capacity elements to hold needed, with the new ones zero. False when memory is
-// out.
-static bool npu_grow(npu_emitter *emitter, void **array, uint32_t *capacity, uint32_t needed,
-                     size_t element_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint32_t count = *capacity < 16 ? 16 : 2 * *capacity;
-    count = count < needed ? needed : count;
-    void *moved = npu_resize(*array, count * element_size);
-    if (!moved) {
-        return npu_out_of_memory(emitter);
-    }
-    memset((char *)moved + *capacity * element_size, 0, (count - *capacity) * element_size);
-    *array = moved;
-    *capacity = count;
-    return true;
-}
-
 // -- places ---------------------------------------------------------------------------------------
 
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node) {
-    void *places = emitter->node_places, *nodes = emitter->place_nodes;
-    bool is_there = npu_grow(emitter, &places, &emitter->node_capacity, node + 1, sizeof(uint32_t));
-    emitter->node_places = (uint32_t *)places;
-    if (!is_there) {
-        return 0;
-    }
-    if (emitter->node_places[node]) {
-        return emitter->node_places[node];
-    }
     uint32_t place = emitter->place_count ? emitter->place_count : 1;  // 0 is no place
-    is_there = npu_grow(emitter, &nodes, &emitter->place_capacity, place + 1, sizeof(uint32_t));
-    emitter->place_nodes = (uint32_t *)nodes;
-    if (!is_there) {
+    if (!NPU_ROOM(emitter->node_places, emitter->node_capacity, (uint64_t)node + 1) ||
+        !NPU_ROOM(emitter->place_nodes, emitter->place_capacity, (uint64_t)place + 1)) {
+        npu_out_of_memory(emitter);
         return 0;
     }
-    emitter->place_nodes[place] = node;
-    emitter->place_count = place + 1;
-    emitter->node_places[node] = place;
-    return place;
+    if (emitter->node_places[node] == 0) {
+        emitter->node_places[node] = place;
+        emitter->place_nodes[place] = node;
+        emitter->place_count = place + 1;
+    }
+    return emitter->node_places[node];
 }
 
 // -- files ----------------------------------------------------------------------------------------
 
 static npu_file *npu_new_file(npu_emitter *emitter) {
-    void *files = emitter->files;
-    bool is_there = npu_grow(emitter, &files, &emitter->file_capacity, emitter->file_count + 1,
-                             sizeof(npu_file));
-    emitter->files = (npu_file *)files;
-    return is_there ? &emitter->files[emitter->file_count++] : NULL;
+    if (!NPU_ROOM(emitter->files, emitter->file_capacity, (uint64_t)emitter->file_count + 1)) {
+        npu_out_of_memory(emitter);
+        return NULL;
+    }
+    return &emitter->files[emitter->file_count++];
 }
 
 NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...) {
@@ -125,10 +99,9 @@ static bool npu_has_merges(const npu_emitter *emitter) {
 }
 
 static bool npu_has_plans(const npu_emitter *emitter) {
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(emitter->program); i++) {
-        ptowsp_axis_kind kind = ptowsp_program_axis_at(emitter->program, i).kind;
-        if (kind == PTOWSP_AXIS_PLAN || kind == PTOWSP_AXIS_PLAN_MERGES ||
-            kind == PTOWSP_AXIS_PLAN_LANES) {
+    for (uint32_t i = 1; i < emitter->tables->axis_count; i++) {
+        ptowsp_axis_kind kind = emitter->tables->axes[i].kind;
+        if (kind >= PTOWSP_AXIS_PLAN) {
             return true;
         }
     }
@@ -145,26 +118,30 @@ static void npu_print_without(npu_text *out, const char *source, const char *lin
 }
 
 // wsp_core.cpp, with the parts of the runtime that the program needs.
-static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed, bool has_pipelines) {
+static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed) {
     npu_text text = {NULL, 0, 0, false}, all = {NULL, 0, 0, false};
-    npu_print_without(&text, fixed->data, has_pipelines ? NULL : "#define WSP_CORE_PIPELINES\n");
+    npu_print_without(&text, fixed->data,
+                      emitter->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
     npu_print_without(&all, text.data ? text.data : "",
                       npu_has_plans(emitter) ? NULL : "#define WSP_CORE_PLANS\n");
-    all.is_out_of_memory |= text.is_out_of_memory;
-    npu_text_free(&text);
+    npu_text_end(&all, &text);
     npu_add_file(emitter, &all, "%s", fixed->path);
 }
 
-NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines) {
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
     static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge";
     bool has_merges = npu_has_merges(emitter);
     for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
         npu_fixed fixed = npu_fixed_at(i);
         if (strcmp(fixed.path, "aicpu/wsp_core.cpp") == 0) {
-            npu_core_emit(emitter, &fixed, has_pipelines);
+            npu_core_emit(emitter, &fixed);
+            continue;
+        } else if (strcmp(fixed.path, "README.md") == 0) {
+            npu_readme_emit(emitter, fixed.data);
             continue;
         }
-        if ((has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
+        if ((emitter->pipeline_count > 0 ||
+             strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
             (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0)) {
             npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);
         }

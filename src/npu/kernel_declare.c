@@ -15,8 +15,8 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
     snprintf(whole, sizeof whole, "%s_%s", k->params[e->param], axis);
     if (e->loop) {
         snprintf(index, sizeof index, "i_%u", e->loop);
-        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, e->loop);
-        if (loop.end.tile != e->param || loop.end.axis != e->axis) {
+        const ptowsp_loop_info *loop = &k->info->loops[e->loop];
+        if (loop->end.tile != e->param || loop->end.axis != e->axis) {
             snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
                      axis, e->loop);
         }
@@ -49,7 +49,7 @@ static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t i
 // A bound of a loop, as a task has it.
 static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound, npu_text *out) {
     if (bound->scalar != PTOWSP_NO_PARAM) {
-        bool is_signed = k->info.scalar_dtypes[bound->scalar] == PTOWSP_I64;
+        bool is_signed = k->info->scalar_dtypes[bound->scalar] == PTOWSP_I64;
         npu_print(out,
                   is_signed ? "wsp::scalar_i64(task, %u)" : "wsp::bound(wsp::scalar_u64(task, %u))",
                   bound->scalar);
@@ -61,44 +61,42 @@ static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound,
 }
 
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out) {
-    npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
-    npu_print(&sum, "%u", k->info.insn_count);
-    for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+    npu_text sum = {NULL, 0, 0, false};
+    npu_print(&sum, "%u", k->info->insn_count);
+    for (uint32_t i = 1; i <= k->info->loop_count; i++) {
         if (!npu_kernel_has_loop(k, i)) {
             continue;
         }
-        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
+        const ptowsp_loop_info *loop = &k->info->loops[i];
         npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
-        npu_print_bound(k, &loop.begin, out);
+        npu_print_bound(k, &loop->begin, out);
         npu_print(out, ", ");
-        npu_print_bound(k, &loop.end, out);
-        npu_print(out, ", %lld);\n", (long long)loop.step);
+        npu_print_bound(k, &loop->end, out);
+        npu_print(out, ", %lld);\n", (long long)loop->step);
         if (k->half != NPU_HALF_ANY) {
             continue;
         }
         npu_print(out, "    const int64_t runs_%u = ", i);
-        if (loop.parent) {
-            npu_print(out, "runs_%u * ", loop.parent);
+        if (loop->parent) {
+            npu_print(out, "runs_%u * ", loop->parent);
         }
         npu_print(out, "loop_%u.count;\n", i);
-        npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
-        check.size = 0;
+        npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
+        npu_text check = {NULL, 0, 0, false};
         // Of more runs than that the sum might overflow.
         npu_print(&check,
                   "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
                   "%s <= PTOWSP_TASK_INSN_MAX);",
                   number++, i, i, sum.data ? sum.data : "");
-        npu_print_wrapped(out, 4, check.data ? check.data : "");
+        npu_append_wrapped(out, 4, &check);
     }
-    k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;
-    npu_text_free(&sum);
-    npu_text_free(&check);
+    npu_text_end(out, &sum);
 }
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
     npu_print(out, "// Addresses of tiles in their memories.\n");
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         if (tile->is_used && tile->first == i && tile->address == i &&
             npu_kernel_has_memory(k, tile->object.memory)) {
@@ -119,13 +117,14 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
         npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
         ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
     }
-    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
+    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n",
+              k->info->machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = ends[memory];
         if (end > 0 && npu_kernel_has_memory(k, (ptowsp_memory)memory)) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
-            uint32_t limit = k->info.machine.memory_bytes[memory];
+            uint32_t limit = k->info->machine.memory_bytes[memory];
             bool is_kib = limit % 1024 == 0;
             npu_print(out, "static_assert(%s_end <= %u%s, \"%s is full\");\n", name,
                       is_kib ? limit / 1024 : limit, is_kib ? " * 1024" : "",
@@ -137,7 +136,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
 // The fixed part of a tile's type, up to its valid sizes. Returns whether it is an alias.
 static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
                                 npu_text *out) {
-    bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;
+    bool is_a5 = k->info->machine.family == PTOWSP_FAMILY_A5;
     ptowsp_layout left = is_a5 ? PTOWSP_LAYOUT_NZ : PTOWSP_LAYOUT_ZZ;
     const char *alias =
         tile->pad                                                               ? NULL
@@ -203,12 +202,10 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
                   !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
     }
     npu_print(&text, ";");
-    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    npu_append_wrapped(out, indent, &text);
     npu_print(out, "%*sTASSIGN(%s, ", (int)indent, "", name);
     npu_kernel_print_address(k, i, out);
     npu_print(out, ");\n");
-    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
-    npu_text_free(&text);
 }
 
 // "16" or "i_1": a window begins at a number, or at a loop's index.
@@ -237,7 +234,7 @@ static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t in
         npu_print_start(col, window->col, window->col_loop);
         snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
                  window->name, window->is_column ? "columns" : "window",
-                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
+                 npu_cpp_type(k->info->tiles[window->param].dtype), window->param, row, col,
                  window->rows, window->cols);
         npu_print_wrapped(out, indent, text);
     }
@@ -247,7 +244,7 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
     static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
-        for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        for (uint32_t i = 0; i < k->info->tile_count; i++) {
             if (which < 2 ? k->is_dense[i][which] : k->is_right[i]) {
                 if (is_any) {
                     npu_print(out, ", %u", i);
@@ -287,7 +284,7 @@ static void npu_tile_sizes(npu_kernel *k, uint32_t i, char rows[NPU_SIZE_TEXT_MA
 
 // The tiles that are declared there. They add sizes, which come before them.
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
         if (npu_is_tile_of(k, i, loop)) {
@@ -308,8 +305,8 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
 
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
-    for (uint32_t loop = 1; loop <= k->info.loop_count; loop++) {
-        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t loop = 1; loop <= k->info->loop_count; loop++) {
+        for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
             if (npu_is_tile_of(k, i, loop)) {
                 npu_tile_sizes(k, i, rows, cols);
             }
@@ -319,8 +316,7 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
 
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
     uint32_t indent = 4;
-    for (uint32_t at = loop; at;
-         at = ptowsp_program_loop_at(k->emitter->program, k->kernel, at).parent) {
+    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
         indent += 4;
     }
     npu_text tiles = {NULL, 0, 0, false};
@@ -333,15 +329,13 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
         }
     }
     npu_print_windows_of(k, loop, indent, out);
-    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
-    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
-    npu_text_free(&tiles);
+    npu_append(out, &tiles);
 }
 
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
-    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+    for (uint32_t i = 0; i < k->info->scalar_count; i++) {
         if (k->is_scalar_used[i]) {
-            uint32_t dtype = k->info.scalar_dtypes[i];
+            uint32_t dtype = k->info->scalar_dtypes[i];
             npu_print(out, "    const auto %s = wsp::scalar_%s(task, %u);\n", k->scalars[i],
                       dtype == PTOWSP_F32   ? "f32"
                       : dtype == PTOWSP_F64 ? "f64"
@@ -357,16 +351,14 @@ NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
     npu_print_tiles_of(k, 0, 4, &tiles);
     npu_kernel_print_sizes(k, out);
-    npu_print(out, "%s", checks ? checks : "");
+    npu_append(out, checks);
     npu_print_windows(k, out);
     npu_print(out, "\n    // Its tiles.\n");
-    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
-    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
-    npu_text_free(&tiles);
+    npu_append(out, &tiles);
     if (k->has_lists) {
         npu_print(out, "    MrgSortExecutedNumList taken;  // counts of each list, unused\n");
     }

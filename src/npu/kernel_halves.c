@@ -44,35 +44,38 @@ static const char npu_fifo_types[][12] = {"ToVector", "ToCube"};
 static const char npu_half_names[][12] = {"", "cube", "vector"};
 
 static bool npu_is_fifo(const ptowsp_insn_info *insn) {
-    return strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0;
+    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
 }
 
 // -- the head of the file -------------------------------------------------------------------------
 
 // What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
 static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
-    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
-    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
-                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
+    bool is_wait = insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG ||
+                   insn->op == PTOWSP_OP_PIPE_BARRIER;
     npu_half of = npu_kernel_half(k, insn);
-    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+    return is_loop                 ? "for {"
+           : is_end                ? "}"
+           : is_wait || of != half ? NULL
+                                   : ptowsp_opcode_name(insn->op);
 }
 
 // The instructions of a half, one after another, without flags and barriers.
 static void npu_print_words(const npu_kernel *k, npu_half half, npu_text *out) {
     size_t line = out->size;
     npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        const char *word = npu_half_word(k, &insn, half);
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        const char *word = npu_half_word(k, insn, half);
         if (word && out->size - line + strlen(word) > 86) {
             line = out->size + 1;
             npu_print(out, "\n//              ");
         }
         if (word) {
-            bool is_fifo = npu_is_fifo(&insn);
+            bool is_fifo = npu_is_fifo(insn);
             npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+                      is_fifo ? npu_fifo_names[insn->fifo] : "", is_fifo ? ")" : "");
         }
     }
     npu_print(out, "\n");
@@ -83,7 +86,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
               "//\n// It has two halves, for a cube core and for vector cores, and tiles go from "
               "one to the other\n// through FIFOs in global memory.\n//\n");
     for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
                       npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
@@ -94,7 +97,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print_words(k, NPU_HALF_CUBE, out);
     npu_print_words(k, NPU_HALF_VECTOR, out);
     npu_print(out, "//\n// %s\n",
-              k->info.is_split
+              k->info->is_split
                   ? "The two vector cores of a block share the rows of the vector half."
                   : "The rows of the vector half need each other: the first vector core has all.");
 }
@@ -105,18 +108,18 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
 static void npu_print_fifo_types(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// What both halves know: the FIFOs between them.\n");
     for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "using %s = wsp::Fifo<%u, %s, %u, %u, TileSplitAxis::TILE_%s>;\n",
                       npu_fifo_types[i], fifo->flag, i ? "false" : "true", fifo->slot_bytes,
-                      fifo->slot_count, k->info.is_split ? "UP_DOWN" : "NO_SPLIT");
+                      fifo->slot_count, k->info->is_split ? "UP_DOWN" : "NO_SPLIT");
         }
     }
 }
 
 static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) {
     for (uint32_t i = 0; i < 2; i++) {
-        if (k->info.fifos[i].slot_bytes) {
+        if (k->info->fifos[i].slot_bytes) {
             npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_names[i],
                       is_shared ? ", mine" : "");
         }
@@ -126,11 +129,11 @@ static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) 
 // Does a loop push or pop?
 static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
     bool is_inside = false, has_any = false;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        is_inside = is_mark && insn.loop == loop ? !is_inside : is_inside;
-        has_any = has_any || (is_inside && npu_is_fifo(&insn));
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        is_inside = is_mark && insn->loop == loop ? !is_inside : is_inside;
+        has_any = has_any || (is_inside && npu_is_fifo(insn));
     }
     return has_any;
 }
@@ -140,18 +143,18 @@ static void npu_print_second(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");
     int indent = 8;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_loop = strcmp(insn.name, "LOOP") == 0, is_end = strcmp(insn.name, "END") == 0;
-        if (is_loop && npu_has_fifo(k, insn.loop)) {
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
+        if (is_loop && npu_has_fifo(k, insn->loop)) {
             npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", indent, "",
-                      insn.loop, insn.loop, insn.loop, insn.loop);
+                      insn->loop, insn->loop, insn->loop, insn->loop);
             indent += 4;
-        } else if (is_end && npu_has_fifo(k, insn.loop)) {
+        } else if (is_end && npu_has_fifo(k, insn->loop)) {
             indent -= 4;
             npu_print(out, "%*s}\n", indent, "");
-        } else if (npu_is_fifo(&insn) && insn.side == PTOWSP_SIDE_VECTOR) {
-            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn.fifo]);
+        } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
+            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn->fifo]);
         }
     }
     npu_print(out, "        return;\n    }\n");
@@ -162,23 +165,23 @@ static bool npu_half_mentions(const npu_text *text, const char *word) {
     return text->data && strstr(text->data, word);
 }
 
-// A half: its addresses, and its function. False with the emitter's error.
-static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out) {
+// A half: its addresses, and its function.
+static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, begin = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info.is_split;
+    bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info->is_split;
     npu_kernel_begin_half(k, half);
-    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
     npu_kernel_print_loops(k, 0, &begin);
     if (is_shared) {
         char rows[NPU_LOCAL_MAX];
-        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, rows);
+        npu_kernel_size(k, &k->tiles[k->info->split_tile].object.valid_rows, rows);
         npu_print(&begin, "    const wsp::Share mine = wsp::share(%s);  // of the rows\n", rows);
     }
     npu_print_fifos(k, is_shared, &begin);
     if (is_vector && !is_shared) {
         npu_print_second(k, &begin);
     }
-    npu_kernel_print_declarations(k, begin.data, &made);
+    npu_kernel_print_declarations(k, &begin, &made);
     npu_print(out, "\n// -- the %s half --\n\n#if WSP_HAS_%s\n\n", npu_half_names[half],
               is_vector ? "VECTOR" : "CUBE");
     npu_kernel_print_constants(k, out);
@@ -186,16 +189,10 @@ static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
     npu_print(out, "\nAICORE inline void %s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
               npu_half_names[half], has_task ? "task" : "",
               npu_half_mentions(&made, "(pipes") ? "pipes" : "");
-    npu_write(out, made.data ? made.data : "", made.size);
+    npu_append(out, &made);
     npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
+    npu_append(out, &body);
     npu_print(out, "}\n\n#endif\n");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || begin.is_out_of_memory ||
-                          made.is_out_of_memory;
-    npu_text_free(&body);
-    npu_text_free(&begin);
-    npu_text_free(&made);
-    return is_good;
 }
 
 // -- the kernel -----------------------------------------------------------------------------------
@@ -210,20 +207,17 @@ static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
               "\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task WSP_BLOCK_PARAM) {\n",
               name);
     npu_kernel_print_sizes(k, out);
-    npu_write(out, checks.data ? checks.data : "", checks.size);
+    npu_append(out, &checks);
     npu_kernel_print_requirements(k, out);
     npu_print(out, "    WSP_HALVES(task, v_%s::cube, v_%s::vector);\n}\n", name, name);
-    k->is_out_of_memory = k->is_out_of_memory || checks.is_out_of_memory;
-    npu_text_free(&checks);
 }
 
-NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out) {
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
     npu_print(out, "namespace v_%s {\n\n", name);
     npu_print_fifo_types(k, out);
-    bool is_good = npu_print_half_function(k, NPU_HALF_CUBE, out) &&
-                   npu_print_half_function(k, NPU_HALF_VECTOR, out) && npu_kernel_check_zeros(k);
+    npu_print_half_function(k, NPU_HALF_CUBE, out);
+    npu_print_half_function(k, NPU_HALF_VECTOR, out);
     npu_print(out, "\n}  // namespace v_%s\n", name);
     npu_print_halves_entry(k, out);
-    return is_good;
 }

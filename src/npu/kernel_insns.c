@@ -1,7 +1,7 @@
 // Instructions as calls, spelled as PTO-ISA spells them.
 //
-// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. The
-// exceptions, and those with template arguments, are in npu_print_call.
+// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. npu_calls has
+// the others. A call that depends on where its tiles are is in npu_print_call.
 
 #include "kernels.h"
 
@@ -100,247 +100,191 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
 
 // -- words ----------------------------------------------------------------------------------------
 
-static const char *npu_pipe_word(ptowsp_pipe pipe) {
-    switch (pipe) {
-    case PTOWSP_PIPE_S: return "PIPE_S";
-    case PTOWSP_PIPE_V: return "PIPE_V";
-    case PTOWSP_PIPE_M: return "PIPE_M";
-    case PTOWSP_PIPE_MTE1: return "PIPE_MTE1";
-    case PTOWSP_PIPE_MTE2: return "PIPE_MTE2";
-    case PTOWSP_PIPE_MTE3: return "PIPE_MTE3";
-    case PTOWSP_PIPE_FIX: return "PIPE_FIX";
-    default: return "PIPE_ALL";
-    }
-}
-
-static const char *npu_compare_word(uint32_t mode) {
-    switch ((ptowsp_compare)mode) {
-    case PTOWSP_NE: return "NE";
-    case PTOWSP_LT: return "LT";
-    case PTOWSP_LE: return "LE";
-    case PTOWSP_GT: return "GT";
-    case PTOWSP_GE: return "GE";
-    default: return "EQ";
-    }
-}
-
-static const char *npu_pattern_word(uint32_t mode) {
-    switch (mode) {
-    case 0: return "P0101";
-    case 1: return "P1010";
-    case 2: return "P0001";
-    case 3: return "P0010";
-    case 4: return "P0100";
-    case 5: return "P1000";
-    default: return "P1111";
-    }
-}
-
 // Widening is declared without rounding; it has none under any mode.
-static const char *npu_round_word(const npu_kernel *k, const ptowsp_insn_info *insn) {
+static void npu_print_round(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     ptowsp_dtype from = k->tiles[insn->src[0]].object.dtype;
     ptowsp_dtype to = k->tiles[insn->dst[0]].object.dtype;
     bool is_to_float = to == PTOWSP_F16 || to == PTOWSP_BF16 || to == PTOWSP_F32;
     bool is_wider = ptowsp_dtype_size(to) > ptowsp_dtype_size(from);
-    switch ((ptowsp_round)insn->mode) {
-    case PTOWSP_ROUND_AWAY: return "CAST_ROUND";
-    case PTOWSP_ROUND_FLOOR: return "CAST_FLOOR";
-    case PTOWSP_ROUND_CEIL: return "CAST_CEIL";
-    case PTOWSP_ROUND_TRUNC: return "CAST_TRUNC";
-    default: return is_to_float && is_wider ? "CAST_NONE" : "CAST_RINT";
-    }
-}
-
-static bool npu_is_one_of(const char *name, const char *words) {
-    size_t length = strlen(name);
-    for (const char *at = strstr(words, name); at; at = strstr(at + 1, name)) {
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
+    bool is_exact = insn->mode == PTOWSP_ROUND_NEAREST && is_to_float && is_wider;
+    npu_print_word(out, "RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode);
 }
 
 // -- calls ----------------------------------------------------------------------------------------
 
-// Writes the tiles of the first sources and scratch, each after a comma.
+// Calls by opcode and form; the first row that fits counts. In a call
+//
+//      $n          the opcode's name           $a  all tiles but scratch
+//      $d          the destination             $t  scratch; without it, $0 again
+//      $0 $1       the sources                 $u  ", " and scratch, if there is any
+//      $g $l       the window, and its tile    $T  the destination's element type in C++
+//      $r $k       row and column              $m $p $R  comparison, mask pattern, rounding
+//      $w $c       the scalar as an element of $0, wrapped or compared
+//      $s $e       the scalar as an element of $d, saturated or compared
+//      $i $o $v    the pipes and the event of a flag
+enum { NPU_ANY_FORM = -1, NPU_WITH_SCRATCH = -2 };
+
+typedef struct npu_call_row {
+    int op, form;
+    const char *text;
+} npu_call_row;
+
+#define NPU_CALL(op, form, text) {PTOWSP_OP_##op, form, text},
+#define NPU_FORM(op, form, text) NPU_CALL(op, PTOWSP_FORM_##form, text)
+#define NPU_FORMS(op, text)      NPU_CALL(op, NPU_ANY_FORM, text)
+#define NPU_SCALAR(op)           NPU_FORMS(op, "$n($a, $w$u)")
+
+// clang-format off
+static const npu_call_row npu_calls[] = {
+    NPU_FORM(TSTORE, PLAIN, "$n($g, $l)")
+    NPU_FORM(TSTORE, ADD, "$n<decltype($l), decltype($g), AtomicType::AtomicAdd>($g, $l)")
+    NPU_FORM(TSTORE, RELU, "$n<decltype($l), decltype($g), AtomicType::AtomicNone, "
+                           "ReluPreMode::NormalRelu>($g, $l)")
+    NPU_FORMS(TLOAD, "$n($l, $g)")
+    NPU_FORMS(MGATHER, "$n<Coalesce::Row>($l, $g, $0)")
+    NPU_FORMS(MSCATTER, "$n<Coalesce::Row>($g, $l, $1)")
+    NPU_SCALAR(TADDS) NPU_SCALAR(TSUBS) NPU_SCALAR(TMULS) NPU_SCALAR(TDIVS)
+    NPU_SCALAR(TMAXS) NPU_SCALAR(TMINS) NPU_SCALAR(TANDS) NPU_SCALAR(TORS)
+    NPU_SCALAR(TXORS) NPU_SCALAR(TSHLS) NPU_SCALAR(TSHRS) NPU_SCALAR(TREMS)
+    NPU_SCALAR(TFMODS) NPU_SCALAR(TPOWS) NPU_SCALAR(TLRELU) NPU_SCALAR(TAXPY)
+    NPU_FORMS(TSDIV, "TDIVS($d, $w, $0)")
+    NPU_FORMS(TADDSC, "$n($d, $0, $w, $1)")
+    NPU_FORMS(TSUBSC, "$n($d, $0, $w, $1)")
+    NPU_FORMS(TEXTRACT, "$n($d, $0, $r, $k)")
+    NPU_FORMS(TINSERT, "$n($d, $0, $r, $k)")
+    NPU_FORMS(TCMP, "$n($d, $0, $1, CmpMode::$m)")
+    NPU_FORMS(TCMPS, "$n($d, $0, $c, CmpMode::$m)")
+    NPU_FORMS(TSEL, "$n($a, $t)")  // scratch is not the result here: without it, the mask again
+    NPU_FORMS(TSELS, "$n($a, $t, $e)")
+    NPU_FORM(TCVT, SATURATE, "$n($d, $0, RoundMode::CAST_$R, SaturationMode::ON)")
+    NPU_FORMS(TCVT, "$n($d, $0, RoundMode::CAST_$R)")
+    NPU_FORMS(TEXPANDS, "$n($d, $s)")
+    NPU_FORM(TCI, DESCENDING, "$n<decltype($d), $T, 1>($d, $s)")
+    NPU_FORMS(TCI, "$n<decltype($d), $T, 0>($d, $s)")
+    NPU_FORM(TTRI, UPPER, "$n<decltype($d), 1>($d, $k)")
+    NPU_FORMS(TTRI, "$n<decltype($d), 0>($d, $k)")
+    NPU_CALL(TCOLSUM, NPU_WITH_SCRATCH, "$n($d, $0, $t, true)")
+    NPU_FORMS(TGATHERMASK, "TGATHER<decltype($d), decltype($0), MaskPattern::$p>($d, $0)")
+    NPU_CALL(TQUANT, NPU_WITH_SCRATCH, "WSP_QUANT($d, $0, $1, $t)")
+    NPU_FORMS(TQUANT, "$n<QuantType::INT8_SYM>($d, $0, $1)")
+    NPU_FORM(TFILLPAD, EXPAND, "TFILLPAD_EXPAND($d, $0)")
+    NPU_FORM(TMRGSORT, PLAIN, "$n($d, $0, $k)")
+    NPU_FORMS(SET_FLAG, "set_flag(PIPE_$i, PIPE_$o, $v)")
+    NPU_FORMS(WAIT_FLAG, "wait_flag(PIPE_$i, PIPE_$o, $v)")
+    NPU_FORMS(PIPE_BARRIER, "pipe_barrier(PIPE_$i)")
+    NPU_FORM(NONE, PLAIN, "$n($a$u)")  // the others
+};
+// clang-format on
+
+static const char *npu_call_of(const ptowsp_insn_info *insn) {
+    const npu_call_row *call = npu_calls;
+    while (call->op && !(call->op == (int)insn->op &&
+                         (call->form == NPU_ANY_FORM || call->form == (int)insn->form ||
+                          (call->form == NPU_WITH_SCRATCH && insn->tmp)))) {
+        call++;
+    }
+    return call->text;
+}
+
+// Writes tiles, each after a comma but the first.
 static void npu_print_tiles(const npu_kernel *k, const uint32_t *tiles, uint32_t count,
-                            npu_text *out) {
+                            bool is_first, npu_text *out) {
     for (uint32_t i = 0; i < count; i++) {
         if (tiles[i]) {
-            npu_print(out, ", %s", npu_kernel_tile(k, tiles[i]));
+            npu_print(out, "%s%s", is_first ? "" : ", ", npu_kernel_tile(k, tiles[i]));
+            is_first = false;
+        }
+    }
+}
+
+static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char what,
+                              npu_text *out) {
+    static const char pipes[] = "S V M MTE1 MTE2 MTE3 FIX ALL";
+    const uint32_t d = insn->dst[0], *s = insn->src;
+    switch (what) {
+    case 'n': npu_print(out, "%s", ptowsp_opcode_name(insn->op)); break;
+    case 'd': npu_print(out, "%s", npu_kernel_tile(k, d)); break;
+    case '0':
+    case '1': npu_print(out, "%s", npu_kernel_tile(k, s[what - '0'])); break;
+    case 'a':
+        npu_print_tiles(k, insn->dst, 2, true, out);
+        npu_print_tiles(k, s, 4, false, out);
+        break;
+    case 't': npu_print(out, "%s", npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0])); break;
+    case 'u': npu_print_tiles(k, &insn->tmp, 1, false, out); break;
+    case 'g': npu_print(out, "%s", k->window); break;
+    case 'l': npu_print(out, "%s", k->window_tile); break;
+    case 'T': npu_print(out, "%s", npu_cpp_type(k->tiles[d].object.dtype)); break;
+    case 'r': npu_print(out, "%u", insn->row); break;
+    case 'k': npu_print(out, "%d", (int32_t)insn->col); break;
+    case 'm': npu_print_word(out, "EQ NE LT LE GT GE", insn->mode); break;
+    case 'p': npu_print_word(out, "P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode); break;
+    case 'R': npu_print_round(k, insn, out); break;
+    case 'w': npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out); break;
+    case 'c': npu_print_scalar(k, insn, s[0], NPU_COMPARED, out); break;
+    case 's': npu_print_scalar(k, insn, d, NPU_SATURATED, out); break;
+    case 'e': npu_print_scalar(k, insn, d, NPU_COMPARED, out); break;
+    case 'i': npu_print_word(out, pipes, insn->src_pipe); break;
+    case 'o': npu_print_word(out, pipes, insn->dst_pipe); break;
+    default:
+        PTOWSP_ASSERT(what == 'v');
+        npu_print(out, insn->loop ? "wsp::event(%u, n_%u)" : "EVENT_ID%u", insn->event, insn->loop);
+    }
+}
+
+static void npu_print_template(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    for (const char *at = npu_call_of(insn); *at; at++) {
+        if (*at == '$') {
+            npu_print_operand(k, insn, *++at, out);
+        } else {
+            npu_write(out, at, 1);
         }
     }
 }
 
 // TLOAD, TSTORE, MGATHER, MSCATTER.
-static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    bool is_in = insn->dst[0] != 0;
-    const char *tile;
-    const npu_window *window =
-        npu_kernel_window(k, insn, is_in ? insn->dst[0] : insn->src[0], &tile);
+static void npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    uint32_t object = insn->dst[0] ? insn->dst[0] : insn->src[0], right;
+    const npu_window *window = npu_kernel_window(k, insn, object, &k->window_tile);
     if (!window) {
-        return true;  // memory is out, which the text records
+        return;  // memory is out, which the text records
     }
-    const char *global = window->name;
-    uint32_t object = is_in ? insn->dst[0] : insn->src[0], right;
-    bool is_load = strcmp(insn->name, "TLOAD") == 0;
+    k->window = window->name;
+    bool is_load = insn->op == PTOWSP_OP_TLOAD;
+    bool is_right = is_load && npu_kernel_is_right(k, object, &right);
     bool is_plain = insn->form == PTOWSP_FORM_PLAIN || insn->form == PTOWSP_FORM_ADD;
-    if (is_load && npu_kernel_is_right(k, object, &right)) {
-        npu_print(out, "wsp::load_right(task, %u, %s, ", insn->param, tile);
+    if (is_right || (is_load && npu_kernel_has_column(k, object))) {
+        npu_print(out, "wsp::load_%s(task, %u, %s, ", is_right ? "right" : "column", insn->param,
+                  k->window_tile);
         npu_kernel_print_address(k, object, out);
-        npu_print(out, ", %s)", global);
-    } else if (is_load && npu_kernel_has_column(k, object)) {
-        npu_print(out, "wsp::load_column(task, %u, %s, ", insn->param, tile);
-        npu_kernel_print_address(k, object, out);
-        npu_print(out, ", %s, columns_at)", global);
-    } else if (strcmp(insn->name, "TSTORE") == 0 && is_plain && npu_kernel_has_column(k, object)) {
+        npu_print(out, ", %s%s)", k->window, is_right ? "" : ", columns_at");
+    } else if (insn->op == PTOWSP_OP_TSTORE && is_plain && npu_kernel_has_column(k, object)) {
         npu_print(out, "wsp::store_column<AtomicType::Atomic%s>(task, %u, %s, %s, columns_at)",
-                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, tile, global);
-    } else if (is_load) {
-        npu_print(out, "TLOAD(%s, %s)", tile, global);
-    } else if (strcmp(insn->name, "MGATHER") == 0) {
-        npu_print(out, "MGATHER<Coalesce::Row>(%s, %s, %s)", tile, global,
-                  npu_kernel_tile(k, insn->src[0]));
-    } else if (strcmp(insn->name, "MSCATTER") == 0) {
-        npu_print(out, "MSCATTER<Coalesce::Row>(%s, %s, %s)", global, tile,
-                  npu_kernel_tile(k, insn->src[1]));
-    } else if (insn->form == PTOWSP_FORM_PLAIN) {
-        npu_print(out, "TSTORE(%s, %s)", global, tile);
-    } else if (insn->form == PTOWSP_FORM_ADD) {
-        npu_print(out, "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicAdd>(%s, %s)", tile,
-                  global, global, tile);
-    } else if (NPU_NEVER(insn->form != PTOWSP_FORM_RELU)) {
-        return false;  // a store has no other form
+                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, k->window_tile,
+                  k->window);
     } else {
-        npu_print(out,
-                  "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicNone, "
-                  "ReluPreMode::NormalRelu>(%s, %s)",
-                  tile, global, global, tile);
+        npu_print_template(k, insn, out);
     }
-    return true;
 }
 
+// TMRGSORT of separate lists.
 static void npu_print_merge(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    const char *d = npu_kernel_tile(k, insn->dst[0]);
-    if (insn->form != PTOWSP_FORM_LISTS) {
-        npu_print(out, "TMRGSORT(%s, %s, %u)", d, npu_kernel_tile(k, insn->src[0]), insn->col);
-        return;
-    }
+    const char *d = npu_kernel_tile(k, insn->dst[0]), *tmp = npu_kernel_tile(k, insn->tmp);
     k->has_lists = true;
-    const char *tmp = npu_kernel_tile(k, insn->tmp);
     npu_print(out, "TMRGSORT<decltype(%s), decltype(%s)", d, tmp);
     for (uint32_t i = 0; i < 4 && insn->src[i]; i++) {
         npu_print(out, ", decltype(%s)", npu_kernel_tile(k, insn->src[i]));
     }
     npu_print(out, ", false>(%s, taken, %s", d, tmp);
-    npu_print_tiles(k, insn->src, 4, out);
+    npu_print_tiles(k, insn->src, 4, false, out);
     npu_print(out, ")");
-}
-
-// Flags and barriers.
-static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
-    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
-        if (insn->src_pipe == PTOWSP_PIPE_V) {
-            npu_print(out, "WSP_BARRIER_V()");
-        } else {
-            npu_print(out, "pipe_barrier(%s)", npu_pipe_word(insn->src_pipe));
-        }
-        return true;
-    }
-    bool is_set = strcmp(insn->name, "SET_FLAG") == 0;
-    if (!is_set && strcmp(insn->name, "WAIT_FLAG") != 0) {
-        return false;
-    }
-    npu_print(out, "%s(%s, %s, ", is_set ? "set_flag" : "wait_flag", npu_pipe_word(insn->src_pipe),
-              npu_pipe_word(insn->dst_pipe));
-    if (insn->loop) {
-        npu_print(out, "wsp::event(%u, n_%u))", insn->event, insn->loop);
-    } else {
-        npu_print(out, "EVENT_ID%u)", insn->event);
-    }
-    return true;
-}
-
-// The exceptions. False: not one of them.
-static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    const char *name = insn->name, *d = npu_kernel_tile(k, insn->dst[0]);
-    const uint32_t *s = insn->src;
-    if (npu_is_one_of(name, "TSDIV TADDSC TSUBSC")) {
-        bool is_div = strcmp(name, "TSDIV") == 0;
-        npu_print(out, "%s(%s, ", is_div ? "TDIVS" : name, d);
-        if (!is_div) {
-            npu_print(out, "%s, ", npu_kernel_tile(k, s[0]));
-        }
-        npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out);
-        npu_print(out, ", %s)", npu_kernel_tile(k, s[is_div ? 0 : 1]));
-    } else if (npu_is_one_of(name, "TEXTRACT TINSERT")) {
-        npu_print(out, "%s(%s, %s, %u, %u)", name, d, npu_kernel_tile(k, s[0]), insn->row,
-                  insn->col);
-    } else if (npu_is_one_of(name, "TCMP TCMPS")) {
-        npu_print(out, "%s(%s, %s, ", name, d, npu_kernel_tile(k, s[0]));
-        if (s[1]) {
-            npu_print(out, "%s", npu_kernel_tile(k, s[1]));
-        } else {
-            npu_print_scalar(k, insn, s[0], NPU_COMPARED, out);
-        }
-        npu_print(out, ", CmpMode::%s)", npu_compare_word(insn->mode));
-    } else if (npu_is_one_of(name, "TSEL TSELS")) {
-        // Scratch is not the result here: without scratch, the mask is passed again.
-        const char *tmp = npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0]);
-        npu_print(out, "%s(%s", name, d);
-        npu_print_tiles(k, s, 3, out);
-        npu_print(out, ", %s", tmp);
-        if (!s[2]) {
-            npu_print(out, ", ");
-            npu_print_scalar(k, insn, insn->dst[0], NPU_COMPARED, out);
-        }
-        npu_print(out, ")");
-    } else if (strcmp(name, "TCVT") == 0) {
-        npu_print(out, "TCVT(%s, %s, RoundMode::%s%s)", d, npu_kernel_tile(k, s[0]),
-                  npu_round_word(k, insn),
-                  insn->form == PTOWSP_FORM_SATURATE ? ", SaturationMode::ON" : "");
-    } else if (strcmp(name, "TEXPANDS") == 0) {
-        npu_print(out, "TEXPANDS(%s, ", d);
-        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TCI") == 0) {
-        npu_print(out, "TCI<decltype(%s), %s, %d>(%s, ", d,
-                  npu_cpp_type(k->tiles[insn->dst[0]].object.dtype),
-                  insn->form == PTOWSP_FORM_DESCENDING, d);
-        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TTRI") == 0) {
-        npu_print(out, "TTRI<decltype(%s), %d>(%s, %d)", d, insn->form == PTOWSP_FORM_UPPER, d,
-                  (int32_t)insn->col);
-    } else if (strcmp(name, "TCOLSUM") == 0 && insn->tmp) {
-        npu_print(out, "TCOLSUM(%s, %s, %s, true)", d, npu_kernel_tile(k, s[0]),
-                  npu_kernel_tile(k, insn->tmp));
-    } else if (strcmp(name, "TGATHERMASK") == 0) {
-        const char *from = npu_kernel_tile(k, s[0]);
-        npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
-                  npu_pattern_word(insn->mode), d, from);
-    } else if (strcmp(name, "TQUANT") == 0) {
-        npu_print(out,
-                  insn->tmp ? "WSP_QUANT(%s, %s, %s" : "TQUANT<QuantType::INT8_SYM>(%s, %s, %s", d,
-                  npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
-        npu_print_tiles(k, &insn->tmp, 1, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TFILLPAD") == 0 && insn->form == PTOWSP_FORM_EXPAND) {
-        npu_print(out, "TFILLPAD_EXPAND(%s, %s)", d, npu_kernel_tile(k, s[0]));
-    } else if (strcmp(name, "TMRGSORT") == 0) {
-        npu_print_merge(k, insn, out);
-    } else {
-        return false;
-    }
-    return true;
 }
 
 // TMOV and TEXTRACT of a right factor that may be stored by columns.
 static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    bool is_extract = strcmp(insn->name, "TEXTRACT") == 0;
+    bool is_extract = insn->op == PTOWSP_OP_TEXTRACT;
     uint32_t param;
-    if ((!is_extract && strcmp(insn->name, "TMOV") != 0) ||
+    if ((!is_extract && insn->op != PTOWSP_OP_TMOV) ||
         !npu_kernel_is_right(k, insn->src[0], &param)) {
         return false;
     }
@@ -354,48 +298,27 @@ static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_tex
     return true;
 }
 
-// The call. False: none exists.
-static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    if (npu_print_sync(insn, out)) {
-        return true;
-    }
+static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    const uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+    const bool is_to_vector = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
     if (insn->param != PTOWSP_NO_PARAM) {
-        return npu_print_global(k, insn, out);
-    }
-    if (k->info.is_mixed && (strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0)) {
-        uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+        npu_print_global(k, insn, out);
+    } else if (insn->op == PTOWSP_OP_PIPE_BARRIER && insn->src_pipe == PTOWSP_PIPE_V) {
+        npu_print(out, "WSP_BARRIER_V()");
+    } else if (insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP) {
         npu_print(out, "%s.%s<%u>(%s)", insn->fifo ? "to_cube" : "to_vector",
                   insn->dst[0] ? "pop" : "push", k->tiles[tile].object.valid_cols.max,
                   npu_kernel_tile(k, tile));
-        return true;
+    } else if (insn->op == PTOWSP_OP_TMOV && npu_kernel_half(k, insn) == NPU_HALF_BOTH) {
+        const char *at = k->tiles[k->tiles[k->tiles[tile].first].address].name;
+        npu_print(out, is_to_vector ? "WSP_CROSS(%u, %s_at, 0" : "WSP_CROSS(%u, 0, %s_at",
+                  k->crossings++ % 8, at);
+        npu_print(out, ", %s, %s)", npu_kernel_tile(k, tile), npu_kernel_tile(k, insn->src[0]));
+    } else if (insn->op == PTOWSP_OP_TMRGSORT && insn->form == PTOWSP_FORM_LISTS) {
+        npu_print_merge(k, insn, out);
+    } else if (!npu_print_right(k, insn, out)) {
+        npu_print_template(k, insn, out);
     }
-    if (npu_kernel_half(k, insn) == NPU_HALF_BOTH && strcmp(insn->name, "TMOV") == 0) {
-        bool is_to_vector = k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_UB;
-        const char *to = npu_kernel_tile(k, insn->dst[0]);
-        const char *at = k->tiles[k->tiles[k->tiles[insn->dst[0]].first].address].name;
-        npu_print(out, "WSP_CROSS(%u, %s%s, %s%s, %s, %s)", k->crossings++ % 8,
-                  is_to_vector ? at : "0", is_to_vector ? "_at" : "", is_to_vector ? "0" : at,
-                  is_to_vector ? "" : "_at", to, npu_kernel_tile(k, insn->src[0]));
-        return true;
-    }
-    if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
-        return true;
-    }
-    if (NPU_NEVER(!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE ||
-                  insn->form == PTOWSP_FORM_EXPAND || insn->form == PTOWSP_FORM_ASYMMETRIC)) {
-        return false;  // the library makes no such instruction
-    }
-    npu_print(out, "%s(%s", insn->name, npu_kernel_tile(k, insn->dst[0]));
-    npu_print_tiles(k, insn->dst + 1, 1, out);
-    npu_print_tiles(k, insn->src, 4, out);
-    if (npu_is_one_of(insn->name, "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS "
-                                  "TSHRS TREMS TFMODS TPOWS TLRELU TAXPY")) {
-        npu_print(out, ", ");
-        npu_print_scalar(k, insn, insn->src[0], NPU_WRAPPED, out);
-    }
-    npu_print_tiles(k, &insn->tmp, 1, out);
-    npu_print(out, ")");
-    return true;
 }
 
 // -- statements -----------------------------------------------------------------------------------
@@ -424,6 +347,11 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
     npu_write(out, "\n", 1);
 }
 
+NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *statement) {
+    npu_print_wrapped(out, indent, statement->data ? statement->data : "");
+    npu_text_end(out, statement);
+}
+
 // The tiles that must be non-empty for an instruction to be executed: names, separated; "": they
 // always are.
 static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
@@ -443,12 +371,12 @@ static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn
     }
 }
 
-static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const char *call,
+static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *call,
                               npu_text *out) {
-    bool is_acc = strcmp(insn->name, "TMATMUL_ACC") == 0;
-    bool is_bias = strcmp(insn->name, "TMATMUL_BIAS") == 0;
+    bool is_acc = insn->op == PTOWSP_OP_TMATMUL_ACC;
+    bool is_bias = insn->op == PTOWSP_OP_TMATMUL_BIAS;
     uint32_t d = insn->dst[0], left = insn->src[is_acc ? 1 : 0];
-    if ((!is_acc && !is_bias && strcmp(insn->name, "TMATMUL") != 0) ||
+    if ((!is_acc && !is_bias && insn->op != PTOWSP_OP_TMATMUL) ||
         (!npu_kernel_may_be_empty(k, d) &&
          npu_extent_least(k, &k->tiles[left].object.valid_cols) > 0)) {
         return false;
@@ -456,7 +384,7 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
     int indent = (int)k->indent;
     npu_print(out, "%*sif (wsp::any_product(%s, %s)) {\n", indent, "", npu_kernel_tile(k, d),
               npu_kernel_tile(k, left));
-    npu_print_wrapped(out, k->indent + 4, call);
+    npu_append_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
         npu_text empty = {NULL, 0, 0, false};
         uint32_t right = insn->src[1];
@@ -475,37 +403,32 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
         npu_kernel_print_address(k, right, &empty);
         npu_print(&empty, ", zeros_at%s%s);", is_bias ? ", " : "",
                   is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
-        npu_print_wrapped(out, k->indent + 4, empty.data ? empty.data : "");
-        k->is_out_of_memory = k->is_out_of_memory || empty.is_out_of_memory;
-        npu_text_free(&empty);
+        npu_append_wrapped(out, k->indent + 4, &empty);
     }
     npu_print(out, "%*s}\n", indent, "");
     return true;
 }
 
-NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
+NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
     npu_text call = {NULL, 0, 0, false}, operands = {NULL, 0, 0, false};
     if (insn->is_implied) {
         npu_print(&call, "WSP_UNCOUNTED(");
     }
-    bool is_call = npu_print_call(k, insn, &call);
+    npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
     // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
-    if (strcmp(insn->name, "TPUSH") != 0 && strcmp(insn->name, "TPOP") != 0) {
+    if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
         npu_print_operands(k, insn, &operands);
     }
-    if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
+    if (!npu_print_product(k, insn, &call, out)) {
         if (operands.size) {
             npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
+        npu_append_wrapped(out, operands.size ? k->indent + 4 : k->indent, &call);
         if (operands.size) {
             npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }
-    k->is_out_of_memory = k->is_out_of_memory || call.is_out_of_memory || operands.is_out_of_memory;
-    npu_text_free(&call);
-    npu_text_free(&operands);
-    return is_call;
+    npu_text_end(out, &operands);
 }

@@ -39,11 +39,11 @@ static bool npu_is_param_name(const npu_kernel *k, const char *name, uint32_t ti
 }
 
 static void npu_name_params(npu_kernel *k) {
-    for (uint32_t i = 0; i < k->info.tile_count + k->info.scalar_count; i++) {
-        uint32_t tiles = i < k->info.tile_count ? i : k->info.tile_count, scalars = i - tiles;
-        bool is_tile = i < k->info.tile_count;
+    for (uint32_t i = 0; i < k->info->tile_count + k->info->scalar_count; i++) {
+        uint32_t tiles = i < k->info->tile_count ? i : k->info->tile_count, scalars = i - tiles;
+        bool is_tile = i < k->info->tile_count;
         char name[NPU_LOCAL_MAX];
-        npu_operand_name(name, is_tile ? k->info.tiles[i].name : k->info.scalars[scalars].name);
+        npu_operand_name(name, is_tile ? k->info->tiles[i].name : k->info->scalars[scalars].name);
         size_t length = strlen(name);
         for (uint32_t n = 2; npu_is_param_name(k, name, tiles, scalars); n++) {
             snprintf(name + length, sizeof name - length, "%u", n);
@@ -76,7 +76,7 @@ static uint32_t npu_extent_at(const ptowsp_extent *extent, int64_t valid) {
 }
 
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
-    const ptowsp_tile_param *param = &k->info.tiles[extent->param];
+    const ptowsp_tile_param *param = &k->info->tiles[extent->param];
     return extent->axis ? param->cols : param->rows;
 }
 
@@ -87,8 +87,8 @@ static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent)
     if (extent->loop == 0) {
         return 1;
     }
-    ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, extent->loop);
-    bool is_inside = loop.end.tile == extent->param && loop.end.axis == extent->axis;
+    const ptowsp_loop_info *loop = &k->info->loops[extent->loop];
+    bool is_inside = loop->end.tile == extent->param && loop->end.axis == extent->axis;
     return is_inside ? 1 : -((int64_t)1 << 30);
 }
 
@@ -97,21 +97,20 @@ NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *
            extent->max == npu_param_size(k, extent);
 }
 
+// Its size where the parameter is smallest, or largest.
+static uint32_t npu_extent_end(const npu_kernel *k, const ptowsp_extent *extent, bool is_last) {
+    return extent->param == PTOWSP_NO_PARAM ? extent->max
+           : is_last                        ? npu_extent_at(extent, npu_param_size(k, extent))
+                                            : npu_extent_at(extent, npu_extent_base(k, extent));
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param == PTOWSP_NO_PARAM) {
-        return extent->max;
-    }
-    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
-    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    uint32_t low = npu_extent_end(k, extent, false), high = npu_extent_end(k, extent, true);
     return low > high ? low : high;
 }
 
 NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param == PTOWSP_NO_PARAM) {
-        return extent->max;
-    }
-    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
-    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    uint32_t low = npu_extent_end(k, extent, false), high = npu_extent_end(k, extent, true);
     return low < high ? low : high;
 }
 
@@ -133,22 +132,10 @@ static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
              a->add == b->add));
 }
 
-// Makes room for one more size; false when memory is out.
-static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
-                        size_t element_size) {
-    if (count < *capacity) {
-        return true;
-    }
-    uint32_t more = *capacity ? 2 * *capacity : 16;
-    void *moved = npu_resize(*array, more * element_size);
-    if (!moved) {
-        k->is_out_of_memory = true;
-        return false;
-    }
-    *array = moved;
-    *capacity = more;
-    return true;
-}
+// Makes room for one more; false when memory is out.
+#define NPU_MORE(k, array, capacity, count)                                                        \
+    (NPU_ROOM((k)->array, (k)->capacity, (uint64_t)(k)->count + 1) ||                              \
+     !((k)->is_out_of_memory = true))
 
 // The number of a size, plus 1; 0 when memory is out. Its operands come before it.
 static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
@@ -167,10 +154,7 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         npu_add_size(k, whole);
         same_axis = 1;
     }
-    void *sizes = k->sizes;
-    bool is_there = npu_reserve(k, &sizes, &k->size_capacity, k->size_count, sizeof k->sizes[0]);
-    k->sizes = (npu_size *)sizes;
-    if (!is_there) {
+    if (!NPU_MORE(k, sizes, size_capacity, size_count)) {
         return 0;
     }
     npu_size *size = &k->sizes[k->size_count++];
@@ -210,7 +194,7 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
 // its root; for scratch, among all scratch.
 static void npu_join_tiles(npu_kernel *k) {
     uint32_t scratch = 0;
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i], *root = &k->tiles[tile->object.root];
         tile->first = tile->address = i;
         if (!tile->is_used) {
@@ -238,23 +222,23 @@ static void npu_join_tiles(npu_kernel *k) {
 static void npu_name_tiles(npu_kernel *k) {
     bool is_taken[2][PTOWSP_TASK_TILE_MAX];  // in UB, in L1
     memset(is_taken, 0, sizeof is_taken);
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        uint32_t tile = strcmp(insn.name, "TLOAD") == 0    ? insn.dst[0]
-                        : strcmp(insn.name, "TSTORE") == 0 ? insn.src[0]
-                                                           : 0;
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        uint32_t tile = insn->op == PTOWSP_OP_TLOAD    ? insn->dst[0]
+                        : insn->op == PTOWSP_OP_TSTORE ? insn->src[0]
+                                                       : 0;
         bool is_l1 = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_L1;
         bool is_ub = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
-        if ((is_ub || is_l1) && !is_taken[is_l1][insn.param] &&
+        if ((is_ub || is_l1) && !is_taken[is_l1][insn->param] &&
             !k->tiles[k->tiles[tile].first].name[0]) {
-            is_taken[is_l1][insn.param] = true;
+            is_taken[is_l1][insn->param] = true;
             snprintf(k->tiles[k->tiles[tile].first].name, NPU_LOCAL_MAX, "%s%s",
-                     k->params[insn.param], is_l1 ? "_l1" : "");
+                     k->params[insn->param], is_l1 ? "_l1" : "");
         }
     }
     uint32_t counts[PTOWSP_MEMORY_COUNT + 1];
     memset(counts, 0, sizeof counts);
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i];
         if (!tile->is_used || tile->first != i || tile->name[0]) {
             continue;
@@ -289,7 +273,7 @@ NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memor
 }
 
 NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
-    return k->info.is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
+    return k->info->is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
            !k->tiles[k->tiles[tile].first].is_scratch;
 }
 
@@ -303,13 +287,13 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
 
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
     bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
-    for (uint32_t i = 0; i < k->info.insn_count && !has_any; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        if (is_mark && insn.loop == loop) {
+    for (uint32_t i = 0; i < k->info->insn_count && !has_any; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        if (is_mark && insn->loop == loop) {
             is_inside = !is_inside;
         }
-        has_any = is_inside && !is_mark && npu_kernel_half(k, &insn) == k->half;
+        has_any = is_inside && !is_mark && npu_kernel_half(k, insn) == k->half;
     }
     return has_any;
 }
@@ -332,7 +316,7 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     if (npu_kernel_is_shared(k, tile)) {
         // The second vector core has those behind the first one's; that one has as many as half of the
         // task's, which may be none.
-        const ptowsp_extent *split = &k->tiles[k->info.split_tile].object.valid_rows;
+        const ptowsp_extent *split = &k->tiles[k->info->split_tile].object.valid_rows;
         uint32_t first = (npu_extent_most(k, split) + 1) / 2;
         bool has_first = npu_extent_least(k, split) > 0;
         const ptowsp_extent *shared = object->rows == 1 ? &object->valid_cols : &object->valid_rows;
@@ -345,21 +329,21 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
 
 // Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
 static void npu_find_rights(npu_kernel *k) {
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_load = strcmp(insn.name, "TLOAD") == 0;
-        bool is_move = strcmp(insn.name, "TMOV") == 0 || strcmp(insn.name, "TEXTRACT") == 0;
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_load = insn->op == PTOWSP_OP_TLOAD;
+        bool is_move = insn->op == PTOWSP_OP_TMOV || insn->op == PTOWSP_OP_TEXTRACT;
         bool is_to_right =
-            is_move && insn.dst[0] && k->tiles[insn.dst[0]].object.memory == PTOWSP_MEMORY_L0B;
+            is_move && insn->dst[0] && k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_L0B;
         for (uint32_t j = 0; j < 4; j++) {
-            npu_tile *root = &k->tiles[k->tiles[insn.src[j]].object.root];
+            npu_tile *root = &k->tiles[k->tiles[insn->src[j]].object.root];
             root->is_right_not = root->is_right_not || !is_to_right;
         }
         for (uint32_t j = 0; j < 2; j++) {
-            npu_tile *root = &k->tiles[k->tiles[insn.dst[j]].object.root];
-            bool is_other = !is_load || (root->right_param && root->right_param != insn.param + 1);
+            npu_tile *root = &k->tiles[k->tiles[insn->dst[j]].object.root];
+            bool is_other = !is_load || (root->right_param && root->right_param != insn->param + 1);
             root->is_right_not = root->is_right_not || is_other;
-            root->right_param = is_load ? insn.param + 1 : 0;
+            root->right_param = is_load ? insn->param + 1 : 0;
         }
     }
 }
@@ -374,7 +358,7 @@ NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32
 
 // The end of the last tile in each memory.
 static void npu_find_ends(npu_kernel *k) {
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const ptowsp_tile_object *tile = &k->tiles[i].object;
         uint32_t end =
             tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
@@ -390,7 +374,7 @@ NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32 + (uint64_t)64 * object->rows;
     if (object->memory != PTOWSP_MEMORY_UB || object->layout != PTOWSP_LAYOUT_COL_MAJOR ||
         object->cols != 1 || (size != 2 && size != 4) ||
-        end > k->info.machine.memory_bytes[PTOWSP_MEMORY_UB]) {
+        end > k->info->machine.memory_bytes[PTOWSP_MEMORY_UB]) {
         return false;
     }
     k->column_rows = object->rows > k->column_rows ? object->rows : k->column_rows;
@@ -401,37 +385,35 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     memset(k, 0, sizeof *k);
     k->emitter = emitter;
     k->kernel = kernel;
-    k->info = ptowsp_program_kernel_at(emitter->program, kernel);
+    k->info = &emitter->tables->kernels[kernel];
     npu_name_params(k);
-    k->is_mixed = k->info.unit == PTOWSP_UNIT_MIX;
-    size_t size = (k->info.tile_object_count + 1) * sizeof k->tiles[0];
+    k->is_mixed = k->info->unit == PTOWSP_UNIT_MIX;
+    size_t size = (k->info->tile_object_count + 1) * sizeof k->tiles[0];
     k->tiles = (npu_tile *)npu_resize(NULL, size);
     if (!k->tiles) {
         return npu_out_of_memory(emitter);
     }
     memset(k->tiles, 0, size);
     k->checks =
-        (ptowsp_size_check *)npu_resize(NULL, (k->info.check_count + 1) * sizeof k->checks[0]);
+        (ptowsp_size_check *)npu_resize(NULL, (k->info->check_count + 1) * sizeof k->checks[0]);
     if (!k->checks) {
         return npu_out_of_memory(emitter);
     }
-    for (uint32_t i = 0; i < k->info.check_count; i++) {
-        ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, kernel, i);
-        check.a = npu_extent_normal(k, check.a);
-        check.b = npu_extent_normal(k, check.b);
-        k->checks[i] = check;
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
+        k->checks[i] = k->info->checks[i];
+        k->checks[i].a = npu_extent_normal(k, k->checks[i].a);
+        k->checks[i].b = npu_extent_normal(k, k->checks[i].b);
     }
-    k->check_count = k->info.check_count;
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
-        ptowsp_tile_object object = ptowsp_program_tile_at(emitter->program, kernel, i);
-        object.valid_rows = npu_extent_normal(k, object.valid_rows);
-        object.valid_cols = npu_extent_normal(k, object.valid_cols);
-        k->tiles[i].object = object;
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
+        ptowsp_tile_object *object = &k->tiles[i].object;
+        *object = k->info->objects[i];
+        object->valid_rows = npu_extent_normal(k, object->valid_rows);
+        object->valid_cols = npu_extent_normal(k, object->valid_cols);
     }
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(emitter->program, kernel, i);
-        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0],  insn.src[1],
-                            insn.src[2], insn.src[3], insn.cols_of, insn.tmp};
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        uint32_t tiles[] = {insn->dst[0], insn->dst[1], insn->src[0],  insn->src[1],
+                            insn->src[2], insn->src[3], insn->cols_of, insn->tmp};
         const size_t count = sizeof tiles / sizeof tiles[0];
         for (size_t j = 0; j < count; j++) {
             npu_tile *tile = &k->tiles[tiles[j]];
@@ -458,7 +440,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
 
 // Do the kernel's checks of a task imply that one size is at most another?
 static bool npu_checks_say(const npu_kernel *k, const ptowsp_extent *a, const ptowsp_extent *b) {
-    for (uint32_t i = 0; i < k->check_count; i++) {
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
         const ptowsp_extent *x = &k->checks[i].a, *y = &k->checks[i].b;
         bool is_equal = x->param != PTOWSP_NO_PARAM && y->param != PTOWSP_NO_PARAM;
         if ((npu_extent_is_same(a, x) && npu_extent_is_same(b, y)) ||
@@ -505,11 +487,7 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
         }
         of_param += window->param == like->param;
     }
-    void *windows = k->windows;
-    bool is_there =
-        npu_reserve(k, &windows, &k->window_capacity, k->window_count, sizeof k->windows[0]);
-    k->windows = (npu_window *)windows;
-    if (!is_there) {
+    if (!NPU_MORE(k, windows, window_capacity, window_count)) {
         return NULL;
     }
     npu_window *window = &k->windows[k->window_count++];
@@ -531,10 +509,7 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
         }
         of_tile += clip->tile == like->tile;
     }
-    void *clips = k->clips;
-    bool is_there = npu_reserve(k, &clips, &k->clip_capacity, k->clip_count, sizeof k->clips[0]);
-    k->clips = (npu_clip *)clips;
-    if (!is_there) {
+    if (!NPU_MORE(k, clips, clip_capacity, clip_count)) {
         return NULL;
     }
     npu_clip *clip = &k->clips[k->clip_count++];
@@ -549,13 +524,13 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
-    const ptowsp_tile_param *param = &k->info.tiles[insn->param];
+    const ptowsp_tile_param *param = &k->info->tiles[insn->param];
     ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows, insn->row_loop};
     ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols, insn->col_loop};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
     // MGATHER and MSCATTER pick rows out of the whole parameter.
-    bool is_table = insn->name[0] == 'M';
+    bool is_table = insn->op == PTOWSP_OP_MGATHER || insn->op == PTOWSP_OP_MSCATTER;
     npu_window window;
     npu_clip clip;
     memset(&window, 0, sizeof window);
@@ -617,18 +592,18 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
     if (!k->is_mixed) {
         return NPU_HALF_ANY;
     }
-    if (k->info.is_mixed) {
+    if (k->info->is_mixed) {
         return insn->side == PTOWSP_SIDE_CUBE     ? NPU_HALF_CUBE
                : insn->side == PTOWSP_SIDE_VECTOR ? NPU_HALF_VECTOR
                                                   : NPU_HALF_ANY;
     }
-    if (strcmp(insn->name, "LOOP") == 0 || strcmp(insn->name, "END") == 0) {
+    if (insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END) {
         return NPU_HALF_ANY;
     }
-    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
+    if (insn->op == PTOWSP_OP_PIPE_BARRIER) {
         return npu_pipe_half(insn->src_pipe);
     }
-    if (strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0) {
+    if (insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG) {
         npu_half from = npu_pipe_half(insn->src_pipe), to = npu_pipe_half(insn->dst_pipe);
         return from == to || to == NPU_HALF_ANY ? from
                : from == NPU_HALF_ANY           ? to

@@ -35,7 +35,7 @@
 // -- the parts of a file --------------------------------------------------------------------------
 
 static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
-    const ptowsp_tile_param *param = &k->info.tiles[i];
+    const ptowsp_tile_param *param = &k->info->tiles[i];
     npu_print(out, "//      %-5s %s %lld x %lld  ",
               param->direction == PTOWSP_IN    ? "in"
               : param->direction == PTOWSP_OUT ? "out"
@@ -47,18 +47,18 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
 
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
-    npu_print_comment(out, k->info.name);
+    npu_print_comment(out, k->info->name);
     npu_print(out, ", for %s: %u instructions, with flags and barriers. Generated.\n//\n",
-              k->info.machine.name, k->info.insn_count);
-    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+              k->info->machine.name, k->info->insn_count);
+    for (uint32_t i = 0; i < k->info->tile_count; i++) {
         npu_print_param(k, i, out);
     }
-    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
-        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info.scalar_dtypes[i]));
-        npu_print_comment(out, k->info.scalars[i].name);
+    for (uint32_t i = 0; i < k->info->scalar_count; i++) {
+        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info->scalar_dtypes[i]));
+        npu_print_comment(out, k->info->scalars[i].name);
         npu_print(out, "\n");
     }
-    if (k->info.is_mixed) {
+    if (k->info->is_mixed) {
         npu_halves_print_heading(k, out);
     } else if (k->is_mixed) {
         npu_print(out,
@@ -101,35 +101,33 @@ static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, 
     npu_kernel_print_extent(k, &check->b, &text);
     npu_print(&text, ");");
     npu_print(out, "%*s// %s\n", (int)indent, "", check->operation);
-    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    npu_append_wrapped(out, indent, &text);
     while (indent > 4) {
         indent -= 4;
         npu_print(out, "%*s}\n", (int)indent, "");
     }
-    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
-    npu_text_free(&text);
 }
 
 // The sizes that must be equal among a task's parameters, and the bounds of loops.
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
-    npu_kernel_print_loops(k, k->info.check_count + 1, out);
-    for (uint32_t i = 0; i < k->info.check_count; i++) {
-        ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
-        bool is_equal = check.a.param != PTOWSP_NO_PARAM;  // b is of a parameter
+    npu_kernel_print_loops(k, k->info->check_count + 1, out);
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
+        const ptowsp_size_check *check = &k->info->checks[i];
+        bool is_equal = check->a.param != PTOWSP_NO_PARAM;  // b is of a parameter
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
-        if (check.a.loop || check.b.loop) {
-            npu_name_param_size(k, &check.a);
-            npu_name_param_size(k, &check.b);
-            npu_print_loop_check(k, &check, i + 1, out);
+        if (check->a.loop || check->b.loop) {
+            npu_name_param_size(k, &check->a);
+            npu_name_param_size(k, &check->b);
+            npu_print_loop_check(k, check, i + 1, out);
             continue;
         }
-        npu_kernel_size(k, &check.a, a);
-        npu_kernel_size(k, &check.b, b);
+        npu_kernel_size(k, &check->a, a);
+        npu_kernel_size(k, &check->b, b);
         if (strcmp(a, b) == 0) {
             continue;
         }
         snprintf(text, sizeof text, "WSP_CHECK(task, %u, %s %s %s);  // %s", i + 1, a,
-                 is_equal ? "==" : "<=", b, check.operation);
+                 is_equal ? "==" : "<=", b, check->operation);
         npu_print_wrapped(out, 4, text);
     }
 }
@@ -142,14 +140,14 @@ static const char *npu_half_condition(npu_half half) {
 
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    if (strcmp(insn->name, "LOOP") == 0) {
+    if (insn->op == PTOWSP_OP_LOOP) {
         npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
                   "", insn->loop, insn->loop, insn->loop, insn->loop);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
     }
-    if (strcmp(insn->name, "END") == 0) {
+    if (insn->op == PTOWSP_OP_END) {
         k->indent -= 4;
         npu_print(out, "%*s}\n", (int)k->indent, "");
         return true;
@@ -161,7 +159,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
-    for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+    for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
         if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
             continue;
         }
@@ -184,36 +182,29 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     }
 }
 
-NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
-    bool is_good = true;
     k->indent = 4;
     memset(k->loop_at, 0, sizeof k->loop_at);
-    for (uint32_t i = 0; i < k->info.insn_count && is_good; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        npu_half half = npu_kernel_half(k, &insn);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        if (is_mark ? !npu_kernel_has_loop(k, insn.loop)
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        npu_half half = npu_kernel_half(k, insn);
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        if (is_mark ? !npu_kernel_has_loop(k, insn->loop)
                     : k->half != NPU_HALF_ANY && half != k->half) {
             continue;
         }
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
-        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
-        // kernel_insns.c says why.
-        if (NPU_NEVER(!is_good)) {
-            npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                     "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                     insn.name);
+        if (!npu_print_mark(k, insn, &body)) {
+            npu_kernel_print_insn(k, insn, &body);
         }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
     npu_write_body(k, &body, out);
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory;
-    npu_text_free(&body);
-    return is_good;
+    npu_text_end(out, &body);
 }
 
 static bool npu_mentions_bf16(const npu_text *text) {
@@ -221,9 +212,9 @@ static bool npu_mentions_bf16(const npu_text *text) {
 }
 
 // Products that may have nothing to sum take zeros from L1.
-NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
+static bool npu_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
-    uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
+    uint32_t limit = k->info->machine.memory_bytes[PTOWSP_MEMORY_L1];
     if (k->zero_bytes == 0 || end <= limit) {
         return true;
     }
@@ -231,17 +222,16 @@ NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
                     "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
                     "zeros in "
                     "L1, and %u of %u are in use (rule: empty products)",
-                    k->info.name, ptowsp_dtype_name(k->zero_dtype), k->info.machine.name,
+                    k->info->name, ptowsp_dtype_name(k->zero_dtype), k->info->machine.name,
                     k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
-// A kernel that is one function: its constants, then itself. False with the emitter's error.
-static bool npu_print_function(npu_kernel *k, npu_text *out) {
+// A kernel that is one function: its constants, then itself.
+static void npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
-    is_good = npu_kernel_check_zeros(k) && is_good;
+    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
     npu_kernel_print_checks(k, &checks);
-    npu_kernel_print_declarations(k, checks.data, &made);
+    npu_kernel_print_declarations(k, &checks, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
     npu_print(out, "namespace v_%s {\n\n", name);
     npu_kernel_print_constants(k, out);
@@ -250,25 +240,19 @@ static bool npu_print_function(npu_kernel *k, npu_text *out) {
               "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
               "    using namespace v_%s;\n",
               name, name, name);
-    npu_write(out, made.data ? made.data : "", made.size);
+    npu_append(out, &made);
     npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
+    npu_append(out, &body);
     npu_print(out, "}\n");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
-                          made.is_out_of_memory;
-    npu_text_free(&body);
-    npu_text_free(&checks);
-    npu_text_free(&made);
-    return is_good;
 }
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text code = {NULL, 0, 0, false};
-    bool is_good = k->info.is_mixed ? npu_halves_print(k, &code) : npu_print_function(k, &code);
-    is_good = npu_strides_check(k) && is_good;
+    (k->info->is_mixed ? npu_halves_print : npu_print_function)(k, &code);
+    bool is_good = npu_check_zeros(k) && npu_strides_check(k);
     const char *unit =
         k->is_mixed ? NULL
-        : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
+        : k->info->memory_bytes[PTOWSP_MEMORY_L1] || k->info->memory_bytes[PTOWSP_MEMORY_L0C]
             ? "WSP_HAS_CUBE"
             : "WSP_HAS_VECTOR";
     npu_print_heading(k, out);
@@ -279,10 +263,8 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     }
     npu_print(out, "using namespace pto;\n\n%s",
               npu_mentions_bf16(&code) ? "WSP_NEEDS_BF16();\n\n" : "");
-    npu_write(out, code.data ? code.data : "", code.size);
+    npu_append(out, &code);
     npu_print(out, "%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || code.is_out_of_memory;
-    npu_text_free(&code);
     if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
         npu_out_of_memory(k->emitter);
     }
@@ -295,10 +277,10 @@ static ptowsp_family npu_family(const ptowsp_kernel_info *info) {
 }
 
 bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && (info.is_tile_kernel || info.pto)) {
-            return npu_family(&info) == PTOWSP_FAMILY_A5;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (info->is_used && (info->is_tile_kernel || info->pto)) {
+            return npu_family(info) == PTOWSP_FAMILY_A5;
         }
     }
     return false;
@@ -307,13 +289,13 @@ bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
 // Tiles have one layout in L0A for a whole program: its kernels are for one family of machines.
 static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && (info.is_tile_kernel || info.pto) &&
-            (npu_family(&info) == PTOWSP_FAMILY_A5) != is_a5) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (info->is_used && (info->is_tile_kernel || info->pto) &&
+            (npu_family(info) == PTOWSP_FAMILY_A5) != is_a5) {
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s is for %s, other kernels for %s: a tree is for one machine",
-                            info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
+                            info->name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
         }
     }
     return true;
@@ -323,16 +305,16 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
     if (!npu_check_families(emitter)) {
         return;
     }
-    for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || emitter->kernel_files[i]) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count && emitter->status == PTOWSP_OK; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (!info->is_used || emitter->kernel_files[i]) {
             continue;
         }
-        if (info.pto) {
+        if (info->pto) {
             npu_own_emit(emitter, i);
             continue;
         }
-        if (!info.is_tile_kernel) {
+        if (!info->is_tile_kernel) {
             npu_native_emit(emitter, i);
             continue;
         }

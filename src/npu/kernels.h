@@ -81,15 +81,14 @@ typedef enum npu_half {
 typedef struct npu_kernel {
     npu_emitter *emitter;
     uint32_t kernel;  // its index
-    ptowsp_kernel_info info;
+    const ptowsp_kernel_info *info;
     char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
     npu_half half;  // of a kernel that is cut: whose function is being written; ANY: its entry
     bool is_out_of_memory;
     npu_tile *tiles;            // [info.tile_object_count]
-    ptowsp_size_check *checks;  // [check_count], with extents in normal form
-    uint32_t check_count;
+    ptowsp_size_check *checks;  // [info->check_count], with extents in normal form
     npu_size *sizes;
     npu_window *windows;
     npu_clip *clips;
@@ -106,6 +105,7 @@ typedef struct npu_kernel {
     uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
+    const char *window, *window_tile;  // of the instruction that is being written
 } npu_kernel;
 
 // A lexer's state in a source: the open quotes and brackets.
@@ -124,8 +124,7 @@ typedef struct npu_lexer {
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
-// The parameter size that an extent depends on.
-// Is it the size of its parameter, as the task has it?
+// Is an extent the size of its parameter, as the task has it? And the size of that parameter.
 NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
@@ -182,10 +181,10 @@ NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
 // Writes what ends a task whose tensors cannot be moved.
 NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
 
-// Writes the constants before the function, and the declarations at its beginning. The checks
-// (text, or NULL) go after the sizes, before anything else.
+// Writes the constants before the function, and the declarations at its beginning. The checks go
+// after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out);
 
 // Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
 // to be added: those of an inner one may depend on a loop around it, which declares them.
@@ -205,25 +204,28 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
-// Writes an instruction as a statement, without its line's end. False: no such call exists.
-NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
+// Writes an instruction as a statement.
+NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
 
 // Writes a statement, broken at spaces where it is longer than a line.
 NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *statement);
 
 // -- kernel_halves.c ------------------------------------------------------------------------------
 
 // Writes what the head of a file says of a kernel that is cut.
 NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
 
-// Writes such a kernel: its FIFOs, the functions of its halves, and its entry. False with the
-// emitter's error.
-NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out);
+// Writes such a kernel: its FIFOs, the functions of its halves, and its entry.
+NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out);
 
 // -- native.c -------------------------------------------------------------------------------------
 
 // Takes a character. Returns whether it counts: outside of quotes and comments.
 NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
+
+// The word of a directive, behind its "#"; NULL: the line has none.
+NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line);
 
 // Takes a line, and its end if it has one.
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
@@ -259,12 +261,8 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 // Writes the checks of a task's sizes and bounds.
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
 
-// Writes the instructions of the function, with the declarations of each loop at its beginning. False
-// with the emitter's error.
-NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out);
-
-// Do the zeros that empty products take have room in L1? False with the emitter's error.
-NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k);
+// Writes the instructions of the function, with the declarations of each loop at its beginning.
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 

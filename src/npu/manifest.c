@@ -27,17 +27,17 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'axes': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
-        if (axis.name) {
+        const ptowsp_axis_info *axis = &emitter->tables->axes[i];
+        if (axis->name) {
             npu_print_row(text, &is_first);
-            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis.name);
+            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis->name);
             npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
-                           (uint32_t)axis.kind);
+                           (uint32_t)axis->kind);
             npu_print(text, "\"");
-            if (axis.kind == PTOWSP_AXIS_DENSE) {
-                npu_print_json(text, ", 'size': %lld", (long long)axis.size);
+            if (axis->kind == PTOWSP_AXIS_DENSE) {
+                npu_print_json(text, ", 'size': %lld", (long long)axis->size);
             }
-            npu_print_json(text, ", 'used': %s}", npu_bool(axis.is_used));
+            npu_print_json(text, ", 'used': %s}", npu_bool(axis->is_used));
         }
     }
     npu_print(text, "\n  ],\n");
@@ -47,24 +47,24 @@ static void npu_manifest_bound(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'arrays': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'lengths': %s, 'used': %s",
-                       (unsigned)i, array.name,
-                       array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer",
-                       npu_bool(array.is_lengths), npu_bool(array.is_used));
-        if (array.plan_axis) {
-            npu_print_json(text, ", 'plan_axis': %u", (unsigned)array.plan_axis);
+                       (unsigned)i, array->name,
+                       array->dtype ? ptowsp_dtype_name(array->dtype) : "any integer",
+                       npu_bool(array->is_lengths), npu_bool(array->is_used));
+        if (array->plan_axis) {
+            npu_print_json(text, ", 'plan_axis': %u", (unsigned)array->plan_axis);
         }
         npu_print(text, "}");
     }
     is_first = true;
     npu_print_json(text, "\n  ],\n  'symbols': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
+        const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
         npu_print_row(text, &is_first);
-        npu_print_json(text, "'id': %u, 'name': '%s', 'used': %s}", (unsigned)i, symbol.name,
-                       npu_bool(symbol.is_used));
+        npu_print_json(text, "'id': %u, 'name': '%s', 'used': %s}", (unsigned)i, symbol->name,
+                       npu_bool(symbol->is_used));
     }
     npu_print(text, "\n  ],\n");
 }
@@ -73,24 +73,24 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'tensors': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'shape': [", (unsigned)i,
-                       tensor.desc.name, ptowsp_dtype_name(tensor.desc.dtype));
-        for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+                       tensor->desc.name, ptowsp_dtype_name(tensor->desc.dtype));
+        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
                 npu_print(text, "null");
             } else {
-                npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
             }
         }
         npu_print_json(text,
                        "], 'location': '%s', 'used': %s, 'written': %s, 'loaded': %s, "
                        "'transient': %s}",
-                       ptowsp_location_name(tensor.desc.location), npu_bool(tensor.is_used),
-                       npu_bool(tensor.is_written), npu_bool(tensor.is_loaded),
-                       npu_bool(tensor.is_transient));
+                       ptowsp_location_name(tensor->desc.location), npu_bool(tensor->is_used),
+                       npu_bool(tensor->is_written), npu_bool(tensor->is_loaded),
+                       npu_bool(tensor->is_transient));
     }
     npu_print(text, "\n  ],\n");
 }
@@ -118,25 +118,25 @@ static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel
 static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'kernels': [");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         const uint32_t file = emitter->kernel_files[i];
         npu_print_row(text, &is_first);
         npu_print_json(text,
                        "'id': %u, 'name': '%s', 'kind': '%s', 'unit': '%s', 'used': %s, "
                        "'source': ",
-                       (unsigned)i, kernel.name,
-                       kernel.is_tile_kernel ? "tile"
-                       : kernel.pto          ? "pto"
-                                             : "native",
-                       ptowsp_unit_name(kernel.unit), npu_bool(kernel.is_used));
+                       (unsigned)i, kernel->name,
+                       kernel->is_tile_kernel ? "tile"
+                       : kernel->pto          ? "pto"
+                                              : "native",
+                       ptowsp_unit_name(kernel->unit), npu_bool(kernel->is_used));
         npu_print_json(text, file ? "'%s'" : "%s", file ? emitter->files[file - 1].path : "null");
-        if (kernel.is_tile_kernel) {
-            npu_print_json(text, ", 'instructions': %u", (unsigned)kernel.insn_count);
-        } else if (kernel.cycles && !kernel.has_cost) {
-            npu_print_json(text, ", 'cycles': %llu", (unsigned long long)kernel.cycles);
+        if (kernel->is_tile_kernel) {
+            npu_print_json(text, ", 'instructions': %u", (unsigned)kernel->insn_count);
+        } else if (kernel->cycles && !kernel->has_cost) {
+            npu_print_json(text, ", 'cycles': %llu", (unsigned long long)kernel->cycles);
         }
-        npu_manifest_params(text, &kernel);
+        npu_manifest_params(text, kernel);
         npu_print(text, "}");
     }
     npu_print(text, "\n  ],\n");
@@ -146,12 +146,12 @@ static void npu_manifest_channels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'channels': [");
     for (uint32_t i = 0; i < emitter->names.count[NPU_CHANNEL]; i++) {
-        ptowsp_channel_info channel = ptowsp_program_channel_at(emitter->program, i);
+        const ptowsp_channel_info *channel = &emitter->tables->channels[i];
         npu_print_row(text, &is_first);
-        npu_print_json(text, "'id': %u, 'name': '%s', 'event': %s", (unsigned)i, channel.name,
-                       npu_bool(channel.is_event));
-        npu_print_known(text, "depth", !channel.depth_at_start, (long long)channel.depth);
-        npu_print_known(text, "latency", !channel.latency_at_start, (long long)channel.latency);
+        npu_print_json(text, "'id': %u, 'name': '%s', 'event': %s", (unsigned)i, channel->name,
+                       npu_bool(channel->is_event));
+        npu_print_known(text, "depth", !channel->depth_at_start, (long long)channel->depth);
+        npu_print_known(text, "latency", !channel->latency_at_start, (long long)channel->latency);
         npu_print(text, "}");
     }
     npu_print(text, "\n  ],\n");
@@ -183,23 +183,12 @@ static void npu_manifest_set(npu_text *text, bool *is_first, const char *directi
     }
 }
 
-static bool npu_has_stream_keys(const npu_emitter *emitter) {
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_TASK &&
-            ptowsp_program_task_at(emitter->program, i).stream_key) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
-    const ptowsp_schedule *s = &emitter->schedule;
+    const ptowsp_schedule *s = &emitter->tables->schedule;
     npu_text printed = {NULL, 0, 0, false};
     ptowsp_program_print_schedule(emitter->program, npu_text_sink(&printed));
     npu_print_json(text, "  'schedule': {\n    'text': '%s'", printed.data ? printed.data : "");
-    text->is_out_of_memory = text->is_out_of_memory || printed.is_out_of_memory;
-    npu_text_free(&printed);
+    npu_text_end(text, &printed);
     npu_print_json(text, ",\n    'lanes': %u, 'vector_lanes': %u, 'cube_lanes': %u,\n",
                    (unsigned)s->lane_count, (unsigned)s->vector_lane_count,
                    (unsigned)s->cube_lane_count);
@@ -218,7 +207,7 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_manifest_set(text, &is_first, "hazards", s->hazards);
     npu_manifest_directive(text, &is_first, "ready", (uint32_t)s->ready);
     npu_manifest_directive(text, &is_first, "start", (uint32_t)s->start);
-    npu_manifest_directive(text, &is_first, "streams", npu_has_stream_keys(emitter));
+    npu_manifest_directive(text, &is_first, "streams", emitter->has_streams);
     npu_manifest_directive(text, &is_first, "timing", (uint32_t)s->timing);
     npu_print(text, "\n    ]\n  },\n");
 }
@@ -239,14 +228,13 @@ static void npu_manifest_files(const npu_emitter *emitter, npu_text *text) {
 }
 
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, NPU_MANIFEST_START);
     npu_print_json(&text,
                    " 'abi': %u,\n  'ptowsp': '%s',\n  'program': '%s',\n  'hash': '%s',\n"
                    "  'drivers': ['aicpu', 'host'],\n  'slots': %u,\n",
-                   NPU_ABI_VERSION, PTOWSP_VERSION, ptowsp_program_name(program), hash,
-                   (unsigned)ptowsp_program_slot_count(program));
+                   NPU_ABI_VERSION, PTOWSP_VERSION, t->name, hash, (unsigned)t->slot_count);
     npu_manifest_axes(emitter, &text);
     npu_manifest_bound(emitter, &text);
     npu_manifest_tensors(emitter, &text);

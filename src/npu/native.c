@@ -45,25 +45,25 @@ NPU_INTERNAL FILE *npu_open_source(const char *path) {
 
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     FILE *file = npu_open_source(path);
     if (!file) {
         return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                        info.name, path,
+                        info->name, path,
                         errno == ESPIPE ? "it is a FIFO, not a file" : strerror(errno));
     }
-    bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
+    bool is_read = npu_read_stream(emitter, kernel, info->name, path, file, out);
     fclose(file);
     return is_read;
 }
 
 // The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if (info.source.text) {
-        npu_print(out, "%s", info.source.text);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
+    if (info->source.text) {
+        npu_print(out, "%s", info->source.text);
     } else {
-        if (!npu_read_file(emitter, kernel, info.source.file, out)) {
+        if (!npu_read_file(emitter, kernel, info->source.file, out)) {
             return false;
         }
     }
@@ -107,6 +107,12 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
         lexer->is_escaped = false;
     }
     return true;
+}
+
+NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line) {
+    const char *at = line + strspn(line, " \t");
+    return *at == '#' && !lexer->quote && !lexer->is_block_comment ? at + 1 + strspn(at + 1, " \t")
+                                                                   : NULL;
 }
 
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length) {
@@ -210,13 +216,8 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
     while (*text) {
         const char *end = strchr(text, '\n');
         size_t length = end ? (size_t)(end - text) : strlen(text);
-        size_t at = strspn(text, " \t");
-        bool is_open = lexer.quote || lexer.is_block_comment;
-        bool is_directive = !is_open && text[at] == '#';
-        if (is_directive) {
-            at += 1 + strspn(text + at + 1, " \t");
-        }
-        if ((is_directive && strncmp(text + at, "include", 7) == 0) == is_include) {
+        const char *word = npu_directive(&lexer, text);
+        if ((word && strncmp(word, "include", 7) == 0) == is_include) {
             npu_write(out, text, length);
             npu_write(out, "\n", 1);
         }
@@ -226,21 +227,19 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 }
 
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     npu_text call = {NULL, 0, 0, false};
     npu_print(&call, "::wsp::run_native(wsp_here, ");
-    npu_print_string(&call, info.name);
-    npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
-              info.has_cost ? info.source.cost : "nullptr");
-    npu_print_u64(&call, info.cycles);
+    npu_print_string(&call, info->name);
+    npu_print(&call, ", %s, %s, ", npu_source_fn(info),
+              info->has_cost ? info->source.cost : "nullptr");
+    npu_print_u64(&call, info->cycles);
     npu_print(&call, ");");
     npu_print(out,
               "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *wsp_here) {\n",
               npu_name(emitter, NPU_KERNEL, kernel));
-    npu_print_wrapped(out, 4, call.data ? call.data : "");
+    npu_append_wrapped(out, 4, &call);
     npu_print(out, "}\n");
-    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
-    npu_text_free(&call);
 }
 
 // Do two kernels have the same source?
@@ -256,10 +255,10 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
     const char *home = npu_name(emitter, NPU_KERNEL, kernel);
     bool is_first = true;
     npu_print(out, "// ");
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
         if (is_here[i]) {
             npu_print(out, "%s", is_first ? "Kernel " : ", ");
-            npu_print_comment(out, ptowsp_program_kernel_at(emitter->program, i).name);
+            npu_print_comment(out, emitter->tables->kernels[i].name);
             is_first = false;
         }
     }
@@ -281,7 +280,7 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
         npu_print_lines(out, text);
     }
     npu_print(out, "\n}  // namespace\n");
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
         if (is_here[i]) {
             npu_print_entry(emitter, i, out);
         }
@@ -291,23 +290,23 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
 
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
     npu_text source = {NULL, 0, 0, false}, text = {NULL, 0, 0, false};
-    bool *is_here = (bool *)npu_resize(NULL, emitter->kernel_count);
-    if (!is_here) {
+    bool *is_here = NULL;
+    uint32_t capacity = 0;
+    if (!NPU_ROOM(is_here, capacity, emitter->tables->kernel_count)) {
         npu_out_of_memory(emitter);
         return;
     }
-    memset(is_here, 0, emitter->kernel_count);
-    ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        is_here[i] = info.is_used && !info.is_tile_kernel && !info.pto &&
-                     npu_is_same_source(&first.source, &info.source);
+    const ptowsp_kernel_info *first = &emitter->tables->kernels[kernel];
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        is_here[i] = info->is_used && !info->is_tile_kernel && !info->pto &&
+                     npu_is_same_source(&first->source, &info->source);
     }
     if (npu_read_source(emitter, kernel, &source)) {
         npu_print_native(emitter, kernel, &source, is_here, &text);
         uint32_t file = npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
                                      npu_name(emitter, NPU_KERNEL, kernel));
-        for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
             emitter->kernel_files[i] = is_here[i] ? 1 + file : emitter->kernel_files[i];
         }
     }

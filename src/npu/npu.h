@@ -42,19 +42,6 @@
 #define PTOWSP_ASSERT(condition) assert(condition)
 #endif
 
-// A condition that never holds; the reason stands beside it. Builds with assertions assert it, others
-// take the way behind it all the same, and for coverage there is none (tests/coverage.awk).
-#if defined(PTOWSP_COVERAGE)
-#define NPU_NEVER(condition) 0
-#else
-#define NPU_NEVER(condition) npu_never(condition)
-
-static inline bool npu_never(bool condition) {
-    PTOWSP_ASSERT(!condition);
-    return condition;
-}
-#endif
-
 #if defined(PTOWSP_NPU_EMIT_C)
 #define NPU_INTERNAL static PWSP_UNUSED
 #else
@@ -74,6 +61,11 @@ static inline bool npu_never(bool condition) {
 // otherwise. PTOWSP_NPU_RESIZE(ptr, size), where that is defined.
 NPU_INTERNAL void *npu_resize(void *ptr, size_t size);
 
+// Makes room for `needed` items in an array, by doubling; what is new is zero. False when memory is
+// out, and the array is as it was.
+#define NPU_ROOM(array, capacity, needed) npu_room(&(array), &(capacity), needed, sizeof *(array))
+NPU_INTERNAL bool npu_room(void *array, uint32_t *capacity, uint64_t needed, size_t item_size);
+
 // -- text -----------------------------------------------------------------------------------------
 
 // Growing text; zero is empty. Terminated, once it has any content.
@@ -86,6 +78,11 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
+// Appends a part, which is empty afterwards; as it is, or as npu_print_string has it.
+NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
+NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part);
+// Frees a part without it; if memory was out for the part, it is for the text.
+NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) NPU_PRINTF(2, 0);
@@ -103,8 +100,6 @@ NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) NPU_PR
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
 NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
-// As a hexadecimal double of C++17, exact: 0x1.8p+1. Requires a finite value.
-NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
@@ -132,6 +127,22 @@ typedef enum npu_kind {
 
 #define NPU_NAME_MAX 40  // characters of a name that identifiers keep
 
+// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
+typedef struct npu_taken {
+    uint64_t *names;  // hashes, in the order in which they were taken
+    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
+    uint32_t count, capacity, slot_count;
+} npu_taken;
+
+NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name);
+// False when memory is out.
+NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name);
+// Gives back all but the first `count`.
+NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count);
+NPU_INTERNAL void npu_taken_free(npu_taken *taken);
+
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated
     uint32_t *at[NPU_KIND_COUNT];  // by index: position in the text, 0: no name
@@ -152,8 +163,9 @@ typedef struct npu_file {
 typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
-    ptowsp_schedule schedule;
-    uint32_t kernel_count, statement_count;
+    const ptowsp_program_tables *tables;  // of the program
+    uint32_t pipeline_count;
+    bool has_streams;    // by a key
     bool is_for_device;  // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
@@ -205,6 +217,9 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
+// Sets the tables of the program, and what follows from its statements. False with an error.
+NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
+
 // -- parts ----------------------------------------------------------------------------------------
 
 // The beginning of manifest.json, which identifies a tree.
@@ -220,7 +235,7 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 
 // Adds all of them after the kernels. Files for pipelines, or for kernels that merge, are left out
 // where the program has none.
-NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter);
 
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
@@ -235,8 +250,8 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
 
-// Add README.md, and manifest.json.
-NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines);
+// Add README.md, from its template, and manifest.json.
+NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from);
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
 // Words for values in tables: word n of a list that is separated by blanks; "none" where the list

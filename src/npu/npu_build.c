@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -56,6 +57,34 @@ NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
     return text->is_out_of_memory ? npu_build_out_of_memory(build) : true;
 }
 
+// -- paths ----------------------------------------------------------------------------------------
+
+struct npu_kept {
+    struct npu_kept *next;
+    char path[];
+};
+
+NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) {
+    npu_text text = npu_no_text;
+    va_list args;
+    va_start(args, format);
+    npu_vprint(&text, format, args);
+    va_end(args);
+    struct npu_kept *kept =
+        text.is_out_of_memory
+            ? NULL
+            : (struct npu_kept *)npu_resize(NULL, sizeof(struct npu_kept) + text.size + 1);
+    if (kept) {
+        memcpy(kept->path, text.data, text.size + 1);
+        kept->next = build->paths;
+        build->paths = kept;
+    } else {
+        npu_build_out_of_memory(build);
+    }
+    npu_text_free(&text);
+    return kept ? kept->path : "";
+}
+
 // -- inputs of an entry ---------------------------------------------------------------------------
 
 static bool npu_has_suffix(const char *path, const char *suffix) {
@@ -66,20 +95,6 @@ static bool npu_has_suffix(const char *path, const char *suffix) {
 // As in the tree's own Makefile: everything except the program.
 static bool npu_is_unit(const char *path) {
     return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
-}
-
-static npu_unit *npu_new_unit(npu_build *build) {
-    if (build->unit_count == build->unit_capacity) {
-        uint32_t capacity = build->unit_capacity ? 2 * build->unit_capacity : 32;
-        npu_unit *units = (npu_unit *)npu_resize(build->units, capacity * sizeof *units);
-        if (!units) {
-            return NULL;
-        }
-        memset(units + build->unit_count, 0, (capacity - build->unit_count) * sizeof *units);
-        build->units = units;
-        build->unit_capacity = capacity;
-    }
-    return &build->units[build->unit_count++];
 }
 
 // The headers of the tree that a text includes directly.
@@ -154,11 +169,12 @@ static npu_unit *npu_unit_for(npu_build *build, const npu_file *file) {
             return &build->units[i];
         }
     }
-    npu_unit *unit = npu_new_unit(build);
-    if (unit) {
-        unit->group = group;
-        unit->is_shared = true;
+    if (!NPU_ROOM(build->units, build->unit_capacity, (uint64_t)build->unit_count + 1)) {
+        return NULL;
     }
+    npu_unit *unit = &build->units[build->unit_count++];
+    unit->group = group;
+    unit->is_shared = true;
     return unit;
 }
 
@@ -211,17 +227,9 @@ static bool npu_describe_tree(npu_build *build) {
 static void npu_split_compiler(npu_build *build, const char *compiler) {
     bool is_file = strchr(compiler, '/') && access(compiler, X_OK) == 0;
     size_t length = is_file ? strlen(compiler) : strcspn(compiler, " ");
-    npu_text first = npu_no_text;
-    npu_write(&first, compiler, length);
-    if (!first.is_out_of_memory && strchr(first.data, '/')) {
-        npu_print_absolute(&build->compiler, first.data);
-        npu_write(&build->compiler, "", 1);
-    } else if (!first.is_out_of_memory) {
-        npu_argument(&build->compiler, "%s", first.data);
-    }
-    build->compiler.is_out_of_memory |= first.is_out_of_memory;
+    const char *first = npu_path(build, "%.*s", (int)length, compiler);
+    npu_argument(&build->compiler, "%s", strchr(first, '/') ? npu_absolute(build, first) : first);
     npu_argument_words(&build->compiler, compiler + length);
-    npu_text_free(&first);
 }
 
 // Arguments for the key, each with its length: "a b" is not "a" and "b".
@@ -233,44 +241,38 @@ static void npu_print_key(npu_text *text, const npu_text *arguments) {
 
 // Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
-    npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
+    npu_text arguments = npu_no_text;
     pid_t process;
-    if (!npu_cache_new(build, &directory)) {
-        npu_text_free(&directory);
+    const char *name = build->compiler.data, *directory = npu_cache_new(build);
+    if (!directory) {
         return false;
     }
-    npu_print(&output, "%s/version", directory.data);
+    const char *output = npu_path(build, "%s/version", directory);
     npu_write(&arguments, build->compiler.data, build->compiler.size);
     npu_argument(&arguments, "--version");
-    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &arguments);
-    const char *name = build->compiler.data;
-    if (is_good) {
-        errno = npu_process_start(&arguments, directory.data, output.data, &process);
-        is_good = errno ? npu_build_fail_system(build, "cannot run the compiler", name) : true;
-    }
-    if (is_good) {
-        int code = npu_process_wait(process);
-        if (code == NPU_EXIT_NOT_FOUND) {
-            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                                     "there is no compiler %s (it is chosen by the description of "
-                                     "the build, or CXX)",
-                                     name);
-        } else if (code != 0) {
-            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                                     "the compiler %s does not work: asked for its --version, it "
-                                     "exits with %d",
-                                     name, code);
-        } else {
-            npu_print_key(&build->tool, &build->compiler);
-            bool is_read = npu_file_read(output.data, &build->tool);
-            is_good = npu_build_check(build, &build->tool) &&
-                      (is_read ? true : npu_build_fail_system(build, "cannot read", output.data));
+    int error = npu_process_start(&arguments, directory, output, &process);
+    int code = error ? -1 : npu_process_wait(process);
+    if (error) {
+        errno = error;
+        npu_build_fail_system(build, "cannot run the compiler", name);
+    } else if (code == NPU_EXIT_NOT_FOUND) {
+        npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                       "there is no compiler %s (it is chosen by the description of the build, or "
+                       "CXX)",
+                       name);
+    } else if (code != 0) {
+        npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                       "the compiler %s does not work: asked for its --version, it exits with %d",
+                       name, code);
+    } else {
+        npu_print_key(&build->tool, &build->compiler);
+        if (!npu_file_read(output, &build->tool) && npu_build_check(build, &build->tool)) {
+            npu_build_fail_system(build, "cannot read", output);
         }
     }
     npu_text_free(&arguments);
-    npu_text_free(&output);
-    npu_cache_remove(&directory);
-    return is_good;
+    npu_remove(AT_FDCWD, directory);
+    return build->status == PTOWSP_OK;
 }
 
 // Lines of /proc/cpuinfo that list a processor's features, on the architectures that Linux has;
@@ -368,68 +370,55 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
 }
 
 static bool npu_key_make(npu_build *build) {
-    char hash[NPU_HASH_SIZE];
+    char hash[NPU_HASH_SIZE] = "";
     npu_text key = npu_no_text;
     npu_print(&key, "%s%s", build->tool.data, build->tree.data);
     if (npu_build_check(build, &key)) {
         npu_hash(key.data, key.size, hash);
-        npu_print(&build->entry, "%s/%s", build->cache.data, hash);
-        npu_print(&build->log, "%s/%s.log", build->cache.data, hash);
     }
     npu_text_free(&key);
-    return build->status == PTOWSP_OK && npu_build_check(build, &build->entry) &&
-           npu_build_check(build, &build->log);
+    build->entry = npu_path(build, "%s/%s", build->cache, hash);
+    build->log = npu_path(build, "%s/%s.log", build->cache, hash);
+    return build->status == PTOWSP_OK;
 }
 
 // -- entries --------------------------------------------------------------------------------------
 
-// A file of the entry, or the text printed so far.
+// A file of the entry, of two texts.
 static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
-    npu_text path = npu_no_text, text = npu_no_text;
-    npu_print(&path, "%s/%s", build->work.data, name);
+    npu_text text = npu_no_text;
+    const char *path = npu_path(build, "%s/%s", build->work, name);
     npu_print(&text, "%s%s", a, b);
-    bool is_good = npu_build_check(build, &path) && npu_build_check(build, &text);
-    if (is_good && !npu_file_write(path.data, text.data, text.size)) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    if (npu_build_check(build, &text) && !npu_file_write(path, text.data, text.size)) {
+        npu_build_fail_system(build, "cannot write", path);
     }
-    npu_text_free(&path);
     npu_text_free(&text);
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 static bool npu_write_tree(npu_build *build) {
-    npu_text path = npu_no_text;
-    npu_print(&path, "%s/tree", build->work.data);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good) {
-        ptowsp_npu_desc desc = {path.data, false, true};
+    ptowsp_npu_desc desc = {npu_path(build, "%s/tree", build->work), false, true};
+    if (build->status == PTOWSP_OK) {
         npu_tree_write(&build->emitter, &desc);
         build->status = build->emitter.status;
-        is_good = build->status == PTOWSP_OK;
     }
-    npu_text_free(&path);
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 static bool npu_prepare_work(npu_build *build) {
-    npu_text objects = npu_no_text;
     npu_cache_sweep(build);
-    if (!npu_cache_new(build, &build->work)) {
-        npu_text_free(&build->work);
+    build->work = npu_cache_new(build);
+    if (!build->work) {
         return false;
     }
-    npu_print(&objects, "%s/objects", build->cache.data);
-    bool is_good = npu_build_check(build, &objects);
-    if (is_good && mkdir(objects.data, 0700) != 0 && errno != EEXIST) {
-        is_good = npu_build_fail_system(build, "cannot make", objects.data);
+    const char *objects = npu_path(build, "%s/objects", build->cache);
+    if (mkdir(objects, 0700) != 0 && errno != EEXIST) {
+        return npu_build_fail_system(build, "cannot make", objects);
     }
-    npu_text_free(&objects);
-    for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
+    for (uint32_t i = 0; i < build->unit_count; i++) {
         npu_name_object(build, &build->units[i], i);
-        is_good = build->status == PTOWSP_OK && npu_build_check(build, &build->units[i].output) &&
-                  npu_build_check(build, &build->units[i].object);
     }
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 // Builds the entry. Its private objects are not kept.
@@ -437,11 +426,11 @@ static bool npu_make_entry(npu_build *build) {
     bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
     npu_write(&build->compile_log, "", 0);
     if (build->is_log_wanted && !build->compile_log.is_out_of_memory) {
-        npu_file_write(build->log.data, build->compile_log.data, build->compile_log.size);
+        npu_file_write(build->log, build->compile_log.data, build->compile_log.size);
     }
     for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
         if (!build->units[i].is_shared) {
-            unlink(build->units[i].object.data);
+            unlink(build->units[i].object);
         }
     }
     is_good = is_good && npu_build_check(build, &build->compile_log) &&
@@ -449,9 +438,11 @@ static bool npu_make_entry(npu_build *build) {
               npu_write_note(build, "key", build->tool.data, build->tree.data) &&
               npu_cache_mark(build) && npu_cache_publish(build);
     if (is_good) {
-        unlink(build->log.data);
+        unlink(build->log);
     }
-    npu_cache_remove(&build->work);
+    if (build->work) {
+        npu_remove(AT_FDCWD, build->work);
+    }
     return is_good;
 }
 
@@ -474,29 +465,30 @@ static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc
         return false;
     }
     ptowsp_npu *npu = build->npu;
-    npu->was_cached =
-        npu_cache_is_whole(build->entry.data) && npu_load(npu, build->entry.data, &why);
+    npu->was_cached = npu_cache_is_whole(build, build->entry) && npu_load(npu, build->entry, &why);
     npu_text_free(&why);
     if (!npu->was_cached && !npu_make_entry(build)) {
         return false;
     }
-    npu_print(&npu->directory, "%s", build->entry.data);
+    npu_print(&npu->directory, "%s", build->entry);
     return npu_build_check(build, &npu->directory);
 }
 
 static void npu_build_free(npu_build *build) {
-    npu_text *const texts[] = {&build->compiler,    &build->options, &build->tool, &build->tree,
-                               &build->cache,       &build->entry,   &build->log,  &build->work,
-                               &build->compile_log, &build->error};
+    npu_text *const texts[] = {&build->compiler, &build->options,     &build->tool,
+                               &build->tree,     &build->compile_log, &build->error};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         npu_text_free(texts[i]);
     }
     for (uint32_t i = 0; i < build->unit_count; i++) {
         npu_text_free(&build->units[i].before);
         npu_text_free(&build->units[i].sources);
-        npu_text_free(&build->units[i].object);
-        npu_text_free(&build->units[i].output);
         npu_text_free(&build->units[i].command);
+    }
+    while (build->paths) {
+        struct npu_kept *next = build->paths->next;
+        npu_resize(build->paths, 0);
+        build->paths = next;
     }
     npu_resize(build->units, 0);
     npu_resize(build->hashes, 0);

@@ -89,13 +89,13 @@ typedef enum npu_group {
 typedef struct npu_unit {
     npu_group group;
     uint32_t file_count;
-    const char *path;  // of the last file
-    npu_text before;   // options for those before it, as arguments
-    npu_text sources;  // "hash path" of all
-    uint64_t headers;  // a bit for each included header
-    bool is_shared;    // it is compiled alike for many programs: its object is kept
-    npu_text object;   // the final place of its object
-    npu_text output;   // where the compiler puts it; and, with .log behind, its output
+    const char *path;    // of the last file
+    npu_text before;     // options for those before it, as arguments
+    npu_text sources;    // "hash path" of all
+    uint64_t headers;    // a bit for each included header
+    bool is_shared;      // it is compiled alike for many programs: its object is kept
+    const char *object;  // the final place of its object
+    const char *output;  // where the compiler puts it; and, with .log behind, its output
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -163,8 +163,9 @@ typedef struct npu_build {
     char (*hashes)[NPU_HASH_SIZE];  // of each file
     npu_unit *units;
     uint32_t unit_count, unit_capacity;
-    npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
-    npu_text work;               // and its temporary, if there is one
+    struct npu_kept *paths;           // all that npu_path has made
+    const char *cache, *entry, *log;  // paths: the cache, the entry KEY, KEY.log
+    const char *work;                 // and its temporary, if there is one
     npu_text compile_log;
     bool is_log_wanted;    // the compiler has failed: it goes to `log`
     bool is_reused;        // objects of the cache were used
@@ -180,26 +181,28 @@ NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, cons
 NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
 NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it whole?
 
+// A path that lives as long as the build; when memory is out, "", which no file has.
+NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) NPU_PRINTF(2, 3);
+
 // -- cache.c --------------------------------------------------------------------------------------
 
 // Sets build->cache to an absolute path of a directory that exists and only the user can write.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
 // Removes temporaries of processes that have died.
-NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
-// Makes an empty temporary directory; it is removed with the text of its path.
-NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
-NPU_INTERNAL void npu_cache_remove(npu_text *path);
+NPU_INTERNAL void npu_cache_sweep(npu_build *build);
+// Makes an empty temporary directory, which the caller removes. NULL with an error.
+NPU_INTERNAL const char *npu_cache_new(npu_build *build);
 // Writes the mark of a whole entry into build->work; checks the mark in a directory.
 NPU_INTERNAL bool npu_cache_mark(npu_build *build);
-NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
+NPU_INTERNAL bool npu_cache_is_whole(npu_build *build, const char *directory);
 // Makes build->work the entry, and forgets it. If another process has made a whole entry meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
 // Puts an object with its hash into the cache; checks that one is there and unchanged.
-NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
-NPU_INTERNAL bool npu_cache_has(const npu_text *object);
-// Makes a path absolute.
-NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const char *output, const char *object);
+NPU_INTERNAL bool npu_cache_has(npu_build *build, const char *object);
+// The absolute path.
+NPU_INTERNAL const char *npu_absolute(npu_build *build, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
 NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
 NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk

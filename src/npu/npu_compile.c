@@ -15,10 +15,9 @@ static const npu_text npu_nothing = {NULL, 0, 0, false};
 // Names of objects contain the compiler, their own text and that of their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
-    char hash[NPU_HASH_SIZE];
-    npu_print(&unit->output, "%s/%u.o", build->work.data, (unsigned)number);
+    char hash[NPU_HASH_SIZE] = "";
+    unit->object = unit->output = npu_path(build, "%s/%u.o", build->work, (unsigned)number);
     if (!unit->is_shared) {
-        npu_print(&unit->object, "%s", unit->output.data);
         return;
     }
     npu_print(&key, "%s%s", build->tool.data, unit->sources.data);
@@ -28,10 +27,10 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
             npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
         }
     }
-    if (npu_build_check(build, &key)) {  // else the object has no name, and the build has failed
+    if (npu_build_check(build, &key)) {  // else the build has failed
         npu_hash(key.data, key.size, hash);
-        npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
     }
+    unit->object = npu_path(build, "%s/objects/%s.o", build->cache, hash);
     npu_text_free(&key);
 }
 
@@ -48,7 +47,8 @@ static bool npu_start(npu_build *build, const npu_text *command, const char *dir
 }
 
 static bool npu_compile_start(npu_build *build, npu_unit *unit) {
-    npu_text directory = npu_nothing, log = npu_nothing;
+    const char *directory = npu_path(build, "%s/tree", build->work);
+    const char *log = npu_path(build, "%s.log", unit->output);
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
     npu_argument_words(&unit->command, NPU_FLAGS);
@@ -61,15 +61,9 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_argument(&unit->command, "-c");
     npu_argument(&unit->command, "%s", unit->path);
     npu_argument(&unit->command, "-o");
-    npu_argument(&unit->command, "%s", unit->output.data);
-    npu_print(&directory, "%s/tree", build->work.data);
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good = npu_build_check(build, &unit->command) && npu_build_check(build, &directory) &&
-                   npu_build_check(build, &log) &&
-                   npu_start(build, &unit->command, directory.data, log.data, &unit->process);
-    npu_text_free(&directory);
-    npu_text_free(&log);
-    return is_good;
+    npu_argument(&unit->command, "%s", unit->output);
+    return npu_build_check(build, &unit->command) &&
+           npu_start(build, &unit->command, directory, log, &unit->process);
 }
 
 static bool npu_mentions(const char *text, size_t size, const char *word) {
@@ -122,7 +116,7 @@ static bool npu_compiled(npu_build *build, const npu_text *command, const char *
             npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
                            code < 0 ? "the compiler was killed: %s (all of it: %s)"
                                     : "the compiler failed: %s (all of it: %s)",
-                           error.data, build->log.data);
+                           error.data, build->log);
         }
         build->is_log_wanted = true;
     }
@@ -132,17 +126,11 @@ static bool npu_compiled(npu_build *build, const npu_text *command, const char *
 }
 
 static bool npu_compile_end(npu_build *build, npu_unit *unit) {
-    npu_text log = npu_nothing;
+    const char *log = npu_path(build, "%s.log", unit->output);
     int code = npu_process_wait(unit->process);
     unit->process = 0;
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good = npu_build_check(build, &log) &&
-                   npu_compiled(build, &unit->command, log.data, code, unit->output.data);
-    if (is_good && unit->is_shared) {
-        is_good = npu_cache_keep(build, &unit->output, &unit->object);
-    }
-    npu_text_free(&log);
-    return is_good;
+    return npu_compiled(build, &unit->command, log, code, unit->output) &&
+           (!unit->is_shared || npu_cache_keep(build, unit->output, unit->object));
 }
 
 // Compiles all units without objects, one for each processor at a time. Waits for every process it
@@ -154,7 +142,7 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {
             npu_unit *unit = &build->units[next];
-            if (!is_reusing || !unit->is_shared || !npu_cache_has(&unit->object)) {
+            if (!is_reusing || !unit->is_shared || !npu_cache_has(build, unit->object)) {
                 is_good = npu_compile_start(build, unit);
                 running += is_good;
             } else {
@@ -170,31 +158,28 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
 }
 
 static bool npu_link(npu_build *build) {
-    npu_text command = npu_nothing, log = npu_nothing, output = npu_nothing;
+    npu_text command = npu_nothing;
     pid_t process;
-    npu_print(&output, "%s/" NPU_LIBRARY, build->work.data);
-    npu_print(&log, "%s/link.log", build->work.data);
+    const char *output = npu_path(build, "%s/" NPU_LIBRARY, build->work);
+    const char *log = npu_path(build, "%s/link.log", build->work);
     npu_write(&command, build->compiler.data, build->compiler.size);
     npu_argument_words(&command, "-shared -fPIC -pthread");
 #if !defined(__APPLE__)
     npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, despite equal names
 #endif
     npu_argument(&command, "-o");
-    npu_argument(&command, "%s", output.data);
+    npu_argument(&command, "%s", output);
     for (uint32_t i = 0; i < build->unit_count; i++) {
-        npu_argument(&command, "%s", build->units[i].object.data);
+        npu_argument(&command, "%s", build->units[i].object);
     }
     npu_write(&command, build->options.data, build->options.size);
-    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &log) &&
-                   npu_build_check(build, &command) &&
-                   npu_start(build, &command, build->work.data, log.data, &process) &&
-                   npu_compiled(build, &command, log.data, npu_process_wait(process), output.data);
-    if (is_good && !npu_file_sync(output.data)) {
-        is_good = npu_build_fail_system(build, "cannot write", output.data);
+    bool is_good = npu_build_check(build, &command) &&
+                   npu_start(build, &command, build->work, log, &process) &&
+                   npu_compiled(build, &command, log, npu_process_wait(process), output);
+    if (is_good && !npu_file_sync(output)) {
+        is_good = npu_build_fail_system(build, "cannot write", output);
     }
     npu_text_free(&command);
-    npu_text_free(&log);
-    npu_text_free(&output);
     return is_good;
 }
 
@@ -214,7 +199,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
             return false;
         }
         bool is_good = npu_link(build);
-        if (is_good && !npu_load(build->npu, build->work.data, &why)) {
+        if (is_good && !npu_load(build->npu, build->work, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
                                why.size ? why.data : "no memory");

@@ -3,8 +3,7 @@
 //      expand.cpp      names its places
 //      kernels         may fail by name
 //      program.cpp     tables, places
-//      fixed files
-//      README.md
+//      fixed files, README.md
 //      manifest.json   with the hash of all sources, which goes into program.cpp too
 
 #include "npu.h"
@@ -19,42 +18,39 @@ static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, 
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
-    return npu_check_count(emitter, ptowsp_program_axis_count(program), NPU_TABLE_MAX, "axes") &&
-           npu_check_count(emitter, ptowsp_program_array_count(program), NPU_TABLE_MAX, "arrays") &&
-           npu_check_count(emitter, ptowsp_program_symbol_count(program), NPU_TABLE_MAX,
-                           "symbols") &&
-           npu_check_count(emitter, ptowsp_program_tensor_count(program), NPU_TABLE_MAX,
-                           "tensors") &&
-           npu_check_count(emitter, emitter->kernel_count, NPU_TABLE_MAX, "kernels") &&
-           npu_check_count(emitter, ptowsp_program_channel_count(program), NPU_TABLE_MAX,
-                           "channels") &&
-           npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
+    const ptowsp_program_tables *t = emitter->tables;
+    return npu_check_count(emitter, t->axis_count, NPU_TABLE_MAX, "axes") &&
+           npu_check_count(emitter, t->array_count, NPU_TABLE_MAX, "arrays") &&
+           npu_check_count(emitter, t->symbol_count, NPU_TABLE_MAX, "symbols") &&
+           npu_check_count(emitter, t->tensor_count, NPU_TABLE_MAX, "tensors") &&
+           npu_check_count(emitter, t->kernel_count, NPU_TABLE_MAX, "kernels") &&
+           npu_check_count(emitter, t->channel_count, NPU_TABLE_MAX, "channels") &&
+           npu_check_count(emitter, t->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
 // Kernels that are C functions need their source; with a cost function, its source as well. PTO-ISA
 // sources have none of a cost function.
 static bool npu_check_kernels(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         const char *wrong = NULL;
-        if (!kernel.is_used || kernel.is_tile_kernel) {
+        if (!kernel->is_used || kernel->is_tile_kernel) {
             continue;
         }
-        if (kernel.pto) {
-            wrong = kernel.has_cost
+        if (kernel->pto) {
+            wrong = kernel->has_cost
                         ? ": a PTO-ISA source with a cost function cannot be emitted, as "
                           "a tree does not have the function (give cycles, or neither)"
                         : NULL;
-        } else if (!kernel.source.text && !kernel.source.file) {
+        } else if (!kernel->source.text && !kernel->source.file) {
             wrong = " has no source (ptowsp_kernel_source), which a tree needs";
-        } else if (!kernel.has_fn) {
+        } else if (!kernel->has_fn) {
             wrong = ": no source, as it has no function";
-        } else if (kernel.has_cost && !kernel.source.cost) {
+        } else if (kernel->has_cost && !kernel->source.cost) {
             wrong = " has a cost function, which its source does not name";
         }
         if (wrong) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel.name, wrong);
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel->name, wrong);
         }
     }
     return true;
@@ -63,18 +59,18 @@ static bool npu_check_kernels(npu_emitter *emitter) {
 // A kernel of MIX runs on a block's three cores, if it has a half for each kind of core. Others are
 // executed where one core is both.
 static bool npu_check_mixed(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (kernel.is_used && kernel.unit == PTOWSP_UNIT_MIX && !kernel.is_mixed) {
-            bool is_tiles = kernel.is_tile_kernel;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
+        if (kernel->is_used && kernel->unit == PTOWSP_UNIT_MIX && !kernel->is_mixed) {
+            bool is_tiles = kernel->is_tile_kernel;
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s works on cube and vector cores at once: %s%s%s "
                             "(%sis_for_host: for threads and simulators)",
-                            kernel.name,
-                            is_tiles     ? "kernels of "
-                            : kernel.pto ? "PTO-ISA sources of this kind have"
-                                         : "C functions have",
-                            is_tiles ? kernel.machine.name : "",
+                            kernel->name,
+                            is_tiles      ? "kernels of "
+                            : kernel->pto ? "PTO-ISA sources of this kind have"
+                                          : "C functions have",
+                            is_tiles ? kernel->machine.name : "",
                             is_tiles ? " are not cut into a half for each"
                                      : " no halves that a tree could start on a device",
                             is_tiles ? "rule: direct FIFOs; " : "");
@@ -84,8 +80,8 @@ static bool npu_check_mixed(npu_emitter *emitter) {
 }
 
 static bool npu_check_statements(npu_emitter *emitter) {
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_LIST) {
+    for (uint32_t i = 0; i < emitter->tables->statement_count; i++) {
+        if (emitter->tables->statements[i].kind == PTOWSP_STATEMENT_LIST) {
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "a list of tasks, which has no loops to emit");
         }
@@ -95,13 +91,20 @@ static bool npu_check_statements(npu_emitter *emitter) {
 
 // -- a tree in memory -----------------------------------------------------------------------------
 
-static bool npu_has_pipelines(const npu_emitter *emitter) {
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_PIPELINE) {
-            return true;
-        }
+NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program) {
+    const ptowsp_program_tables *t = ptowsp_program_read(program);
+    if (!t) {
+        return npu_out_of_memory(emitter);
     }
-    return false;
+    emitter->program = program;
+    emitter->tables = t;
+    for (uint32_t i = 0; i < t->statement_count; i++) {
+        const ptowsp_statement *s = &t->statements[i];
+        emitter->pipeline_count += s->kind == PTOWSP_STATEMENT_PIPELINE;
+        emitter->has_streams = emitter->has_streams || (s->kind == PTOWSP_STATEMENT_TASK &&
+                                                        t->tasks[s->task].stream_key != 0);
+    }
+    return true;
 }
 
 static void npu_make_files(npu_emitter *emitter) {
@@ -113,9 +116,7 @@ static void npu_make_files(npu_emitter *emitter) {
         npu_kernels_emit(emitter);
     }
     if (emitter->status == PTOWSP_OK) {
-        bool has_pipelines = npu_has_pipelines(emitter);
-        npu_fixed_emit(emitter, has_pipelines);
-        npu_readme_emit(emitter, has_pipelines);
+        npu_fixed_emit(emitter);
         npu_hash_sources(emitter, emitter->hash);
         if (emitter->status == PTOWSP_OK) {
             npu_program_set_hash(emitter, emitter->hash);
@@ -129,7 +130,6 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     memset(emitter, 0, sizeof *emitter);
     emitter->is_for_device = is_for_device;
     emitter->context = context;
-    emitter->program = program;
     emitter->index = PTOWSP_NO_INDEX;
     if (!program) {
         npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "program is NULL");
@@ -142,20 +142,15 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     if (emitter->status != PTOWSP_OK) {
         return;  // reported in the context
     }
-    emitter->schedule = ptowsp_program_schedule(program);
-    emitter->kernel_count = ptowsp_program_kernel_count(program);
-    emitter->statement_count = ptowsp_program_statement_count(program);
-    if (!npu_check_limits(emitter) || !npu_check_statements(emitter) ||
-        !npu_check_kernels(emitter)) {
+    if (!npu_read(emitter, program) || !npu_check_limits(emitter) ||
+        !npu_check_statements(emitter) || !npu_check_kernels(emitter)) {
         return;
     }
-    size_t size = (emitter->kernel_count + 1) * sizeof(uint32_t);
-    emitter->kernel_files = (uint32_t *)npu_resize(NULL, size);
-    if (!emitter->kernel_files) {
+    uint32_t capacity = 0;
+    if (!NPU_ROOM(emitter->kernel_files, capacity, emitter->tables->kernel_count)) {
         npu_out_of_memory(emitter);
         return;
     }
-    memset(emitter->kernel_files, 0, size);
     npu_names_make(emitter);
     if (emitter->status == PTOWSP_OK) {
         npu_make_files(emitter);

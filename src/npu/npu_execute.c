@@ -39,77 +39,61 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// The thing declared at index i, of each kind, if it is bound. Dense axes are not.
+// What is bound to an axis, if it is. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
+    const ptowsp_axis_kind kind = ptowsp_program_read(ptowsp_run_program(run))->axes[i].kind;
     int64_t size;
     ptowsp_csr csr;
     ptowsp_attention_plan plan;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_sizes capacity;
-    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
+    if (kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
         return api->bind_size_at(runner, i, size);
     }
-    if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
+    if (kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
         return api->bind_csr_at(runner, i, &csr);
     }
-    if (axis.kind >= PTOWSP_AXIS_PLAN &&
-        ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
+    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
         return api->bind_batch_at(runner, i, &batch, &config,
                                   capacity.lane_count ? &capacity : NULL);
     }
-    if (axis.kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
         return api->bind_plan_at(runner, i, &plan);
     }
     return PTOWSP_OK;
 }
 
-static ptowsp_status npu_bind_array(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                    uint32_t i) {
-    ptowsp_dtype dtype;
-    const void *data;
-    uint64_t count;
-    return ptowsp_run_bound_array(run, i, &dtype, &data, &count)
-               ? api->bind_array_at(runner, i, dtype, data, count)
-               : PTOWSP_OK;
-}
-
-static ptowsp_status npu_bind_symbol(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                     uint32_t i) {
-    uint64_t value;
-    return ptowsp_run_bound_symbol(run, i, &value) ? api->bind_symbol_at(runner, i, value)
-                                                   : PTOWSP_OK;
-}
-
-static ptowsp_status npu_bind_tensor(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                     uint32_t i) {
-    ptowsp_buffer buffer;
-    return ptowsp_run_bound_tensor(run, i, &buffer) ? api->bind_tensor_at(runner, i, &buffer)
-                                                    : PTOWSP_OK;
-}
-
 static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
-    const ptowsp_program *program = ptowsp_run_program(run);
+    const ptowsp_program_tables *t = ptowsp_program_read(ptowsp_run_program(run));
     ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(program) && status == PTOWSP_OK; i++) {
+    ptowsp_dtype dtype;
+    ptowsp_buffer buffer;
+    const void *data;
+    void *block;
+    uint64_t count, value, size;
+    for (uint32_t i = 1; i < t->axis_count && status == PTOWSP_OK; i++) {
         status = npu_bind_axis(api, runner, run, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_array_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_array(api, runner, run, i);
+    for (uint32_t i = 1; i < t->array_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_array(run, i, &dtype, &data, &count)) {
+            status = api->bind_array_at(runner, i, dtype, data, count);
+        }
     }
-    for (uint32_t i = 1; i < ptowsp_program_symbol_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_symbol(api, runner, run, i);
+    for (uint32_t i = 1; i < t->symbol_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_symbol(run, i, &value)) {
+            status = api->bind_symbol_at(runner, i, value);
+        }
     }
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_tensor(api, runner, run, i);
+    for (uint32_t i = 1; i < t->tensor_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_tensor(run, i, &buffer)) {
+            status = api->bind_tensor_at(runner, i, &buffer);
+        }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
+    for (uint32_t i = 0; i < t->slot_count && status == PTOWSP_OK; i++) {
         status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
     }
-    void *block;
-    uint64_t size;
     ptowsp_run_bound_transients(run, &block, &size);
     return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
 }

@@ -30,29 +30,29 @@ NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view) {
     return view->is_read && view->is_written ? "READ_WRITE" : view->is_written ? "WRITE" : "READ";
 }
 
-NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count) {
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edges,
+                            uint32_t count) {
     if (count == 0) {
         return;
     }
     npu_add(x, "%s({", call);
     for (uint32_t i = 0; i < count; i++) {
-        npu_add(x, "%s%u", i ? ", " : "", ptowsp_program_edge_at(x->program, first + i));
+        npu_add(x, "%s%u", i ? ", " : "", edges[i]);
     }
-    npu_add(x, "});");
-    npu_end_line(x);
+    npu_line(x, "});");
 }
 
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        bool is_condition = s.kind == PTOWSP_STATEMENT_WHEN &&
-                            !npu_expr_has(x, s.value, PTOWSP_EXPR_ARRAY) &&
-                            !npu_expr_has(x, s.value, PTOWSP_EXPR_SLOT);
-        if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
-            s.kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        bool is_condition = s->kind == PTOWSP_STATEMENT_WHEN &&
+                            !npu_expr_has(x, s->value, PTOWSP_EXPR_ARRAY) &&
+                            !npu_expr_has(x, s->value, PTOWSP_EXPR_SLOT);
+        if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
+            s->kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
             return true;
         }
-        if (s.kind == PTOWSP_STATEMENT_SCOPE && s.scope) {
+        if (s->kind == PTOWSP_STATEMENT_SCOPE && s->scope) {
             return true;
         }
     }
@@ -69,25 +69,31 @@ NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t 
     }
     if (reads) {
         npu_place_comment(x, node);
-        npu_add(x, "%s.at(%u);", x->walker, npu_place(x->emitter, node));
-        npu_end_line(x);
+        npu_line(x, "%s.at(%u);", x->walker, npu_place(x->emitter, node));
     }
+}
+
+NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
+                                     uint32_t exprs[NPU_VIEW_EXPR_MAX]) {
+    const uint32_t rest[] = {view->row, view->col, view->row_count, view->col_count};
+    memcpy(exprs, view->lead, view->lead_count * sizeof exprs[0]);
+    memcpy(exprs + view->lead_count, rest, sizeof rest);
+    return view->lead_count + 4;
 }
 
 static void npu_scope(npu_expand *x, ptowsp_scope scope) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_open_name_of(x, "scope", name);
-    npu_add(x, "Scope %s(%s, %s);", name, x->walker,
-            scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
-    npu_end_line(x);
+    npu_line(x, "Scope %s(%s, %s);", name, x->walker,
+             scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
 }
 
 // -- loops ----------------------------------------------------------------------------------------
 
 static void npu_add_bound(npu_expand *x, uint32_t axis) {
-    ptowsp_axis_info info = ptowsp_program_axis_at(x->program, axis);
-    if (info.kind == PTOWSP_AXIS_DENSE) {
-        npu_print_i64(&x->line, info.size);
+    const ptowsp_axis_info *info = &x->tables->axes[axis];
+    if (info->kind == PTOWSP_AXIS_DENSE) {
+        npu_print_i64(&x->line, info->size);
     } else {
         npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, axis));
     }
@@ -105,6 +111,15 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
     npu_add(x, "++) ");
 }
 
+// ", b, 5": the row of a loop, and its place; nothing of a loop over all rows.
+static void npu_add_row(npu_expand *x, const ptowsp_statement *s) {
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+}
+
 // for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
     char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
@@ -114,11 +129,7 @@ static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_
     npu_add_variable(x, s->variable);
     npu_add(x, " = 0, %s = %s.length", end, x->walker);
     npu_add(x, "%s(ARRAY_%s", s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, "); ");
     npu_add_variable(x, s->variable);
     npu_add(x, " < %s && %s.good(); ", end, x->walker);
@@ -132,11 +143,7 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
     npu_add(x, "for (%sconst Entry &", uses ? "" : "[[maybe_unused]] ");
     npu_add_entry(x, s->variable);
     npu_add(x, " : %s.entries(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, ")) ");
     npu_open(x);
     if (uses & NPU_USES_VARIABLE) {
@@ -144,8 +151,7 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
         npu_add_variable(x, s->variable);
         npu_add(x, " = ");
         npu_add_entry(x, s->variable);
-        npu_add(x, ".index;");
-        npu_end_line(x);
+        npu_line(x, ".index;");
     }
 }
 
@@ -154,38 +160,30 @@ static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
     npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
     npu_add_variable(x, s->variable);
     npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, ")) ");
 }
 
 static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, s->axis);
+    const ptowsp_axis_info *axis = &x->tables->axes[s->axis];
     npu_before_exprs(x, s->node, &s->row, 1);
     if (s->scope) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
     npu_name_variable(x, s->variable);
-    switch (axis.kind) {
-    case PTOWSP_AXIS_RAGGED:
-        npu_add_ragged_for(x, s, axis.array);
-        npu_open(x);
-        break;
-    case PTOWSP_AXIS_SPARSE: npu_sparse_for(x, s); break;
-    case PTOWSP_AXIS_PLAN:
-    case PTOWSP_AXIS_PLAN_MERGES:
-        npu_add_units_for(x, s);
-        npu_open(x);
-        break;
-    default:
-        npu_add_counted_for(x, s->variable, s->axis);
-        npu_open(x);
-        break;
+    if (axis->kind == PTOWSP_AXIS_SPARSE) {
+        npu_sparse_for(x, s);
+        return;
     }
+    if (axis->kind == PTOWSP_AXIS_RAGGED) {
+        npu_add_ragged_for(x, s, axis->array);
+    } else if (axis->kind == PTOWSP_AXIS_PLAN || axis->kind == PTOWSP_AXIS_PLAN_MERGES) {
+        npu_add_units_for(x, s);
+    } else {
+        npu_add_counted_for(x, s->variable, s->axis);
+    }
+    npu_open(x);
 }
 
 // -- tasks and slots ------------------------------------------------------------------------------
@@ -204,10 +202,7 @@ static void npu_add_extent(npu_expand *x, int64_t size, uint32_t limit) {
 // TENSOR_x, READ, {b}, 0, 64, 0, 64
 static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char *access) {
     npu_add(x, "TENSOR_%s, %s{", npu_name(x->emitter, NPU_TENSOR, view->tensor), access);
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_add(x, "%s", i ? ", " : "");
-        npu_add_expr(x, view->lead[i], NPU_LITERAL_PLAIN);
-    }
+    npu_add_exprs(x, view->lead, view->lead_count, NPU_LITERAL_PLAIN);
     npu_add(x, "}, ");
     npu_add_expr(x, view->row, NPU_LITERAL_PLAIN);
     npu_add_extent(x, view->rows, view->row_count);
@@ -216,71 +211,57 @@ static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char
     npu_add_extent(x, view->cols, view->col_count);
 }
 
-static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_prepare_expr(x, view->lead[i]);
-    }
-    npu_prepare_expr(x, view->row);
-    npu_prepare_expr(x, view->col);
-    npu_prepare_expr(x, view->row_count);
-    npu_prepare_expr(x, view->col_count);
-}
-
 // task.word(expr);
 static void npu_task_word(npu_expand *x, const char *word, uint32_t expr, npu_literal literal) {
     npu_prepare_expr(x, expr);
     npu_add(x, "task.%s(", word);
     npu_add_expr(x, expr, literal);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_line(x, ");");
 }
 
-static void npu_task_lines(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
+    const ptowsp_task_info *task = &x->tables->tasks[s->task];
+    const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
+    static const char *const key_words[] = {"dispatch", "priority", "stream"};
     x->part_count = 0;
-    npu_add(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
-            npu_name(x->emitter, NPU_KERNEL, task.kernel), npu_place(x->emitter, s->node));
-    npu_end_line(x);
-    for (uint32_t j = 0; j < task.axis_count; j++) {
-        npu_task_word(x, "axis", task.axes[j], NPU_LITERAL_PLAIN);
+    npu_line(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
+             npu_name(x->emitter, NPU_KERNEL, task->kernel), npu_place(x->emitter, s->node));
+    for (uint32_t j = 0; j < task->axis_count; j++) {
+        npu_task_word(x, "axis", task->axes[j], NPU_LITERAL_PLAIN);
     }
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        uint32_t exprs[NPU_VIEW_EXPR_MAX], count = npu_view_exprs(&task->tiles[j], exprs);
         char access[16];
-        snprintf(access, sizeof access, "%s, ", npu_access(&view));
-        npu_prepare_view(x, &view);
+        snprintf(access, sizeof access, "%s, ", npu_access(&task->tiles[j]));
+        for (uint32_t k = 0; k < count; k++) {
+            npu_prepare_expr(x, exprs[k]);
+        }
         npu_add(x, "task.tile(");
-        npu_add_view(x, &view, access);
-        npu_add(x, ");");
-        npu_end_line(x);
+        npu_add_view(x, &task->tiles[j], access);
+        npu_line(x, ");");
     }
-    for (uint32_t j = 0; j < task.scalar_count; j++) {
-        npu_task_word(x, "scalar", task.scalars[j], NPU_LITERAL_TYPED);
+    for (uint32_t j = 0; j < task->scalar_count; j++) {
+        npu_task_word(x, "scalar", task->scalars[j], NPU_LITERAL_TYPED);
     }
-    if (task.dispatch_key) {
-        npu_task_word(x, "dispatch", task.dispatch_key, NPU_LITERAL_TYPED);
+    for (uint32_t j = 0; j < 3; j++) {
+        if (keys[j]) {
+            npu_task_word(x, key_words[j], keys[j], NPU_LITERAL_TYPED);
+        }
     }
-    if (task.priority_key) {
-        npu_task_word(x, "priority", task.priority_key, NPU_LITERAL_TYPED);
-    }
-    if (task.stream_key) {
-        npu_task_word(x, "stream", task.stream_key, NPU_LITERAL_TYPED);
-    }
-    npu_edges(x, "task.after", task.first_in, task.in_count);
-    npu_edges(x, "task.before", task.first_out, task.out_count);
-    npu_add(x, "task.submit();");
-    npu_end_line(x);
+    npu_edges(x, "task.after", task->in, task->in_count);
+    npu_edges(x, "task.before", task->out, task->out_count);
+    npu_line(x, "task.submit();");
 }
 
 // A task has a block of its own, unless it is alone in the one around it.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    bool is_alone = ptowsp_program_statement_at(x->program, i - 1).end == i + 1;
-    uint32_t names = x->name_count;
+    bool is_alone = x->tables->statements[i - 1].end == i + 1;
+    uint32_t names = x->names.count;
     npu_place_comment(x, s->node);
     if (!is_alone) {
         npu_open(x);
     }
-    npu_task_lines(x, i, s);
+    npu_task_lines(x, s);
     if (!is_alone) {
         npu_close(x, "");
     }
@@ -291,56 +272,39 @@ static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
     npu_before_exprs(x, s->node, &s->value, 1);
     npu_add(x, "%s.set_slot(%u, ", x->walker, s->slot);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_line(x, ");");
 }
 
-static void npu_slot_load(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_load_info load = ptowsp_program_load_at(x->program, i);
-    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 6], count = 0;
-    for (; count < load.view.lead_count; count++) {
-        exprs[count] = load.view.lead[count];
-    }
-    exprs[count++] = load.view.row;
-    exprs[count++] = load.view.col;
-    exprs[count++] = load.view.row_count;
-    exprs[count++] = load.view.col_count;
-    exprs[count++] = load.row;
-    exprs[count++] = load.col;
-    npu_before_exprs(x, s->node, exprs, count);
+static void npu_slot_load(npu_expand *x, const ptowsp_statement *s) {
+    const ptowsp_load_info *load = &x->tables->loads[s->load];
+    uint32_t exprs[NPU_VIEW_EXPR_MAX + 2], count = npu_view_exprs(&load->view, exprs);
+    const uint32_t element[] = {load->row, load->col};
+    memcpy(exprs + count, element, sizeof element);
+    npu_before_exprs(x, s->node, exprs, count + 2);
     npu_add(x, "%s.load_slot(%u, %u, ", x->walker, npu_place(x->emitter, s->node), s->slot);
-    npu_add_view(x, &load.view, "");
+    npu_add_view(x, &load->view, "");
     npu_add(x, ", ");
-    npu_add_expr(x, load.row, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_add_expr(x, load.col, NPU_LITERAL_PLAIN);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_add_exprs(x, element, 2, NPU_LITERAL_PLAIN);
+    npu_line(x, ");");
 }
 
 static void npu_reset(npu_expand *x, const ptowsp_statement *s) {
     char call[NPU_LOCAL_NAME_MAX + 8];
     snprintf(call, sizeof call, "%s.reset", x->walker);
-    npu_edges(x, call, s->first, s->count);
+    npu_edges(x, call, x->tables->edges + s->first, s->count);
 }
 
 static void npu_call(npu_expand *x, const ptowsp_statement *s) {
-    uint32_t args[PTOWSP_CALL_ARG_MAX], names = x->name_count;
-    for (uint32_t i = 0; i < s->count; i++) {
-        args[i] = ptowsp_program_value_at(x->program, s->first + i);
-    }
+    const uint32_t *args = x->tables->values + s->first, names = x->names.count;
     npu_before_exprs(x, s->node, args, s->count);
     if (s->scope) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_add(x, "%s(%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
-    for (uint32_t i = 0; i < s->count; i++) {
-        npu_add(x, ", ");
-        npu_add_expr(x, args[i], NPU_LITERAL_PLAIN);
-    }
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_add(x, "%s(%s%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker,
+            s->count ? ", " : "");
+    npu_add_exprs(x, args, s->count, NPU_LITERAL_PLAIN);
+    npu_line(x, ");");
     if (s->scope) {
         npu_close(x, "");
     }
@@ -356,9 +320,9 @@ static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement 
     npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
     for (uint32_t j = 0; j < s->count; j++) {
-        uint32_t variable = ptowsp_program_param_at(x->program, s->first + j);
+        uint32_t variable = x->tables->params[s->first + j];
         bool is_used = !is_definition || x->variable_uses[variable];
-        npu_add(x, ", %s ", npu_type(ptowsp_program_variable_at(x->program, variable).type));
+        npu_add(x, ", %s ", npu_type(x->tables->variables[variable].type));
         npu_add(x, "%s", is_used ? "" : "/* ");
         npu_add_variable(x, variable);
         npu_add(x, "%s", is_used ? "" : " */");
@@ -370,7 +334,7 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     npu_end_line(x);
     npu_collect_function(x, i + 1, s->end);
     for (uint32_t j = 0; j < s->count; j++) {
-        npu_name_variable(x, ptowsp_program_param_at(x->program, s->first + j));
+        npu_name_variable(x, x->tables->params[s->first + j]);
     }
     npu_add(x, "workload ");
     npu_print_comment(&x->line, s->name);
@@ -385,39 +349,31 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
 
 // Does a statement contain others, up to its end?
 static bool npu_is_block(ptowsp_statement_kind kind) {
-    switch (kind) {
-    case PTOWSP_STATEMENT_WORKLOAD:
-    case PTOWSP_STATEMENT_SCOPE:
-    case PTOWSP_STATEMENT_LOOP:
-    case PTOWSP_STATEMENT_WHEN:
-    case PTOWSP_STATEMENT_PIPELINE:
-    case PTOWSP_STATEMENT_PROCESS:
-    case PTOWSP_STATEMENT_CONSUME:
-    case PTOWSP_STATEMENT_RECEIVE: return true;
-    default: return false;
-    }
+    return kind == PTOWSP_STATEMENT_WORKLOAD || kind == PTOWSP_STATEMENT_SCOPE ||
+           kind == PTOWSP_STATEMENT_LOOP || kind == PTOWSP_STATEMENT_WHEN ||
+           kind == PTOWSP_STATEMENT_PIPELINE || kind == PTOWSP_STATEMENT_PROCESS ||
+           kind == PTOWSP_STATEMENT_CONSUME || kind == PTOWSP_STATEMENT_RECEIVE;
 }
 
 static uint32_t npu_statement_end(const npu_expand *x, uint32_t i) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-    if (!npu_is_block(s.kind)) {
+    const ptowsp_statement *s = &x->tables->statements[i];
+    if (!npu_is_block(s->kind)) {
         return i;
     }
-    ptowsp_statement end = ptowsp_program_statement_at(x->program, s.end);
-    return end.kind == PTOWSP_STATEMENT_OTHERWISE ? end.end : s.end;
+    const ptowsp_statement *end = &x->tables->statements[s->end];
+    return end->kind == PTOWSP_STATEMENT_OTHERWISE ? end->end : s->end;
 }
 
 // Is the block of statements [begin, end) so large that it must be split?
 static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, begin - 1);
-    return end - begin > NPU_FUNCTION_MAX && s.kind != PTOWSP_STATEMENT_PIPELINE;
+    const ptowsp_statement *s = &x->tables->statements[begin - 1];
+    return end - begin > NPU_FUNCTION_MAX && s->kind != PTOWSP_STATEMENT_PIPELINE;
 }
 
 static void npu_function_end(npu_expand *x, npu_block *block) {
     if (block->weight) {
         npu_close(x, ";");
-        npu_add(x, "%s();", block->function);
-        npu_end_line(x);
+        npu_line(x, "%s();", block->function);
         block->weight = 0;
     }
 }
@@ -439,35 +395,31 @@ static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
 }
 
 static void npu_block_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    x->blocks = (npu_block *)npu_expand_grow(x, x->blocks, &x->block_capacity, x->block_count + 1,
-                                             sizeof *x->blocks);
-    if (x->block_count < x->block_capacity) {
+    if (!NPU_ROOM(x->blocks, x->block_capacity, (uint64_t)x->block_count + 1)) {
+        x->is_out_of_memory = true;
+    } else {
         npu_block *block = &x->blocks[x->block_count++];
         memset(block, 0, sizeof *block);
-        block->name_count = x->name_count;
+        block->name_count = x->names.count;
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
 }
 
 static void npu_end(npu_expand *x, const ptowsp_statement *end) {
-    ptowsp_statement begin = ptowsp_program_statement_at(x->program, end->begin);
+    const ptowsp_statement *begin = &x->tables->statements[end->begin];
     if (x->block_count > 0) {
         npu_function_end(x, &x->blocks[x->block_count - 1]);
     }
-    switch (begin.kind) {
-    case PTOWSP_STATEMENT_PIPELINE:
-    case PTOWSP_STATEMENT_PROCESS: npu_pipeline_end(x, &begin); break;
-    case PTOWSP_STATEMENT_WORKLOAD:
+    if (begin->kind == PTOWSP_STATEMENT_PIPELINE || begin->kind == PTOWSP_STATEMENT_PROCESS) {
+        npu_pipeline_end(x, begin);
+    } else {
         npu_close(x, "");
+    }
+    if (begin->kind == PTOWSP_STATEMENT_LOOP && begin->scope) {
+        npu_close(x, "");
+    }
+    if (begin->kind == PTOWSP_STATEMENT_WORKLOAD) {
         npu_forget_locals(&x->function);
-        break;
-    case PTOWSP_STATEMENT_LOOP:
-        npu_close(x, "");
-        if (begin.scope) {
-            npu_close(x, "");
-        }
-        break;
-    default: npu_close(x, ""); break;
     }
     if (x->block_count > 0) {
         npu_close_names(x, x->blocks[--x->block_count].name_count);
@@ -487,46 +439,46 @@ static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) 
 }
 
 static void npu_statement(npu_expand *x, uint32_t i) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-    if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
+    const ptowsp_statement *s = &x->tables->statements[i];
+    if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
         x->block_count > 0 && x->blocks[x->block_count - 1].is_split) {
         npu_function_step(x, &x->blocks[x->block_count - 1], i);
     }
-    if (npu_is_block(s.kind)) {
-        npu_block_begin(x, i, &s);
+    if (npu_is_block(s->kind)) {
+        npu_block_begin(x, i, s);
     }
-    switch (s.kind) {
-    case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, &s); break;
+    switch (s->kind) {
+    case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, s); break;
     case PTOWSP_STATEMENT_SCOPE:
         npu_open(x);
-        if (s.scope) {
-            npu_scope(x, s.scope);
+        if (s->scope) {
+            npu_scope(x, s->scope);
         }
         break;
-    case PTOWSP_STATEMENT_LOOP: npu_loop(x, &s); break;
+    case PTOWSP_STATEMENT_LOOP: npu_loop(x, s); break;
     case PTOWSP_STATEMENT_WHEN:
-        npu_before_exprs(x, s.node, &s.value, 1);
+        npu_before_exprs(x, s->node, &s->value, 1);
         npu_add(x, "if (");
-        npu_add_expr(x, s.value, NPU_LITERAL_PLAIN);
+        npu_add_expr(x, s->value, NPU_LITERAL_PLAIN);
         npu_add(x, ") ");
         npu_open(x);
         break;
-    case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, &s); break;
-    case PTOWSP_STATEMENT_CALL: npu_call(x, &s); break;
-    case PTOWSP_STATEMENT_TASK: npu_task(x, i, &s); break;
-    case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, &s); break;
-    case PTOWSP_STATEMENT_SLOT_LOAD: npu_slot_load(x, i, &s); break;
-    case PTOWSP_STATEMENT_RESET: npu_reset(x, &s); break;
-    case PTOWSP_STATEMENT_END: npu_end(x, &s); break;
-    default: npu_pipeline_statement(x, i, &s); break;
+    case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, s); break;
+    case PTOWSP_STATEMENT_CALL: npu_call(x, s); break;
+    case PTOWSP_STATEMENT_TASK: npu_task(x, i, s); break;
+    case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, s); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD: npu_slot_load(x, s); break;
+    case PTOWSP_STATEMENT_RESET: npu_reset(x, s); break;
+    case PTOWSP_STATEMENT_END: npu_end(x, s); break;
+    default: npu_pipeline_statement(x, i, s); break;
     }
 }
 
 static void npu_prototypes(npu_expand *x) {
     bool has_any = false;
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        PTOWSP_ASSERT(s->kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller
@@ -534,56 +486,54 @@ static void npu_prototypes(npu_expand *x) {
                 npu_end_line(x);
             }
             has_any = true;
-            npu_add_signature(x, i, &s, false);
-            npu_add(x, ";");
-            npu_end_line(x);
+            npu_add_signature(x, i, s, false);
+            npu_line(x, ";");
         }
-        i = s.end;
+        i = s->end;
     }
 }
 
 // The requirements of the program's replicas, before any task: bound sizes are not 0.
 static void npu_check_replicas(npu_expand *x) {
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis && npu_axis_is_counted(x, s.axis)) {
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis && npu_axis_is_counted(x, s->axis)) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
-                      npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
+                      npu_name(x->emitter, NPU_AXIS, s->axis), npu_place(x->emitter, s->node));
         }
     }
 }
 
 // The sizes of transient tensors, which read what is bound.
 static void npu_sizes(npu_expand *x) {
-    uint32_t count = ptowsp_program_transient_count(x->program);
+    uint32_t count = x->tables->transient_count;
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
-        npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
+        const ptowsp_transient_info *transient = &x->tables->transients[i];
+        npu_collect_values(x, transient->sizes, x->tables->tensors[transient->tensor].desc.rank);
     }
     bool is_walked = x->function.count > 0;
     npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
     npu_open(x);
     npu_print_locals(x, &x->function);
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
-        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(x->program, transient.tensor).desc;
+        const ptowsp_transient_info *transient = &x->tables->transients[i];
+        ptowsp_tensor_desc desc = x->tables->tensors[transient->tensor].desc;
         npu_print_comment(&x->line, desc.name);
         npu_end_comment(x);
         x->part_count = 0;
         for (uint32_t k = 0; k < desc.rank; k++) {
-            npu_prepare_expr(x, transient.sizes[k]);
+            npu_prepare_expr(x, transient->sizes[k]);
         }
         npu_add(x, "sizes.add({");
         for (uint32_t k = 0; k < desc.rank; k++) {
             npu_add(x, "%s", k ? ", " : "");
-            if (transient.sizes[k]) {
-                npu_add_expr(x, transient.sizes[k], NPU_LITERAL_TYPED);
+            if (transient->sizes[k]) {
+                npu_add_expr(x, transient->sizes[k], NPU_LITERAL_TYPED);
             } else {
                 npu_print_i64(&x->line, desc.shape[k]);
             }
         }
-        npu_add(x, "});");
-        npu_end_line(x);
+        npu_line(x, "});");
     }
     npu_close(x, "");
     npu_forget_locals(&x->function);
@@ -591,26 +541,21 @@ static void npu_sizes(npu_expand *x) {
 
 static void npu_expand_file(npu_expand *x) {
     npu_add(x, "The tasks of module ");
-    npu_print_comment(&x->line, ptowsp_program_name(x->program));
+    npu_print_comment(&x->line, x->tables->name);
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
     npu_end_comment(x);
-    bool has_pipelines = ptowsp_program_channel_count(x->program) > 0;
-    for (uint32_t i = 0; i < x->emitter->statement_count && !has_pipelines; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        has_pipelines = s.kind == PTOWSP_STATEMENT_PIPELINE;
-    }
     npu_print(x->out,
               "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
               "\nnamespace {\n\nusing namespace wsp;\n",
-              has_pipelines ? "#include \"wsp_pipeline.h\"\n" : "");
+              x->emitter->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
     npu_prototypes(x);
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         npu_statement(x, i);
     }
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
     npu_print(x->out, "    %s(run);\n}\n", npu_user_name(x->emitter, NPU_WORKLOAD, 0));
-    if (ptowsp_program_transient_count(x->program)) {
+    if (x->tables->transient_count) {
         npu_print(x->out, "\n");
         npu_sizes(x);
     }
@@ -618,23 +563,23 @@ static void npu_expand_file(npu_expand *x) {
 
 // Makes the tables, in one block. False when memory is out.
 static bool npu_expand_tables(npu_expand *x) {
-    size_t variables = ptowsp_program_variable_count(x->program);
-    size_t channels = ptowsp_program_channel_count(x->program);
-    size_t tensors = ptowsp_program_tensor_count(x->program);
+    size_t variables = x->tables->variable_count;
+    size_t channels = x->tables->channel_count;
+    size_t tensors = x->tables->tensor_count;
     size_t locals[NPU_LOCAL_KIND_COUNT], words = 2 * variables + channels;
     for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        locals[i] = i == NPU_LOCAL_SIZE     ? ptowsp_program_axis_count(x->program)
-                    : i == NPU_LOCAL_SYMBOL ? ptowsp_program_symbol_count(x->program)
-                                            : ptowsp_program_array_count(x->program);
+        locals[i] = i == NPU_LOCAL_SIZE     ? x->tables->axis_count
+                    : i == NPU_LOCAL_SYMBOL ? x->tables->symbol_count
+                                            : x->tables->array_count;
         words += 2 * locals[i];
     }
-    size_t size = words * sizeof(uint32_t) + variables + tensors + x->emitter->statement_count;
+    size_t size = words * sizeof(uint32_t) + variables + tensors + x->tables->statement_count;
     uint32_t *table = (uint32_t *)npu_resize(NULL, size + 1);
     if (!table) {
         return false;
     }
     memset(table, 0, size + 1);
-    x->tables = table;
+    x->storage = table;
     x->variable_suffixes = table;
     x->entry_suffixes = table + variables;
     x->channel_suffixes = x->entry_suffixes + variables;
@@ -654,7 +599,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
     npu_expand x;
     memset(&x, 0, sizeof x);
     x.emitter = emitter;
-    x.program = emitter->program;
+    x.tables = emitter->tables;
     x.out = out;
     x.walker = NPU_WALKER;
     if (npu_expand_tables(&x)) {
@@ -666,10 +611,10 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
                             x.line.is_out_of_memory || x.place.is_out_of_memory;
     npu_text_free(&x.line);
     npu_text_free(&x.place);
-    npu_resize(x.tables, 0);
+    npu_resize(x.storage, 0);
     npu_resize(x.function.items, 0);
     npu_resize(x.process.items, 0);
-    npu_resize(x.names, 0);
+    npu_taken_free(&x.names);
     npu_resize(x.blocks, 0);
     npu_resize(x.parts, 0);
 }

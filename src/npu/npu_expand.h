@@ -30,13 +30,6 @@ typedef struct npu_locals {
     uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
 } npu_locals;
 
-enum { NPU_NAME_LISTS = 4096 };  // a power of two
-
-typedef struct npu_open_name {
-    char text[NPU_LOCAL_NAME_MAX];
-    uint32_t list, next;  // of its hash; the one before in it, + 1, or 0
-} npu_open_name;
-
 // Parts of an expression that is too deep for one: functions before its statement.
 typedef struct npu_part {
     uint32_t expr;
@@ -55,7 +48,7 @@ enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
 
 typedef struct npu_expand {
     npu_emitter *emitter;
-    const ptowsp_program *program;
+    const ptowsp_program_tables *tables;
     npu_text *out;
     npu_text line;  // being built
     npu_text place;
@@ -68,27 +61,23 @@ typedef struct npu_expand {
     uint8_t *variable_uses;        // by variable
     uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
     uint32_t *channel_suffixes;                    // by channel
-    uint32_t *tables;                              // storage of these and of the locals' tables
-    uint8_t *tensors;      // by tensor: loaded by the processes of a pipeline
-    uint8_t *seen;         // by statement: its workload has been searched for loads
-    npu_open_name *names;  // that are visible here
-    uint32_t name_count, name_capacity;
-    uint32_t name_lists[NPU_NAME_LISTS];  // by hash: the last of names, + 1, or 0
-    npu_block *blocks;                    // that are open
+    uint32_t *storage;                             // of these and of the locals' tables
+    uint8_t *tensors;   // by tensor: loaded by the processes of a pipeline
+    uint8_t *seen;      // by statement: its workload has been searched for loads
+    npu_taken names;    // that are visible here
+    npu_block *blocks;  // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
     bool is_out_of_memory;
 } npu_expand;
 
-// Items with room for `count` of a size. Where memory is out, the old items, with the old capacity.
-NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
-                                   size_t size);
-
 // -- lines (npu_expand_text.c) --------------------------------------------------------------------
 
 // Adds to the line.
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
+// Adds to the line, and ends it.
+NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
 // Ends the line: indented, broken where it is too long.
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
@@ -132,6 +121,9 @@ typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
 NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
+// Adds a list of them, with commas between.
+NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t count,
+                                npu_literal literal);
 // A literal beside a u64, or where one is expected.
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
@@ -148,11 +140,15 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
 NPU_INTERNAL const char *npu_type(ptowsp_type type);
 NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
+// The expressions of a view, in the order in which they are evaluated. Returns how many.
+#define NPU_VIEW_EXPR_MAX (PTOWSP_VIEW_LEAD_MAX + 4)
+NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
+                                     uint32_t exprs[NPU_VIEW_EXPR_MAX]);
 // Call before a statement with expressions: prints their parts, and the place if they can fail.
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count);
-// call({0, 1}); with edges from the lists of edges.
-NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
+// call({0, 1}); of edges.
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edges, uint32_t count);
 // Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
 // Do statements [begin, end) use the walking object?

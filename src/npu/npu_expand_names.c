@@ -10,41 +10,20 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
-static uint32_t npu_name_list(const char *name) {
-    return (uint32_t)ptowsp_hash(PTOWSP_HASH_START, name, strlen(name)) % NPU_NAME_LISTS;
-}
-
-static bool npu_is_visible(const npu_expand *x, const char *name) {
-    uint32_t at = x->name_lists[npu_name_list(name)];
-    while (at && strcmp(x->names[at - 1].text, name) != 0) {
-        at = x->names[at - 1].next;
-    }
-    return at != 0;
-}
-
 NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count) {
-    while (x->name_count > count) {
-        const npu_open_name *last = &x->names[--x->name_count];
-        x->name_lists[last->list] = last->next;
-    }
+    npu_taken_drop(&x->names, count);
 }
 
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]) {
     uint32_t suffix = 0;
     snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s", base);
-    while (npu_is_visible(x, out_name)) {
+    while (npu_taken_has(&x->names, NPU_VARIABLE, out_name)) {
         suffix = suffix ? suffix + 1 : 2;
         snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s_%u", base, suffix);
     }
-    x->names = (npu_open_name *)npu_expand_grow(x, x->names, &x->name_capacity, x->name_count + 1,
-                                                sizeof *x->names);
-    if (x->name_count < x->name_capacity) {
-        npu_open_name *name = &x->names[x->name_count++];
-        memcpy(name->text, out_name, NPU_LOCAL_NAME_MAX);
-        name->list = npu_name_list(out_name);
-        name->next = x->name_lists[name->list];
-        x->name_lists[name->list] = x->name_count;
+    if (!npu_taken_add(&x->names, NPU_VARIABLE, out_name)) {
+        x->is_out_of_memory = true;
     }
     return suffix;
 }
@@ -90,11 +69,10 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     if (locals->of[kind][id]) {
         return;
     }
-    locals->items = (npu_local *)npu_expand_grow(x, locals->items, &locals->capacity,
-                                                 locals->count + 1, sizeof *locals->items);
-    if (locals->count < locals->capacity) {
+    if (!NPU_ROOM(locals->items, locals->capacity, (uint64_t)locals->count + 1)) {
+        x->is_out_of_memory = true;
+    } else {
         npu_local *local = &locals->items[locals->count++];
-        memset(local, 0, sizeof *local);
         local->kind = kind;
         local->id = id;
         locals->of[kind][id] = locals->count;
@@ -113,28 +91,28 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     if (!expr) {
         return;
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    if (e.kind == PTOWSP_EXPR_VARIABLE) {
-        x->variable_uses[e.id] |= NPU_USES_VARIABLE;
-    } else if (e.kind == PTOWSP_EXPR_ENTRY) {
-        x->variable_uses[e.id] |= NPU_USES_ENTRY;
-    } else if (e.kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
-        npu_collect(x, c->locals, npu_array_local(e.type), e.id);
-    } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
-    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    if (e->kind == PTOWSP_EXPR_VARIABLE) {
+        x->variable_uses[e->id] |= NPU_USES_VARIABLE;
+    } else if (e->kind == PTOWSP_EXPR_ENTRY) {
+        x->variable_uses[e->id] |= NPU_USES_ENTRY;
+    } else if (e->kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
+        npu_collect(x, c->locals, npu_array_local(e->type), e->id);
+    } else if (e->kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
+        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e->id);
+    } else if (e->kind == PTOWSP_EXPR_SIZE && c->has_others) {
+        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e->id);
     }
-    if (npu_expr_is_tautology(x, &e)) {
+    if (npu_expr_is_tautology(x, e)) {
         return;
     }
-    npu_collect_expr(c, e.a);
-    npu_collect_expr(c, e.b);
-    npu_collect_expr(c, e.c);
+    npu_collect_expr(c, e->a);
+    npu_collect_expr(c, e->b);
+    npu_collect_expr(c, e->c);
 }
 
 NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis) {
-    const ptowsp_axis_kind kind = ptowsp_program_axis_at(x->program, axis).kind;
+    const ptowsp_axis_kind kind = x->tables->axes[axis].kind;
     return kind == PTOWSP_AXIS_DYNAMIC || kind == PTOWSP_AXIS_PLAN_LANES;
 }
 
@@ -144,35 +122,29 @@ static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
     }
 }
 
+static void npu_collect_exprs(const npu_collector *c, const uint32_t *exprs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_collect_expr(c, exprs[i]);
+    }
+}
+
 static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *view) {
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_collect_expr(c, view->lead[i]);
-    }
-    npu_collect_expr(c, view->row);
-    npu_collect_expr(c, view->col);
-    npu_collect_expr(c, view->row_count);
-    npu_collect_expr(c, view->col_count);
+    uint32_t exprs[NPU_VIEW_EXPR_MAX];
+    npu_collect_exprs(c, exprs, npu_view_exprs(view, exprs));
 }
 
-static void npu_collect_task(const npu_collector *c, uint32_t i) {
-    ptowsp_task_info task = ptowsp_program_task_at(c->x->program, i);
-    for (uint32_t j = 0; j < task.axis_count; j++) {
-        npu_collect_expr(c, task.axes[j]);
+static void npu_collect_task(const npu_collector *c, const ptowsp_task_info *task) {
+    const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
+    npu_collect_exprs(c, task->axes, task->axis_count);
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        npu_collect_view(c, &task->tiles[j]);
     }
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(c->x->program, i, j);
-        npu_collect_view(c, &view);
-    }
-    for (uint32_t j = 0; j < task.scalar_count; j++) {
-        npu_collect_expr(c, task.scalars[j]);
-    }
-    npu_collect_expr(c, task.dispatch_key);
-    npu_collect_expr(c, task.priority_key);
-    npu_collect_expr(c, task.stream_key);
+    npu_collect_exprs(c, task->scalars, task->scalar_count);
+    npu_collect_exprs(c, keys, 3);
 }
 
-static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptowsp_statement *s) {
-    const ptowsp_program *program = c->x->program;
+static void npu_collect_statement(const npu_collector *c, const ptowsp_statement *s) {
+    const ptowsp_program_tables *t = c->x->tables;
     switch (s->kind) {
     case PTOWSP_STATEMENT_LOOP:
         npu_collect_axis(c, s->axis);
@@ -182,24 +154,17 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
     case PTOWSP_STATEMENT_WHEN:
     case PTOWSP_STATEMENT_SLOT_SET:
     case PTOWSP_STATEMENT_SEND: npu_collect_expr(c, s->value); break;
-    case PTOWSP_STATEMENT_CALL:
-        for (uint32_t j = 0; j < s->count; j++) {
-            npu_collect_expr(c, ptowsp_program_value_at(program, s->first + j));
-        }
+    case PTOWSP_STATEMENT_CALL: npu_collect_exprs(c, t->values + s->first, s->count); break;
+    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, &t->tasks[s->task]); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD:
+        npu_collect_view(c, &t->loads[s->load].view);
+        npu_collect_expr(c, t->loads[s->load].row);
+        npu_collect_expr(c, t->loads[s->load].col);
         break;
-    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, i); break;
-    case PTOWSP_STATEMENT_SLOT_LOAD: {
-        ptowsp_load_info load = ptowsp_program_load_at(program, i);
-        npu_collect_view(c, &load.view);
-        npu_collect_expr(c, load.row);
-        npu_collect_expr(c, load.col);
-        break;
-    }
     case PTOWSP_STATEMENT_PIPELINE:
         for (uint32_t j = 0; j < s->count; j++) {
-            ptowsp_channel_info channel = ptowsp_program_channel_at(program, s->first + j);
-            npu_collect_expr(c, channel.depth_at_start);
-            npu_collect_expr(c, channel.latency_at_start);
+            npu_collect_expr(c, t->channels[s->first + j].depth_at_start);
+            npu_collect_expr(c, t->channels[s->first + j].latency_at_start);
         }
         break;
     default: break;
@@ -208,21 +173,19 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
 
 NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count) {
     const npu_collector c = {x, &x->function, true, true};
-    for (uint32_t i = 0; i < count; i++) {
-        npu_collect_expr(&c, exprs[i]);
-    }
+    npu_collect_exprs(&c, exprs, count);
 }
 
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end) {
     npu_collector c = {x, &x->function, true, true};
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        npu_collect_statement(&c, i, &s);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        npu_collect_statement(&c, s);
+        if (s->kind == PTOWSP_STATEMENT_PROCESS) {
             c.has_arrays = false;
-        } else if (s.kind == PTOWSP_STATEMENT_END) {
-            ptowsp_statement of = ptowsp_program_statement_at(x->program, s.begin);
-            c.has_arrays = c.has_arrays || of.kind == PTOWSP_STATEMENT_PROCESS;
+        } else if (s->kind == PTOWSP_STATEMENT_END) {
+            const ptowsp_statement *of = &x->tables->statements[s->begin];
+            c.has_arrays = c.has_arrays || of->kind == PTOWSP_STATEMENT_PROCESS;
         }
     }
 }
@@ -230,8 +193,8 @@ NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t e
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end) {
     const npu_collector c = {x, &x->process, true, false};
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        npu_collect_statement(&c, i, &s);
+        const ptowsp_statement *s = &x->tables->statements[i];
+        npu_collect_statement(&c, s);
     }
 }
 

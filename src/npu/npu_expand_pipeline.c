@@ -8,25 +8,24 @@
 // Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
 static void npu_find_loads(npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
-            x->tensors[ptowsp_program_load_at(x->program, i).view.tensor] = 1;
-        } else if (s.kind == PTOWSP_STATEMENT_CALL && !x->seen[s.target]) {
-            x->seen[s.target] = 1;
-            npu_find_loads(x, s.target, ptowsp_program_statement_at(x->program, s.target).end);
+        const ptowsp_statement *s = &x->tables->statements[i];
+        if (s->kind == PTOWSP_STATEMENT_SLOT_LOAD) {
+            x->tensors[x->tables->loads[x->tables->statements[i].load].view.tensor] = 1;
+        } else if (s->kind == PTOWSP_STATEMENT_CALL && !x->seen[s->target]) {
+            x->seen[s->target] = 1;
+            npu_find_loads(x, s->target, x->tables->statements[s->target].end);
         }
     }
 }
 
 static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
-    uint32_t count = ptowsp_program_tensor_count(x->program);
+    uint32_t count = x->tables->tensor_count;
     memset(x->tensors, 0, count);
-    memset(x->seen, 0, x->emitter->statement_count);
+    memset(x->seen, 0, x->emitter->tables->statement_count);
     npu_find_loads(x, begin, end);
     for (uint32_t i = 1; i < count; i++) {
         if (x->tensors[i]) {
-            npu_add(x, "pipeline.loads(TENSOR_%s);", npu_name(x->emitter, NPU_TENSOR, i));
-            npu_end_line(x);
+            npu_line(x, "pipeline.loads(TENSOR_%s);", npu_name(x->emitter, NPU_TENSOR, i));
         }
     }
 }
@@ -41,49 +40,46 @@ static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
 }
 
 static void npu_channel(npu_expand *x, uint32_t channel) {
-    ptowsp_channel_info info = ptowsp_program_channel_at(x->program, channel);
+    const ptowsp_channel_info *info = &x->tables->channels[channel];
     const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
     char name[NPU_LOCAL_NAME_MAX];
     x->part_count = 0;
-    npu_prepare_expr(x, info.depth_at_start);
-    npu_prepare_expr(x, info.latency_at_start);
+    npu_prepare_expr(x, info->depth_at_start);
+    npu_prepare_expr(x, info->latency_at_start);
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
     npu_add(x, "Channel %s = pipeline.channel(", name);
-    npu_print_string(&x->line, info.name);
+    npu_print_string(&x->line, info->name);
     npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
-    if (info.depth_at_start) {
-        npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
+    if (info->depth_at_start) {
+        npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_add_u64(x, info.depth);
+        npu_add_u64(x, info->depth);
     }
     npu_add(x, ", ");
-    if (info.latency_at_start) {
-        npu_add_expr(x, info.latency_at_start, NPU_LITERAL_PLAIN);
+    if (info->latency_at_start) {
+        npu_add_expr(x, info->latency_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_add_u64(x, info.latency);
+        npu_add_u64(x, info->latency);
     }
-    npu_add(x, ", %s);", info.is_event ? "true" : "false");
-    npu_end_line(x);
+    npu_line(x, ", %s);", info->is_event ? "true" : "false");
 }
 
 static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+    const ptowsp_task_info *task = &x->tables->tasks[s->task];
     npu_place_comment(x, s->node);
     npu_open(x);
-    npu_add(x, "Pipeline pipeline(%s, %u, %u);", x->walker, x->pipeline_count++,
-            npu_place(x->emitter, s->node));
-    npu_end_line(x);
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
-        if (view.is_read || view.is_written) {
-            npu_add(x, "pipeline.tile(TENSOR_%s, %s);",
-                    npu_name(x->emitter, NPU_TENSOR, view.tensor), npu_access(&view));
-            npu_end_line(x);
+    npu_line(x, "Pipeline pipeline(%s, %u, %u);", x->walker, x->pipeline_count++,
+             npu_place(x->emitter, s->node));
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        const ptowsp_view_info *view = &task->tiles[j];
+        if (view->is_read || view->is_written) {
+            npu_line(x, "pipeline.tile(TENSOR_%s, %s);",
+                     npu_name(x->emitter, NPU_TENSOR, view->tensor), npu_access(view));
         }
     }
     npu_add_loads(x, i, s->end);
-    npu_edges(x, "pipeline.after", task.first_in, task.in_count);
-    npu_edges(x, "pipeline.before", task.first_out, task.out_count);
+    npu_edges(x, "pipeline.after", task->in, task->in_count);
+    npu_edges(x, "pipeline.before", task->out, task->out_count);
     for (uint32_t j = 0; j < s->count; j++) {
         npu_channel(x, s->first + j);
     }
@@ -105,9 +101,9 @@ static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement 
     npu_print_string(&x->line, s->name);
     npu_add(x, ", %u, {", npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
-        ptowsp_port_info port = ptowsp_program_port_at(x->program, s->first + j);
-        npu_add(x, "%s%s(", j ? ", " : "", port.is_produced ? "produces" : "consumes");
-        npu_add_channel_name(x, port.channel);
+        const ptowsp_port_info *port = &x->tables->ports[s->first + j];
+        npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");
+        npu_add_channel_name(x, port->channel);
         npu_add(x, ")");
     }
     npu_add(x, "}, [&");
@@ -154,14 +150,12 @@ static void npu_send(npu_expand *x, const ptowsp_statement *s) {
     npu_add_channel_name(x, s->channel);
     npu_add(x, ".send(%s, ", x->walker);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
-    npu_add(x, ", %u);", npu_place(x->emitter, s->node));
-    npu_end_line(x);
+    npu_line(x, ", %u);", npu_place(x->emitter, s->node));
 }
 
 static void npu_channel_word(npu_expand *x, const ptowsp_statement *s, const char *word) {
     npu_add_channel_name(x, s->channel);
-    npu_add(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
-    npu_end_line(x);
+    npu_line(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
 }
 
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
@@ -182,7 +176,6 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
         npu_process_end(x, begin);
         return;
     }
-    npu_add(x, "pipeline.run();");
-    npu_end_line(x);
+    npu_line(x, "pipeline.run();");
     npu_close(x, "");
 }

@@ -7,27 +7,19 @@
 #define NPU_INDENT   4u   // columns
 #define NPU_LINE_MIN 48u  // minimum width of a line at any depth
 
-NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
-                                   size_t size) {
-    if (count <= *capacity) {
-        return items;
-    }
-    uint32_t room = *capacity < 16 ? 16 : 2 * *capacity;
-    room = room < count ? count : room;
-    void *grown = npu_resize(items, room * size);
-    if (!grown) {
-        x->is_out_of_memory = true;
-        return items;
-    }
-    *capacity = room;
-    return grown;
-}
-
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_list args;
     va_start(args, format);
     npu_vprint(&x->line, format, args);
     va_end(args);
+}
+
+NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    npu_vprint(&x->line, format, args);
+    va_end(args);
+    npu_end_line(x);
 }
 
 // The place to break `text`, which is longer than `width`: the size of its first line. At least
@@ -121,7 +113,7 @@ NPU_INTERNAL void npu_close(npu_expand *x, const char *behind) {
 
 NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
     x->place.size = 0;
-    ptowsp_program_print_place(x->program, node, npu_text_sink(&x->place));
+    ptowsp_program_print_place(x->emitter->program, node, npu_text_sink(&x->place));
     npu_print_comment(&x->line, x->place.data ? x->place.data : "");
     npu_end_comment(x);
 }

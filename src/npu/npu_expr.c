@@ -27,64 +27,38 @@ typedef enum npu_rank {
 
 enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
+// Operators by kind, with rank and text; those of rank LEAF are calls.
+// clang-format off
+#define NPU_OPERATORS(OPERATOR)                                                                    \
+    OPERATOR(SELECT, SELECT, "?")     OPERATOR(OR, OR, " || ")          OPERATOR(AND, AND, " && ")  \
+    OPERATOR(BITOR, BITOR, " | ")     OPERATOR(BITXOR, BITXOR, " ^ ")   OPERATOR(SHL, SHIFT, " << ") \
+    OPERATOR(BITAND, BITAND, " & ")   OPERATOR(SHR, SHIFT, " >> ")      OPERATOR(ADD, SUM, " + ")   \
+    OPERATOR(EQ, COMPARE, " == ")     OPERATOR(NE, COMPARE, " != ")     OPERATOR(SUB, SUM, " - ")   \
+    OPERATOR(LT, COMPARE, " < ")      OPERATOR(LE, COMPARE, " <= ")     OPERATOR(NEG, UNARY, "-")   \
+    OPERATOR(GT, COMPARE, " > ")      OPERATOR(GE, COMPARE, " >= ")     OPERATOR(NOT, UNARY, "!")   \
+    OPERATOR(MUL, PRODUCT, " * ")     OPERATOR(DIV, PRODUCT, " / ")     OPERATOR(REM, PRODUCT, " % ") \
+    OPERATOR(BITNOT, UNARY, "~")      OPERATOR(MIN, LEAF, "min")        OPERATOR(MAX, LEAF, "max")  \
+    OPERATOR(TO_I64, LEAF, "to_i64")  OPERATOR(TO_U64, LEAF, "to_u64")  OPERATOR(TO_BOOL, LEAF, "to_bool")
+// clang-format on
+
 static npu_rank npu_expr_rank(const ptowsp_expr_info *e) {
-    switch (e->kind) {
+    switch ((int)e->kind) {
+#define NPU_OPERATOR_RANK(kind, rank, text)                                                        \
+    case PTOWSP_EXPR_##kind: return NPU_RANK_##rank;
+        NPU_OPERATORS(NPU_OPERATOR_RANK)
+#undef NPU_OPERATOR_RANK
     case PTOWSP_EXPR_CONST:
         return e->type == PTOWSP_TYPE_I64 && (int64_t)e->value < 0 ? NPU_RANK_UNARY : NPU_RANK_LEAF;
-    case PTOWSP_EXPR_MUL:
-    case PTOWSP_EXPR_DIV:
-    case PTOWSP_EXPR_REM: return NPU_RANK_PRODUCT;
-    case PTOWSP_EXPR_ADD:
-    case PTOWSP_EXPR_SUB: return NPU_RANK_SUM;
-    case PTOWSP_EXPR_SHL:
-    case PTOWSP_EXPR_SHR: return NPU_RANK_SHIFT;
-    case PTOWSP_EXPR_EQ:
-    case PTOWSP_EXPR_NE:
-    case PTOWSP_EXPR_LT:
-    case PTOWSP_EXPR_LE:
-    case PTOWSP_EXPR_GT:
-    case PTOWSP_EXPR_GE: return NPU_RANK_COMPARE;
-    case PTOWSP_EXPR_BITAND: return NPU_RANK_BITAND;
-    case PTOWSP_EXPR_BITXOR: return NPU_RANK_BITXOR;
-    case PTOWSP_EXPR_BITOR: return NPU_RANK_BITOR;
-    case PTOWSP_EXPR_AND: return NPU_RANK_AND;
-    case PTOWSP_EXPR_OR: return NPU_RANK_OR;
-    case PTOWSP_EXPR_NEG:
-    case PTOWSP_EXPR_BITNOT:
-    case PTOWSP_EXPR_NOT: return NPU_RANK_UNARY;
-    case PTOWSP_EXPR_SELECT: return NPU_RANK_SELECT;
     default: return NPU_RANK_LEAF;
     }
 }
 
 static const char *npu_expr_operator(ptowsp_expr_kind kind) {
-    switch (kind) {
-    case PTOWSP_EXPR_ADD: return " + ";
-    case PTOWSP_EXPR_SUB: return " - ";
-    case PTOWSP_EXPR_MUL: return " * ";
-    case PTOWSP_EXPR_DIV: return " / ";
-    case PTOWSP_EXPR_REM: return " % ";
-    case PTOWSP_EXPR_BITAND: return " & ";
-    case PTOWSP_EXPR_BITXOR: return " ^ ";
-    case PTOWSP_EXPR_BITOR: return " | ";
-    case PTOWSP_EXPR_SHL: return " << ";
-    case PTOWSP_EXPR_SHR: return " >> ";
-    case PTOWSP_EXPR_EQ: return " == ";
-    case PTOWSP_EXPR_NE: return " != ";
-    case PTOWSP_EXPR_LT: return " < ";
-    case PTOWSP_EXPR_LE: return " <= ";
-    case PTOWSP_EXPR_GT: return " > ";
-    case PTOWSP_EXPR_GE: return " >= ";
-    case PTOWSP_EXPR_AND: return " && ";
-    case PTOWSP_EXPR_OR: return " || ";
-    case PTOWSP_EXPR_NEG: return "-";
-    case PTOWSP_EXPR_BITNOT: return "~";
-    case PTOWSP_EXPR_NOT: return "!";
-    case PTOWSP_EXPR_MIN: return "min";
-    case PTOWSP_EXPR_MAX: return "max";
-    case PTOWSP_EXPR_TO_I64: return "to_i64";
-    case PTOWSP_EXPR_TO_U64: return "to_u64";
-    case PTOWSP_EXPR_TO_BOOL: return "to_bool";
+    switch ((int)kind) {
+#define NPU_OPERATOR_TEXT(kind, rank, text)                                                        \
+    case PTOWSP_EXPR_##kind: return text;
+        NPU_OPERATORS(NPU_OPERATOR_TEXT)
+#undef NPU_OPERATOR_TEXT
     default: return "";
     }
 }
@@ -137,25 +111,25 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal);
 
 static void npu_add_operand(npu_expand *x, npu_rank rank, uint32_t expr, uint32_t place,
                             npu_literal literal) {
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    bool has_parens = npu_expr_has_parens(rank, &e, place);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    bool has_parens = npu_expr_has_parens(rank, e, place);
     npu_add(x, "%s", has_parens ? "(" : "");
     npu_add_node(x, expr, literal);
     npu_add(x, "%s", has_parens ? ")" : "");
 }
 
 static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
-    return ptowsp_program_expr_at(x->program, expr).kind == PTOWSP_EXPR_CONST;
+    return x->tables->exprs[expr].kind == PTOWSP_EXPR_CONST;
 }
 
 NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
     if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
         return false;
     }
-    ptowsp_expr_info a = ptowsp_program_expr_at(x->program, e->a);
-    ptowsp_expr_info b = ptowsp_program_expr_at(x->program, e->b);
-    return a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
-           a.type == PTOWSP_TYPE_BOOL && a.id == b.id;
+    const ptowsp_expr_info *a = &x->tables->exprs[e->a];
+    const ptowsp_expr_info *b = &x->tables->exprs[e->b];
+    return a->kind == PTOWSP_EXPR_VARIABLE && b->kind == PTOWSP_EXPR_VARIABLE &&
+           a->type == PTOWSP_TYPE_BOOL && a->id == b->id;
 }
 
 static void npu_add_operator(npu_expand *x, const ptowsp_expr_info *e) {
@@ -201,25 +175,25 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
             return;
         }
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    switch (e.kind) {
-    case PTOWSP_EXPR_CONST: npu_add_literal(x, &e, literal); break;
-    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e.id); break;
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    switch (e->kind) {
+    case PTOWSP_EXPR_CONST: npu_add_literal(x, e, literal); break;
+    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e->id); break;
     case PTOWSP_EXPR_ENTRY:
-        npu_add_entry(x, e.id);
+        npu_add_entry(x, e->id);
         npu_add(x, ".entry");
         break;
     // Of a dense axis it is a literal.
-    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id)); break;
-    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e.id)); break;
+    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
+    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
     case PTOWSP_EXPR_ARRAY:
-        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e.type), e.id));
-        npu_add_node(x, e.a, NPU_LITERAL_PLAIN);
+        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e->type), e->id));
+        npu_add_node(x, e->a, NPU_LITERAL_PLAIN);
         npu_add(x, "]");
         break;
-    case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e.type), e.id); break;
-    case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e.id); break;
-    default: npu_add_operator(x, &e); break;
+    case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e->type), e->id); break;
+    case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e->id); break;
+    default: npu_add_operator(x, e); break;
     }
 }
 
@@ -229,6 +203,14 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
         return;
     }
     npu_add_node(x, expr, literal);
+}
+
+NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t count,
+                                npu_literal literal) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_add(x, "%s", i ? ", " : "");
+        npu_add_expr(x, exprs[i], literal);
+    }
 }
 
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
@@ -241,9 +223,9 @@ NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_k
     if (!expr) {
         return false;
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    return e.kind == kind || npu_expr_has(x, e.a, kind) || npu_expr_has(x, e.b, kind) ||
-           npu_expr_has(x, e.c, kind);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    return e->kind == kind || npu_expr_has(x, e->a, kind) || npu_expr_has(x, e->b, kind) ||
+           npu_expr_has(x, e->c, kind);
 }
 
 // -- deep expressions -----------------------------------------------------------------------------
@@ -258,8 +240,8 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
             return 1;
         }
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    uint32_t operands[3] = {e.a, e.b, e.c}, most = 0;
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    uint32_t operands[3] = {e->a, e->b, e->c}, most = 0;
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t brackets = npu_expr_brackets(x, operands[i]);
         most = brackets > most ? brackets : most;
@@ -272,12 +254,11 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     npu_open_name_of(x, "part", part.name);
     npu_add(x, "const auto %s = [&] { return ", part.name);
     npu_add_node(x, expr, NPU_LITERAL_TYPED);
-    npu_add(x, "; };");
-    npu_end_line(x);
-    x->parts =
-        (npu_part *)npu_expand_grow(x, x->parts, &x->part_capacity, x->part_count + 1, sizeof part);
-    if (x->part_count < x->part_capacity) {
+    npu_line(x, "; };");
+    if (NPU_ROOM(x->parts, x->part_capacity, (uint64_t)x->part_count + 1)) {
         x->parts[x->part_count++] = part;
+    } else {
+        x->is_out_of_memory = true;
     }
     return 1;
 }

@@ -43,16 +43,9 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// A hash set of names, each in one of several spaces: the kinds, and that of local names.
+// The spaces: the kinds, and that of local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
-typedef struct npu_taken {
-    uint64_t *slots;  // hashes, 0: free
-    uint64_t slot_count, count;
-} npu_taken;
-
-// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
-// harm.
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, &space, sizeof space);
     for (const char *at = name; *at; at++) {
@@ -60,47 +53,56 @@ static uint64_t npu_taken_hash(uint32_t space, const char *name) {
         char c = (char)(is_lowered ? *at - 'A' + 'a' : *at);
         hash = ptowsp_hash(hash, &c, 1);
     }
-    return hash ? hash : 1;
+    return hash;
 }
 
-static bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
-    uint64_t hash = npu_taken_hash(space, name);
-    for (uint64_t i = hash; taken->slot_count; i++) {
-        uint64_t found = taken->slots[i & (taken->slot_count - 1)];
-        if (found == 0 || found == hash) {
-            return found != 0;
-        }
+// The slot that has a name, or the free one where it would be. Names are given back in the opposite
+// order, so that no slot behind a free one is in use for a name that passed it.
+static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
+    uint32_t i = (uint32_t)hash & (taken->slot_count - 1);
+    while (taken->slots[i] && taken->names[taken->slots[i] - 1] != hash) {
+        i = (i + 1) & (taken->slot_count - 1);
     }
-    return false;
+    return &taken->slots[i];
 }
 
-static void npu_taken_put(npu_taken *taken, uint64_t hash) {
-    uint64_t i = hash;
-    while (taken->slots[i & (taken->slot_count - 1)]) {
-        i++;
+NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
+    return taken->slot_count && *npu_taken_slot(taken, npu_taken_hash(space, name));
+}
+
+NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
+    if (!NPU_ROOM(taken->names, taken->capacity, (uint64_t)taken->count + 1)) {
+        return false;
     }
-    taken->slots[i & (taken->slot_count - 1)] = hash;
-    taken->count++;
-}
-
-static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
     if (2 * (taken->count + 1) > taken->slot_count) {
-        npu_taken wider = {NULL, taken->slot_count ? 2 * taken->slot_count : 256, 0};
-        wider.slots = (uint64_t *)npu_resize(NULL, (size_t)wider.slot_count * sizeof(uint64_t));
-        if (!wider.slots) {
+        uint32_t wider = taken->slot_count ? 2 * taken->slot_count : 256, none = 0;
+        uint32_t *slots = NULL;
+        if (!NPU_ROOM(slots, none, wider)) {
             return false;
         }
-        memset(wider.slots, 0, (size_t)wider.slot_count * sizeof(uint64_t));
-        for (uint64_t i = 0; i < taken->slot_count; i++) {
-            if (taken->slots[i]) {
-                npu_taken_put(&wider, taken->slots[i]);
-            }
-        }
         npu_resize(taken->slots, 0);
-        *taken = wider;
+        taken->slots = slots;
+        taken->slot_count = wider;
+        for (uint32_t i = 0; i < taken->count; i++) {
+            *npu_taken_slot(taken, taken->names[i]) = i + 1;
+        }
     }
-    npu_taken_put(taken, npu_taken_hash(space, name));
+    uint64_t hash = npu_taken_hash(space, name);
+    taken->names[taken->count++] = hash;
+    *npu_taken_slot(taken, hash) = taken->count;
     return true;
+}
+
+NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count) {
+    while (taken->count > count) {
+        *npu_taken_slot(taken, taken->names[taken->count - 1]) = 0;
+        taken->count--;
+    }
+}
+
+NPU_INTERNAL void npu_taken_free(npu_taken *taken) {
+    npu_resize(taken->names, 0);
+    npu_resize(taken->slots, 0);
 }
 
 // -- the tables -----------------------------------------------------------------------------------
@@ -108,18 +110,8 @@ static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
 typedef struct npu_namer {
     npu_emitter *emitter;
     npu_taken taken;
-    uint32_t open[2 * PTOWSP_MODULE_NEST_MAX + 64];  // variables that are in use here
-    uint32_t open_count;
+    npu_taken open;  // names of variables that are in use here
 } npu_namer;
-
-static bool npu_is_open(const npu_namer *namer, const char *name) {
-    for (uint32_t i = 0; i < namer->open_count; i++) {
-        if (strcmp(npu_user_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 // Gives a thing its identifier. A local one is a name of its own in expand.cpp.
 static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
@@ -129,16 +121,17 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
     npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
-        bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
-                                             : npu_taken_has(&namer->taken, kind, name);
+        bool is_taken =
+            npu_taken_has(kind == NPU_VARIABLE ? &namer->open : &namer->taken, kind, name);
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
         snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
-    bool is_added = kind == NPU_VARIABLE ||
-                    (npu_taken_add(&namer->taken, kind, name) &&
-                     (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name)));
+    bool is_added = kind == NPU_VARIABLE
+                        ? npu_taken_add(&namer->open, kind, name)
+                        : npu_taken_add(&namer->taken, kind, name) &&
+                              (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name));
     names->at[kind][index] = (uint32_t)names->text.size;
     npu_write(&names->text, name, strlen(name) + 1);
     if (!is_added || names->text.is_out_of_memory) {
@@ -148,127 +141,101 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
 }
 
 static bool npu_names_reserve(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_names *names = &emitter->names;
-    names->count[NPU_AXIS] = ptowsp_program_axis_count(program);
-    names->count[NPU_ARRAY] = ptowsp_program_array_count(program);
-    names->count[NPU_SYMBOL] = ptowsp_program_symbol_count(program);
-    names->count[NPU_TENSOR] = ptowsp_program_tensor_count(program);
-    names->count[NPU_KERNEL] = ptowsp_program_kernel_count(program);
-    names->count[NPU_CHANNEL] = ptowsp_program_channel_count(program);
-    names->count[NPU_WORKLOAD] = ptowsp_program_statement_count(program);
-    names->count[NPU_VARIABLE] = ptowsp_program_variable_count(program);
+    const uint32_t counts[NPU_KIND_COUNT] = {t->axis_count,      t->array_count,   t->symbol_count,
+                                             t->tensor_count,    t->kernel_count,  t->channel_count,
+                                             t->statement_count, t->variable_count};
+    memcpy(names->count, counts, sizeof counts);
     npu_write(&names->text, "v_", 3);  // at 0: no name
     for (uint32_t kind = 0; kind < NPU_KIND_COUNT; kind++) {
-        size_t size = (names->count[kind] + 1) * sizeof(uint32_t);
-        names->at[kind] = (uint32_t *)npu_resize(NULL, size);
-        if (!names->at[kind]) {
+        uint32_t capacity = 0;
+        if (!NPU_ROOM(names->at[kind], capacity, (uint64_t)counts[kind] + 1)) {
             return npu_out_of_memory(emitter);
         }
-        memset(names->at[kind], 0, size);
     }
     return true;
 }
 
 static void npu_names_declared(npu_namer *namer) {
-    const ptowsp_program *program = namer->emitter->program;
+    const ptowsp_program_tables *t = namer->emitter->tables;
     const npu_names *names = &namer->emitter->names;
     for (uint32_t i = 1; i < names->count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
-        if (axis.name) {
-            const char *part = axis.kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
-                               : axis.kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
-                                                                     : "";
+        const ptowsp_axis_info *axis = &t->axes[i];
+        if (axis->name) {
+            const char *part = axis->kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
+                               : axis->kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
+                                                                      : "";
             char name[PTOWSP_NAME_MAX + 16];
-            snprintf(name, sizeof name, "%s%s", axis.name, part);
+            snprintf(name, sizeof name, "%s%s", axis->name, part);
             npu_name_give(namer, NPU_AXIS, i, name,
-                          axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind >= PTOWSP_AXIS_PLAN);
+                          axis->kind == PTOWSP_AXIS_DYNAMIC || axis->kind >= PTOWSP_AXIS_PLAN);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(program, i);
-        npu_name_give(namer, NPU_ARRAY, i, array.name,
-                      !array.is_lengths || array.dtype != PTOWSP_DTYPE_NONE);
+        const ptowsp_array_info *array = &t->arrays[i];
+        npu_name_give(namer, NPU_ARRAY, i, array->name,
+                      !array->is_lengths || array->dtype != PTOWSP_DTYPE_NONE);
     }
     for (uint32_t i = 1; i < names->count[NPU_SYMBOL]; i++) {
-        npu_name_give(namer, NPU_SYMBOL, i, ptowsp_program_symbol_at(program, i).name, true);
+        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name, true);
     }
     for (uint32_t i = 1; i < names->count[NPU_TENSOR]; i++) {
-        npu_name_give(namer, NPU_TENSOR, i, ptowsp_program_tensor_at(program, i).desc.name, false);
+        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name, false);
     }
     for (uint32_t i = 1; i < names->count[NPU_KERNEL]; i++) {
-        npu_name_give(namer, NPU_KERNEL, i, ptowsp_program_kernel_at(program, i).name, false);
+        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name, false);
     }
     for (uint32_t i = 0; i < names->count[NPU_CHANNEL]; i++) {
-        npu_name_give(namer, NPU_CHANNEL, i, ptowsp_program_channel_at(program, i).name, true);
+        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name, true);
     }
 }
 
 // Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
-    PTOWSP_ASSERT(namer->open_count < sizeof namer->open / sizeof namer->open[0]);
-    const char *name = ptowsp_program_variable_at(namer->emitter->program, variable).name;
+    const char *name = namer->emitter->tables->variables[variable].name;
     npu_name_give(namer, NPU_VARIABLE, variable, name, true);
-    namer->open[namer->open_count++] = variable;
 }
 
 // Workloads come first, as their functions are all declared before the first of them; then
 // variables, with those around them.
 static void npu_names_statements(npu_namer *namer) {
-    const ptowsp_program *program = namer->emitter->program;
-    uint32_t count = namer->emitter->statement_count;
+    const ptowsp_program_tables *t = namer->emitter->tables;
+    uint32_t count = namer->emitter->tables->statement_count;
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(program, i);
-        if (statement.kind == PTOWSP_STATEMENT_WORKLOAD) {
-            npu_name_give(namer, NPU_WORKLOAD, i, statement.name, true);
+        const ptowsp_statement *statement = &t->statements[i];
+        if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+            npu_name_give(namer, NPU_WORKLOAD, i, statement->name, true);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(program, i);
-        switch (statement.kind) {
-        case PTOWSP_STATEMENT_WORKLOAD:
-            for (uint32_t k = 0; k < statement.count; k++) {
-                npu_variable_open(namer, ptowsp_program_param_at(program, statement.first + k));
+        const ptowsp_statement *statement = &t->statements[i];
+        const ptowsp_statement *begin = &t->statements[statement->begin];
+        if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+            for (uint32_t k = 0; k < statement->count; k++) {
+                npu_variable_open(namer, t->params[statement->first + k]);
             }
-            break;
-        case PTOWSP_STATEMENT_LOOP:
-        case PTOWSP_STATEMENT_PROCESS:
-        case PTOWSP_STATEMENT_CONSUME:
-        case PTOWSP_STATEMENT_RECEIVE:
-            if (statement.variable) {
-                npu_variable_open(namer, statement.variable);
-            }
-            break;
-        case PTOWSP_STATEMENT_END: {
-            ptowsp_statement begin = ptowsp_program_statement_at(program, statement.begin);
-            bool has_one =
-                begin.kind == PTOWSP_STATEMENT_LOOP || begin.kind == PTOWSP_STATEMENT_PROCESS ||
-                begin.kind == PTOWSP_STATEMENT_CONSUME || begin.kind == PTOWSP_STATEMENT_RECEIVE;
-            if (begin.kind == PTOWSP_STATEMENT_WORKLOAD) {
-                namer->open_count = 0;
-            } else if (has_one && begin.variable) {
-                namer->open_count--;
-            }
-            break;
-        }
-        default: break;
+        } else if (statement->kind != PTOWSP_STATEMENT_END && statement->variable) {
+            npu_variable_open(namer, statement->variable);
+        } else if (statement->kind == PTOWSP_STATEMENT_END) {
+            uint32_t open = begin->kind == PTOWSP_STATEMENT_WORKLOAD ? 0
+                            : begin->variable && namer->open.count   ? namer->open.count - 1
+                                                                     : namer->open.count;
+            npu_taken_drop(&namer->open, open);
         }
     }
 }
 
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter) {
-    npu_namer *namer = (npu_namer *)npu_resize(NULL, sizeof(npu_namer));
-    if (!namer || !npu_names_reserve(emitter)) {
-        npu_out_of_memory(emitter);
-        npu_resize(namer, 0);
-        return;
+    npu_namer namer;
+    memset(&namer, 0, sizeof namer);
+    namer.emitter = emitter;
+    if (npu_names_reserve(emitter)) {
+        npu_names_declared(&namer);
+        npu_names_statements(&namer);
     }
-    memset(namer, 0, sizeof *namer);
-    namer->emitter = emitter;
-    npu_names_declared(namer);
-    npu_names_statements(namer);
-    npu_resize(namer->taken.slots, 0);
-    npu_resize(namer, 0);
+    npu_taken_free(&namer.taken);
+    npu_taken_free(&namer.open);
 }
 
 NPU_INTERNAL void npu_names_free(npu_names *names) {

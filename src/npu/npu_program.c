@@ -34,7 +34,7 @@ static void npu_print_enum(const npu_emitter *emitter, npu_text *text, npu_kind 
 static void npu_program_header_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// What program ");
-    npu_print_comment(&text, ptowsp_program_name(emitter->program));
+    npu_print_comment(&text, emitter->tables->name);
     npu_print(&text, " is made of, by index in the tables of program.cpp. Generated.\n\n"
                      "#ifndef WSP_PROGRAM_H\n"
                      "#define WSP_PROGRAM_H\n\n"
@@ -48,7 +48,7 @@ static void npu_program_header_emit(npu_emitter *emitter) {
     npu_print_enum(emitter, &text, NPU_CHANNEL, "Channels between processes.", "CHANNEL", 0);
     npu_print(&text, "\n// expand.cpp: makes the program's tasks.\n"
                      "void wsp_expand(wsp::Run &run);\n\n");
-    if (ptowsp_program_transient_count(emitter->program)) {
+    if (emitter->tables->transient_count) {
         npu_print(&text, "// The same: evaluates the sizes of transient tensors.\n"
                          "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes);\n\n");
     }
@@ -62,22 +62,22 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, kind, lengths, size, is_used\n"
                     "const wsp_axis_decl axes[] = {\n    {nullptr, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
-        if (!axis.name) {
+        const ptowsp_axis_info *axis = &emitter->tables->axes[i];
+        if (!axis->name) {
             npu_print(text, "    {nullptr, 0, 0, 0, 0},\n");
             continue;
         }
         npu_print(text, "    {");
-        npu_print_string(text, axis.name);
+        npu_print_string(text, axis->name);
         npu_print(text, ", ");
         npu_print_word(text,
                        "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
                        "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
                        "PTOWSP_AXIS_PLAN_LANES",
-                       (uint32_t)axis.kind);
-        npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
-                  axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
-                  axis.kind == PTOWSP_AXIS_DENSE ? (long long)axis.size : 0, axis.is_used);
+                       (uint32_t)axis->kind);
+        npu_print(text, ", %s%s, %lld, %d},\n", axis->array ? "ARRAY_" : "0",
+                  axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
+                  axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -99,15 +99,15 @@ static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
 static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
-        if (!array.plan_axis) {
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
+        if (!array->plan_axis) {
             continue;
         }
         npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
                   count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
-                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array.plan_axis));
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis));
 #define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
-        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array.field);
+        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field);
 #undef NPU_FIELD_WORD
         npu_print(text, "},\n");
     }
@@ -119,20 +119,20 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, dtype, is_lengths, is_used\n"
                     "const wsp_array_decl arrays[] = {\n    {nullptr, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
         npu_print(text, "    {");
-        npu_print_string(text, array.name);
+        npu_print_string(text, array->name);
         npu_print(text, ", ");
-        npu_print_dtype(text, array.dtype);
-        npu_print(text, ", %d, %d},\n", array.is_lengths, array.is_used);
+        npu_print_dtype(text, array->dtype);
+        npu_print(text, ", %d, %d},\n", array->is_lengths, array->is_used);
     }
     npu_print(text, "};\n\n// name, is_used\n"
                     "const wsp_symbol_decl symbols[] = {\n    {nullptr, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
+        const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
         npu_print(text, "    {");
-        npu_print_string(text, symbol.name);
-        npu_print(text, ", %d},\n", symbol.is_used);
+        npu_print_string(text, symbol->name);
+        npu_print(text, ", %d},\n", symbol->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -141,22 +141,22 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded, is_transient\n"
                     "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
         npu_print(text, "    {");
-        npu_print_string(text, tensor.desc.name);
+        npu_print_string(text, tensor->desc.name);
         npu_print(text, ", ");
-        npu_print_dtype(text, tensor.desc.dtype);
-        npu_print(text, ", %u, {", (unsigned)tensor.desc.rank);
-        for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+        npu_print_dtype(text, tensor->desc.dtype);
+        npu_print(text, ", %u, {", (unsigned)tensor->desc.rank);
+        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
                 npu_print(text, "PTOWSP_DYNAMIC");
             } else {
-                npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
             }
         }
-        npu_print(text, "}, %d, %d, %d, %d},\n", tensor.is_used, tensor.is_written,
-                  tensor.is_loaded, tensor.is_transient);
+        npu_print(text, "}, %d, %d, %d, %d},\n", tensor->is_used, tensor->is_written,
+                  tensor->is_loaded, tensor->is_transient);
     }
     npu_print(text, "};\n\n");
 }
@@ -164,62 +164,56 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
 // A string of a table, a line.
 static void npu_print_row_of(npu_text *text, npu_text *row) {
     npu_print(text, "    ");
-    npu_print_string(text, row->data ? row->data : "");
+    npu_append_string(text, row);
     npu_print(text, ",\n");
-    text->is_out_of_memory = text->is_out_of_memory || row->is_out_of_memory;
-    npu_text_free(row);
 }
 
 // Transient tensors; nothing where there are none.
 static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
-    const ptowsp_program *program = emitter->program;
-    uint32_t count = ptowsp_program_transient_count(program), lifetime_count = 0;
+    const ptowsp_program_tables *t = emitter->tables;
+    uint32_t count = t->transient_count;
     if (count == 0) {
         return;
     }
     npu_print(text, "// tensor, number of lifetimes\n"
                     "const wsp_transient_decl transient_tensors[] = {\n");
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(program, i);
-        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient.tensor),
-                  (unsigned)transient.lifetime_count);
-        lifetime_count += transient.lifetime_count;
+        const ptowsp_transient_info *transient = &t->transients[i];
+        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient->tensor),
+                  (unsigned)transient->lifetime_count);
     }
     npu_print(text, "};\n\n// From one point to another.\nconst uint32_t lifetimes[][2] = {\n");
-    for (uint32_t i = 0; i < lifetime_count; i++) {
-        uint32_t first, last;
-        ptowsp_program_lifetime_at(program, i, &first, &last);
-        npu_print(text, "    {%u, %u},\n", (unsigned)first, (unsigned)last);
+    for (uint32_t i = 0; i < t->lifetime_count; i++) {
+        npu_print(text, "    {%u, %u},\n", t->lifetimes[i].first, t->lifetimes[i].last);
     }
     npu_print(text, "%s};\n\nconst char *const points[] = {\n",
-              lifetime_count ? "" : "    {0, 0},  // there is none\n");
-    for (uint32_t i = 0; i < ptowsp_program_point_count(program); i++) {
+              t->lifetime_count ? "" : "    {0, 0},  // there is none\n");
+    for (uint32_t i = 0; i < t->point_count; i++) {
         npu_text row = {NULL, 0, 0, false};
-        ptowsp_program_print_point(program, i, npu_text_sink(&row));
+        ptowsp_program_print_point(emitter->program, i, npu_text_sink(&row));
         npu_print_row_of(text, &row);
     }
     npu_print(text,
               "%s};\n\nconst wsp_transients transients = {%u, transient_tensors, lifetimes, %u, "
               "points, wsp_sizes};\n\n",
-              ptowsp_program_point_count(program) ? "" : "    nullptr,\n", (unsigned)count,
-              (unsigned)ptowsp_program_point_count(program));
+              t->point_count ? "" : "    nullptr,\n", (unsigned)count, (unsigned)t->point_count);
 }
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, unit, axes, tiles, scalars, names of the tiles\n"
                     "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         npu_print(text, "    {");
-        npu_print_string(text, kernel.name);
+        npu_print_string(text, kernel->name);
         npu_print(text, ", ");
         npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE PTOWSP_UNIT_MIX",
-                       (uint32_t)kernel.unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count, (unsigned)kernel.tile_count,
-                  (unsigned)kernel.scalar_count);
-        for (uint32_t k = 0; k < kernel.tile_count; k++) {
+                       (uint32_t)kernel->unit);
+        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel->axis_count,
+                  (unsigned)kernel->tile_count, (unsigned)kernel->scalar_count);
+        for (uint32_t k = 0; k < kernel->tile_count; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            npu_print_string(text, kernel.tiles[k].name);
+            npu_print_string(text, kernel->tiles[k].name);
         }
         npu_print(text, "}},\n");
     }
@@ -238,48 +232,50 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "};\n\n");
 }
 
+// A field of the schedule that is word n of a list.
+static void npu_schedule_word(npu_text *text, const char *words, uint32_t n) {
+    npu_print(text, "        ");
+    npu_print_word(text, words, n);
+    npu_print(text, ",\n");
+}
+
 // The fields of a ptowsp_schedule in their order. Keys are in expand.cpp.
 static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
-    ptowsp_schedule s = emitter->schedule;
-    npu_print(text, "    {\n        ");
-    npu_print_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s.issue);
-    npu_print(text, ",\n        ");
-    npu_print_word(text,
-                   "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                   "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                   "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
-                   (uint32_t)s.dispatch);
-    npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
-              (unsigned)s.lane_count);
-    npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
-                   (uint32_t)s.pools);
-    npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
-              (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
-    npu_print_word(text,
-                   "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                   "PTOWSP_WINDOW_BENCHMARK",
-                   (uint32_t)s.window_policy);
+    const ptowsp_schedule *s = &emitter->tables->schedule;
+    npu_print(text, "    {\n");
+    npu_schedule_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s->issue);
+    npu_schedule_word(text,
+                      "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
+                      "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
+                      "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
+                      (uint32_t)s->dispatch);
+    npu_print(text, "        {nullptr, 0},\n        %u,  // lanes\n", (unsigned)s->lane_count);
+    npu_schedule_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
+                      (uint32_t)s->pools);
+    npu_print(text, "        %u,  // vector lanes\n        %u,  // cube lanes\n",
+              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count);
+    npu_schedule_word(text,
+                      "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
+                      "PTOWSP_WINDOW_BENCHMARK",
+                      (uint32_t)s->window_policy);
     npu_print(text,
-              ",\n        %u,  // window\n        %u,  // dependencies\n"
-              "        %u,  // hazards\n        ",
-              (unsigned)s.window, (unsigned)s.dependencies, (unsigned)s.hazards);
-    npu_print_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
-                   (uint32_t)s.ready);
-    npu_print(text, ",\n        {nullptr, 0},\n        ");
-    npu_print_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
-                   (uint32_t)s.start);
-    npu_print(text, ",\n        ");
-    npu_print_u64(text, s.start_threshold);
-    npu_print(text,
-              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
-              "        ",
-              (unsigned)s.stream_count);
-    npu_print_word(text,
-                   "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                   "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
-                   (uint32_t)s.timing);
-    npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
-    npu_print_u64(text, s.timing_cycles);
+              "        %u,  // window\n        %u,  // dependencies\n        %u,  // hazards\n",
+              (unsigned)s->window, (unsigned)s->dependencies, (unsigned)s->hazards);
+    npu_schedule_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
+                      (uint32_t)s->ready);
+    npu_print(text, "        {nullptr, 0},\n");
+    npu_schedule_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
+                      (uint32_t)s->start);
+    npu_print(text, "        ");
+    npu_print_u64(text, s->start_threshold);
+    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n",
+              (unsigned)s->stream_count);
+    npu_schedule_word(text,
+                      "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
+                      "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
+                      (uint32_t)s->timing);
+    npu_print(text, "        %u,  // timing_count\n        ", (unsigned)s->timing_count);
+    npu_print_u64(text, s->timing_cycles);
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
                     "        nullptr,\n        0,  // no named pools\n    },\n");
@@ -291,15 +287,15 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
                                    uint32_t end) {
     uint32_t open = 0, most = 0;
     for (uint32_t i = at; i < end; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-        if (statement.kind == PTOWSP_STATEMENT_END) {
-            ptowsp_statement begin = ptowsp_program_statement_at(emitter->program, statement.begin);
-            open -= begin.scope != PTOWSP_SCOPE_NONE;
+        const ptowsp_statement *statement = &emitter->tables->statements[i];
+        if (statement->kind == PTOWSP_STATEMENT_END) {
+            const ptowsp_statement *begin = &emitter->tables->statements[statement->begin];
+            open -= begin->scope != PTOWSP_SCOPE_NONE;
             continue;
         }
-        uint32_t inside = open + (statement.scope != PTOWSP_SCOPE_NONE);
-        if (statement.kind == PTOWSP_STATEMENT_CALL) {
-            inside += depths[statement.target];
+        uint32_t inside = open + (statement->scope != PTOWSP_SCOPE_NONE);
+        if (statement->kind == PTOWSP_STATEMENT_CALL) {
+            inside += depths[statement->target];
         } else {
             open = inside;
         }
@@ -311,19 +307,17 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
 // Of the whole program, including the outermost scope. Called workloads mostly follow their
 // callers, so going backwards finds most at once.
 static uint32_t npu_scope_depth(npu_emitter *emitter) {
-    size_t size = (emitter->statement_count + 1) * sizeof(uint32_t);
-    uint32_t *depths = (uint32_t *)npu_resize(NULL, size);
-    if (!depths) {
+    uint32_t *depths = NULL, capacity = 0;
+    if (!NPU_ROOM(depths, capacity, (uint64_t)emitter->tables->statement_count + 1)) {
         npu_out_of_memory(emitter);
         return 0;
     }
-    memset(depths, 0, size);
     for (bool is_changed = true; is_changed;) {
         is_changed = false;
-        for (uint32_t i = emitter->statement_count; i-- > 0;) {
-            ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-            if (statement.kind == PTOWSP_STATEMENT_WORKLOAD) {
-                uint32_t depth = npu_workload_depth(emitter, depths, i, statement.end);
+        for (uint32_t i = emitter->tables->statement_count; i-- > 0;) {
+            const ptowsp_statement *statement = &emitter->tables->statements[i];
+            if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+                uint32_t depth = npu_workload_depth(emitter, depths, i, statement->end);
                 is_changed = is_changed || depth != depths[i];
                 depths[i] = depth;
             }
@@ -334,34 +328,14 @@ static uint32_t npu_scope_depth(npu_emitter *emitter) {
     return depth;
 }
 
-// Facts about the tree of statements: its depth of scopes, its pipelines, its streams.
-typedef struct npu_shape {
-    uint32_t scope_depth, pipeline_count;
-    bool has_streams;
-} npu_shape;
-
-static npu_shape npu_shape_of(npu_emitter *emitter) {
-    npu_shape shape = {0, 0, false};
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-        shape.pipeline_count += statement.kind == PTOWSP_STATEMENT_PIPELINE;
-        bool is_task = statement.kind == PTOWSP_STATEMENT_TASK;
-        if (is_task && ptowsp_program_task_at(emitter->program, i).stream_key) {
-            shape.has_streams = true;
-        }
-    }
-    shape.scope_depth = npu_scope_depth(emitter);
-    return shape;
-}
-
 static const char npu_hash_line[] = "    \"--------------------------------\",  // hash\n";
 
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_program_header_emit(emitter);
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// The tables of program ");
-    npu_print_comment(&text, ptowsp_program_name(program));
+    npu_print_comment(&text, t->name);
     npu_print(&text,
               ". Generated.\n\n"
               "#include \"program.h\"\n\n"
@@ -375,11 +349,11 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
-    npu_shape shape = npu_shape_of(emitter);
+    const uint32_t scope_depth = npu_scope_depth(emitter);
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
-    npu_print_string(&text, ptowsp_program_name(program));
+    npu_print_string(&text, t->name);
     npu_print(&text, ",\n");
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
@@ -390,23 +364,21 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               "    %u,  // places\n    places,\n",
               (unsigned)names->count[NPU_AXIS], (unsigned)names->count[NPU_ARRAY],
               (unsigned)names->count[NPU_SYMBOL], (unsigned)names->count[NPU_TENSOR],
-              (unsigned)emitter->kernel_count, (unsigned)ptowsp_program_slot_count(program),
+              (unsigned)emitter->tables->kernel_count, (unsigned)t->slot_count,
               (unsigned)(emitter->place_count ? emitter->place_count : 1));
     npu_schedule_emit(emitter, &text);
     npu_print(&text,
               "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
               "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
-              (unsigned)ptowsp_program_lane_count(program),
-              ptowsp_program_is_priority_signed(program), shape.has_streams,
-              (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
-              (unsigned)shape.pipeline_count);
-    uint32_t latency = ptowsp_program_latency_symbol(program);
+              (unsigned)t->lane_count, t->is_priority_signed, emitter->has_streams,
+              (unsigned)t->edge_count, (unsigned)scope_depth, (unsigned)emitter->pipeline_count);
+    uint32_t latency = t->latency_symbol;
     npu_print(
         &text,
         "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n    %s,\n};\n",
         latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
         (unsigned)field_count, field_count ? "fields" : "nullptr",
-        ptowsp_program_transient_count(program) ? "&transients" : "nullptr");
+        t->transient_count ? "&transients" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 

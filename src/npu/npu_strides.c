@@ -21,31 +21,32 @@ static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_i
 }
 
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
-    const ptowsp_program *program = k->emitter->program;
-    for (uint32_t i = 0; i < k->info.insn_count && k->emitter->is_for_device; i++) {
-        const char *name = ptowsp_program_insn_at(program, k->kernel, i).name;
-        if (strcmp(name, "TADDC") == 0 || strcmp(name, "TADDSC") == 0) {
+    const ptowsp_program_tables *t = k->emitter->tables;
+    for (uint32_t i = 0; i < k->info->insn_count && k->emitter->is_for_device; i++) {
+        const ptowsp_opcode op = k->info->insns[i].op;
+        if (op == PTOWSP_OP_TADDC || op == PTOWSP_OP_TADDSC) {
             return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                             "kernel %s: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
                             "(is_for_host: for threads and simulators)",
-                            k->info.name, name, name[4] == 'C' ? "TADD" : "TADDS");
+                            k->info->name, ptowsp_opcode_name(op),
+                            op == PTOWSP_OP_TADDC ? "TADD" : "TADDS");
         }
     }
-    for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
-        if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
-            ptowsp_program_task_at(program, i).kernel != k->kernel) {
+    for (uint32_t i = 0; i < t->statement_count && k->emitter->is_for_device; i++) {
+        if (t->statements[i].kind != PTOWSP_STATEMENT_TASK ||
+            t->tasks[t->statements[i].task].kernel != k->kernel) {
             continue;
         }
-        for (uint32_t j = 0; j < k->info.tile_count; j++) {
-            ptowsp_view_info view = ptowsp_program_view_at(program, i, j);
-            ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, view.tensor);
-            if (k->is_dense[j][1] && k->info.tiles[j].rows > 1 && npu_is_by_rows(&tensor, &view)) {
+        for (uint32_t j = 0; j < k->info->tile_count; j++) {
+            const ptowsp_view_info *view = &t->tasks[t->statements[i].task].tiles[j];
+            const ptowsp_tensor_info *tensor = &t->tensors[view->tensor];
+            if (k->is_dense[j][1] && k->info->tiles[j].rows > 1 && npu_is_by_rows(tensor, view)) {
                 return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                                 "kernel %s: parameter %s is moved by columns of %s, and a device "
                                 "cannot, as transient tensor %s lies by rows (rule: windows; "
                                 "is_for_host: for threads and simulators)",
-                                k->info.name, k->info.tiles[j].name,
-                                ptowsp_dtype_name(k->info.tiles[j].dtype), tensor.desc.name);
+                                k->info->name, k->info->tiles[j].name,
+                                ptowsp_dtype_name(k->info->tiles[j].dtype), tensor->desc.name);
             }
         }
     }

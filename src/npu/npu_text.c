@@ -27,6 +27,25 @@ NPU_INTERNAL void *npu_resize(void *ptr, size_t size) {
     return PTOWSP_NPU_RESIZE(ptr, size);
 }
 
+// The array is a pointer of any type.
+NPU_INTERNAL bool npu_room(void *array, uint32_t *capacity, uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t count = *capacity < 16 ? 16 : 2 * (uint64_t)*capacity;
+    count = count < needed ? needed : count;
+    char *items;
+    memcpy(&items, array, sizeof items);
+    items = count > UINT32_MAX ? NULL : (char *)npu_resize(items, (size_t)count * item_size);
+    if (!items) {
+        return false;
+    }
+    memset(items + *capacity * item_size, 0, (size_t)(count - *capacity) * item_size);
+    memcpy(array, &items, sizeof items);
+    *capacity = (uint32_t)count;
+    return true;
+}
+
 NPU_INTERNAL void npu_text_free(npu_text *text) {
     npu_resize(text->data, 0);
     memset(text, 0, sizeof *text);
@@ -62,6 +81,21 @@ NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size) {
         text->size += size;
         text->data[text->size] = '\0';
     }
+}
+
+NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part) {
+    text->is_out_of_memory = text->is_out_of_memory || part->is_out_of_memory;
+    npu_text_free(part);
+}
+
+NPU_INTERNAL void npu_append(npu_text *text, npu_text *part) {
+    npu_write(text, part->data, part->size);
+    npu_text_end(text, part);
+}
+
+NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part) {
+    npu_print_string(text, part->data ? part->data : "");
+    npu_text_end(text, part);
 }
 
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) {
@@ -185,30 +219,4 @@ NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value) {
 
 NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value) {
     npu_print(text, "%llu%s", (unsigned long long)value, value > INT64_MAX ? "u" : "");
-}
-
-NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
-    int exponent = (int)(bits >> 52 & 0x7ff);
-    PTOWSP_ASSERT(exponent != 0x7ff);
-    const char *sign = bits >> 63 ? "-" : "";
-    if (exponent == 0 && fraction == 0) {
-        npu_print(text, "%s0.0", sign);
-        return;
-    }
-    // Small integers are easier to read this way, and are the most frequent.
-    if (value == (double)(int)(value > 1e6 || value < -1e6 ? 0 : value)) {
-        npu_print(text, "%d.0", (int)value);
-        return;
-    }
-    char digits[16];
-    snprintf(digits, sizeof digits, "%013llx", (unsigned long long)fraction);
-    int length = 13;
-    while (length > 0 && digits[length - 1] == '0') {
-        length--;
-    }
-    npu_print(text, "%s0x%d%s%.*sp%+d", sign, exponent ? 1 : 0, length ? "." : "", length, digits,
-              exponent ? exponent - 1023 : -1022);
 }

@@ -22,7 +22,7 @@
 typedef struct npu_own {
     npu_emitter *emitter;
     uint32_t kernel;
-    ptowsp_kernel_info info;
+    const ptowsp_kernel_info *info;
     npu_text includes;  // lines that are read at file scope
     npu_text hashes;    // comments
     uint32_t first_file;
@@ -50,7 +50,7 @@ static bool npu_is_readable(const char *path) {
 // source. PTO-ISA's own are never copied: a tree has stand-ins, or is given a checkout.
 static bool npu_find_header(const npu_own *own, const char *from, const char *name,
                             char out[NPU_OWN_PATH_MAX]) {
-    const ptowsp_pto_source *pto = own->info.pto;
+    const ptowsp_pto_source *pto = own->info->pto;
     if (strncmp(name, "pto/", 4) == 0) {
         return false;
     }
@@ -90,7 +90,7 @@ static bool npu_own_include(npu_own *own, const char *line, size_t length, const
         npu_write(&own->includes, "\n", 1);
         return true;
     }
-    ptowsp_kernel_info *info = &own->info;
+    const ptowsp_kernel_info *info = own->info;
     if (name[0] == '/' || strstr(name, "..")) {
         return npu_fail(own->emitter, PTOWSP_UNSUPPORTED, own->kernel,
                         "kernel %s: its source includes %s, outside of its directories", info->name,
@@ -131,16 +131,13 @@ static bool npu_own_directives(npu_own *own, const char *text, const char *from,
     memset(&lexer, 0, sizeof lexer);
     bool is_continued = false;
     while (*text) {
-        size_t length = strcspn(text, "\n"), at = strspn(text, " \t");
-        bool is_directive = !lexer.quote && !lexer.is_block_comment && text[at] == '#';
-        if (is_directive) {
-            at += 1 + strspn(text + at + 1, " \t");
-        }
-        bool is_condition = is_continued || (is_directive && npu_is_conditional(text + at));
+        size_t length = strcspn(text, "\n");
+        const char *word = npu_directive(&lexer, text);
+        bool is_condition = is_continued || (word && npu_is_conditional(word));
         if (is_condition) {
             npu_write(&own->includes, text, length);
             npu_write(&own->includes, "\n", 1);
-        } else if (is_directive && strncmp(text + at, "include", 7) == 0 &&
+        } else if (word && strncmp(word, "include", 7) == 0 &&
                    !npu_own_include(own, text, length, from, to)) {
             return false;
         }
@@ -151,6 +148,10 @@ static bool npu_own_directives(npu_own *own, const char *text, const char *from,
     return true;
 }
 
+static bool npu_is_word(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 // Is a name in a text, outside of comments and strings?
 static bool npu_has_name(const char *text, const char *name) {
     npu_lexer lexer;
@@ -159,15 +160,9 @@ static bool npu_has_name(const char *text, const char *name) {
     bool was_name = false;
     for (const char *at = text; *at; at++) {
         bool counts = npu_lex(&lexer, *at, at[1]);
-        bool is_name = counts && (*at == '_' || (*at >= '0' && *at <= '9') ||
-                                  (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'));
-        if (is_name && !was_name && strncmp(at, name, length) == 0) {
-            char next = at[length];
-            bool is_longer = next == '_' || (next >= '0' && next <= '9') ||
-                             (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
-            if (!is_longer) {
-                return true;
-            }
+        bool is_name = counts && npu_is_word(*at);
+        if (is_name && !was_name && strncmp(at, name, length) == 0 && !npu_is_word(at[length])) {
+            return true;
         }
         was_name = is_name;
         lexer.last = counts && *at != ' ' ? *at : lexer.last;
@@ -180,14 +175,14 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
     char hash[NPU_HASH_SIZE];
     if (own->emitter->file_count - own->first_file >= NPU_OWN_FILE_MAX) {
         return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
-                        "kernel %s: its source includes more than %d files", own->info.name,
+                        "kernel %s: its source includes more than %d files", own->info->name,
                         NPU_OWN_FILE_MAX);
     }
     npu_write(text, "", 0);
     if (text->is_out_of_memory) {
         return npu_out_of_memory(own->emitter);
     }
-    own->has_entry = own->has_entry || npu_has_name(text->data, own->info.pto->entry);
+    own->has_entry = own->has_entry || npu_has_name(text->data, own->info->pto->entry);
     npu_hash(text->data, text->size, hash);
     npu_print(&own->hashes, "//      %s  %s\n", hash, to);
     uint32_t file = npu_add_file(own->emitter, text, "%s", to);
@@ -198,7 +193,7 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
 // -- the call -------------------------------------------------------------------------------------
 
 static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text *out) {
-    const ptowsp_kernel_info *info = &own->info;
+    const ptowsp_kernel_info *info = own->info;
     switch (arg->value) {
     case PTOWSP_PTO_DATA: {
         ptowsp_dtype dtype = info->tiles[arg->index].dtype;
@@ -229,14 +224,14 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
 static void npu_own_blocks(const npu_own *own, npu_text *out) {
     npu_print(out,
               "#ifndef WSP_ASCEND\n    pto::cpu_sim::set_execution_context(static_cast<uint32_t>(");
-    npu_own_arg(own, &own->info.pto->block, out);
+    npu_own_arg(own, &own->info->pto->block, out);
     npu_print(out, "), 0, 1\n#if WSP_IS_SHIM\n        , static_cast<uint32_t>(");
-    npu_own_arg(own, &own->info.pto->block_count, out);
+    npu_own_arg(own, &own->info->pto->block_count, out);
     npu_print(out, ")\n#endif\n    );\n#endif\n");
 }
 
 static void npu_own_device_words(const npu_own *own, npu_text *out) {
-    const ptowsp_pto_arg *block = &own->info.pto->block, *count = &own->info.pto->block_count;
+    const ptowsp_pto_arg *block = &own->info->pto->block, *count = &own->info->pto->block_count;
     npu_print(out, "// A core calls the entry, and a task is a block [read].\n#ifdef WSP_ASCEND\n");
     if (block->value == PTOWSP_PTO_NUMBER && count->value == PTOWSP_PTO_NUMBER) {
         npu_print(out,
@@ -254,19 +249,20 @@ static void npu_own_device_words(const npu_own *own, npu_text *out) {
 // NULL) is a part of the name; "" takes the names away.
 static void npu_own_entries(const npu_own *own, const char *half, npu_text *out) {
     const npu_emitter *emitter = own->emitter;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        bool is_new = info.is_used && info.pto;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        bool is_new = info->is_used && info->pto;
         for (uint32_t j = 1; is_new && j < i; j++) {
-            ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, j);
-            is_new = !other.is_used || !other.pto || strcmp(other.pto->entry, info.pto->entry) != 0;
+            const ptowsp_kernel_info *other = &emitter->tables->kernels[j];
+            is_new =
+                !other->is_used || !other->pto || strcmp(other->pto->entry, info->pto->entry) != 0;
         }
         if (is_new && half && !*half) {
-            npu_print(out, "#undef %s\n", info.pto->entry);
+            npu_print(out, "#undef %s\n", info->pto->entry);
         } else if (is_new) {
-            npu_print(out, "#define %s v_%s_%s%s\n", info.pto->entry,
+            npu_print(out, "#define %s v_%s_%s%s\n", info->pto->entry,
                       npu_name(emitter, NPU_KERNEL, own->kernel), half ? half : "",
-                      info.pto->entry);
+                      info->pto->entry);
         }
     }
 }
@@ -274,7 +270,7 @@ static void npu_own_entries(const npu_own *own, const char *half, npu_text *out)
 // The source, in a namespace: once, or for each half of a mixed one.
 static void npu_own_source(const npu_own *own, const char *source, npu_text *out) {
     const char *path = source + sizeof "aicore/" - 1;
-    if (!own->info.pto->is_mixed) {
+    if (!own->info->pto->is_mixed) {
         npu_own_entries(own, NULL, out);
         npu_print(out,
                   "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
@@ -305,29 +301,27 @@ static void npu_own_call(const npu_own *own, const char *half, npu_text *out) {
     if (half) {
         npu_print(&call, "v_%s_%s::v_%s_%s_", name, half, name, half);
     }
-    npu_print(&call, "%s(", own->info.pto->entry);
-    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
+    npu_print(&call, "%s(", own->info->pto->entry);
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info->pto->args[i].value; i++) {
         npu_print(&call, "%s", i ? ", " : "");
-        npu_own_arg(own, &own->info.pto->args[i], &call);
+        npu_own_arg(own, &own->info->pto->args[i], &call);
     }
     npu_print(&call, ");");
-    npu_print_wrapped(out, half ? 8 : 4, call.data ? call.data : "");
-    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
-    npu_text_free(&call);
+    npu_append_wrapped(out, half ? 8 : 4, &call);
 }
 
 static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
     const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
-    bool is_mixed = own->info.pto->is_mixed;
+    bool is_mixed = own->info->pto->is_mixed;
     npu_print(out, "// Kernel ");
-    npu_print_comment(out, own->info.name);
+    npu_print_comment(out, own->info->name);
     npu_print(out, ": a PTO-ISA source of its own, unchanged, and the call of its entry. Generated."
                    "\n//\n");
-    npu_write(out, own->hashes.data, own->hashes.size);
+    npu_append(out, &own->hashes);
     npu_print(out, "\n%s#include \"wsp_kernel.h\"\n\n#if %s\n\n",
               npu_kernel_is_on_a5(own->emitter) ? "#define WSP_TARGET_A5\n" : "",
-              own->info.unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
-    npu_write(out, own->includes.data ? own->includes.data : "", own->includes.size);
+              own->info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
+    npu_append(out, &own->includes);
     npu_print(out, "\n");
     npu_own_device_words(own, out);
     npu_own_source(own, source, out);
@@ -343,8 +337,6 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
         npu_own_call(own, NULL, out);
     }
     npu_print(out, "}\n\n#endif\n");
-    out->is_out_of_memory =
-        out->is_out_of_memory || own->includes.is_out_of_memory || own->hashes.is_out_of_memory;
 }
 
 // -- a kernel -------------------------------------------------------------------------------------
@@ -370,7 +362,7 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     memset(&own, 0, sizeof own);
     own.emitter = emitter;
     own.kernel = kernel;
-    own.info = ptowsp_program_kernel_at(emitter->program, kernel);
+    own.info = &emitter->tables->kernels[kernel];
     npu_own_headers(emitter);
     own.first_file = emitter->file_count;
     char source[NPU_OWN_PATH_MAX];
@@ -378,17 +370,17 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     snprintf(source, sizeof source, "aicore/sources/%s/%s.hpp", name, name);
     npu_text text = {NULL, 0, 0, false};
     bool is_good = true;
-    if (own.info.pto->text) {
-        npu_print(&text, "%s", own.info.pto->text);
+    if (own.info->pto->text) {
+        npu_print(&text, "%s", own.info->pto->text);
     } else {
-        is_good = npu_read_file(emitter, kernel, own.info.pto->file, &text);
+        is_good = npu_read_file(emitter, kernel, own.info->pto->file, &text);
     }
-    is_good = is_good && npu_own_add(&own, &text, own.info.pto->file, source);
+    is_good = is_good && npu_own_add(&own, &text, own.info->pto->file, source);
     npu_text_free(&text);
     if (is_good && !own.has_entry) {
         is_good = npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                           "kernel %s: its PTO-ISA source has no entry %s", own.info.name,
-                           own.info.pto->entry);
+                           "kernel %s: its PTO-ISA source has no entry %s", own.info->name,
+                           own.info->pto->entry);
     }
     if (is_good) {
         npu_text wrapper = {NULL, 0, 0, false};

@@ -32,7 +32,7 @@ typedef struct npu_span {
 typedef struct npu_recording {
     npu_emitter *emitter;  // its files are the recording's
     ptowsp_run *run;
-    const ptowsp_program *program;
+    const ptowsp_program_tables *tables;
     npu_text text;
     npu_span *blocks;
     uint32_t block_count, data_count, output_count;
@@ -71,8 +71,7 @@ static void npu_record_data(npu_recording *r, const void *data, uint64_t size) {
 static bool npu_record_span(const npu_recording *r, uint32_t tensor, ptowsp_buffer *buffer,
                             npu_span *out_span) {
     int64_t low = 0, high = 0;
-    if (!ptowsp_program_tensor_at(r->program, tensor).is_used ||
-        !ptowsp_run_bound_tensor(r->run, tensor, buffer)) {
+    if (!r->tables->tensors[tensor].is_used || !ptowsp_run_bound_tensor(r->run, tensor, buffer)) {
         return false;
     }
     for (uint32_t i = 0; i < buffer->rank; i++) {
@@ -100,7 +99,7 @@ static int npu_span_compare(const void *a, const void *b) {
 
 // Makes blocks of all tensors' memory, and a file of each.
 static bool npu_record_memory(npu_recording *r) {
-    uint32_t count = ptowsp_program_tensor_count(r->program), merged = 0;
+    uint32_t count = r->tables->tensor_count, merged = 0;
     r->blocks = (npu_span *)npu_resize(NULL, (count + 1) * sizeof *r->blocks);
     if (!r->blocks) {
         return npu_out_of_memory(r->emitter);
@@ -134,11 +133,11 @@ static bool npu_record_memory(npu_recording *r) {
 }
 
 static bool npu_record_views(npu_recording *r) {
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program); i++) {
+    for (uint32_t i = 1; i < r->tables->tensor_count; i++) {
         ptowsp_buffer buffer;
         npu_span span;
         uint32_t block = 0;
-        const char *name = ptowsp_program_tensor_at(r->program, i).desc.name;
+        const char *name = r->tables->tensors[i].desc.name;
         if (!npu_record_span(r, i, &buffer, &span)) {
             continue;
         }
@@ -190,14 +189,14 @@ static void npu_print_elements(npu_text *bytes, const ptowsp_buffer *buffer) {
 // -- what else is bound ---------------------------------------------------------------------------
 
 static bool npu_record_axis(npu_recording *r, uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    const ptowsp_axis_info *axis = &r->tables->axes[i];
     int64_t size;
     ptowsp_csr csr;
-    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(r->run, i, &size)) {
-        npu_print(&r->text, "--size %s=%lld\n", axis.name, (long long)size);
-    } else if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(r->run, i, &csr)) {
+    if (axis->kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(r->run, i, &size)) {
+        npu_print(&r->text, "--size %s=%lld\n", axis->name, (long long)size);
+    } else if (axis->kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(r->run, i, &csr)) {
         uint64_t bytes = ptowsp_dtype_size(csr.dtype);
-        npu_print(&r->text, "--csr %s=%s", axis.name, ptowsp_dtype_name(csr.dtype));
+        npu_print(&r->text, "--csr %s=%s", axis->name, ptowsp_dtype_name(csr.dtype));
         npu_record_data(r, csr.indptr, (csr.row_count + 1) * bytes);
         npu_print(&r->text, ",");
         npu_record_data(r, csr.indices, csr.entry_count * bytes);
@@ -205,24 +204,25 @@ static bool npu_record_axis(npu_recording *r, uint32_t i) {
     } else {
         return true;
     }
-    return npu_record_name(r, axis.name);
+    return npu_record_name(r, axis->name);
 }
 
 // The plan of a plan's first axis: that which a batch became in the execution.
 static bool npu_record_plan(npu_recording *r, uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    const ptowsp_axis_info *axis = &r->tables->axes[i];
     ptowsp_attention_plan plan;
-    for (uint32_t k = 1; axis.name && k < i; k++) {
-        ptowsp_axis_info other = ptowsp_program_axis_at(r->program, k);
-        if (other.name && other.kind >= PTOWSP_AXIS_PLAN && strcmp(other.name, axis.name) == 0) {
+    for (uint32_t k = 1; axis->name && k < i; k++) {
+        const ptowsp_axis_info *other = &r->tables->axes[k];
+        if (other->name && other->kind >= PTOWSP_AXIS_PLAN &&
+            strcmp(other->name, axis->name) == 0) {
             return true;
         }
     }
-    if (!axis.name || axis.kind < PTOWSP_AXIS_PLAN || !ptowsp_run_bound_plan(r->run, i, &plan)) {
+    if (!axis->name || axis->kind < PTOWSP_AXIS_PLAN || !ptowsp_run_bound_plan(r->run, i, &plan)) {
         return true;
     }
     uint64_t begin_size = (plan.lane_count + (uint64_t)1) * sizeof(uint32_t);
-    npu_print(&r->text, "--plan %s=", axis.name);
+    npu_print(&r->text, "--plan %s=", axis->name);
     npu_record_data(r, plan.units, plan.unit_count * sizeof(ptowsp_work));
     if (plan.lane_count) {
         npu_print(&r->text, ",");
@@ -235,41 +235,41 @@ static bool npu_record_plan(npu_recording *r, uint32_t i) {
         npu_record_data(r, plan.merge_begin, begin_size);
     }
     npu_print(&r->text, "\n");
-    return npu_record_name(r, axis.name);
+    return npu_record_name(r, axis->name);
 }
 
 static bool npu_record_array(npu_recording *r, uint32_t i) {
-    ptowsp_array_info array = ptowsp_program_array_at(r->program, i);
+    const ptowsp_array_info *array = &r->tables->arrays[i];
     ptowsp_dtype dtype;
     const void *data;
     uint64_t count;
-    if (array.plan_axis || !ptowsp_run_bound_array(r->run, i, &dtype, &data, &count)) {
+    if (array->plan_axis || !ptowsp_run_bound_array(r->run, i, &dtype, &data, &count)) {
         return true;
     }
-    npu_print(&r->text, "--%s %s=%s", array.is_lengths ? "lengths" : "array", array.name,
-              array.is_lengths ? ptowsp_dtype_name(dtype) : "");
+    npu_print(&r->text, "--%s %s=%s", array->is_lengths ? "lengths" : "array", array->name,
+              array->is_lengths ? ptowsp_dtype_name(dtype) : "");
     npu_record_data(r, data, count * ptowsp_dtype_size(dtype));
     npu_print(&r->text, "\n");
-    return npu_record_name(r, array.name);
+    return npu_record_name(r, array->name);
 }
 
 static bool npu_record_bindings(npu_recording *r) {
     bool is_good = true;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->axis_count && is_good; i++) {
         is_good = npu_record_axis(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_array_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->array_count && is_good; i++) {
         is_good = npu_record_array(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_symbol_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->symbol_count && is_good; i++) {
         uint64_t value;
-        const char *name = ptowsp_program_symbol_at(r->program, i).name;
+        const char *name = r->tables->symbols[i].name;
         if (ptowsp_run_bound_symbol(r->run, i, &value)) {
             npu_print(&r->text, "--symbol %s=%llu\n", name, (unsigned long long)value);
             is_good = npu_record_name(r, name);
         }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+    for (uint32_t i = 0; i < r->tables->slot_count; i++) {
         uint64_t value = ptowsp_run_bound_slot(r->run, i);
         if (value) {
             npu_print(&r->text, "--slot %u=%llu\n", (unsigned)i, (unsigned long long)value);
@@ -282,21 +282,21 @@ static bool npu_record_bindings(npu_recording *r) {
 
 static bool npu_record_results(npu_recording *r) {
     bool is_good = true;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->axis_count && is_good; i++) {
         is_good = npu_record_plan(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program) && is_good; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(r->program, i);
+    for (uint32_t i = 1; i < r->tables->tensor_count && is_good; i++) {
+        const ptowsp_tensor_info *tensor = &r->tables->tensors[i];
         ptowsp_buffer buffer;
         npu_text bytes = {NULL, 0, 0, false};
-        if (tensor.is_used && tensor.is_written && ptowsp_run_bound_tensor(r->run, i, &buffer)) {
+        if (tensor->is_used && tensor->is_written && ptowsp_run_bound_tensor(r->run, i, &buffer)) {
             npu_print_elements(&bytes, &buffer);
-            npu_print(&r->text, "--expect %s=", tensor.desc.name);
+            npu_print(&r->text, "--expect %s=", tensor->desc.name);
             npu_record_file(r, "o", ++r->output_count, &bytes);
             npu_print(&r->text, "\n");
         }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+    for (uint32_t i = 0; i < r->tables->slot_count; i++) {
         npu_print(&r->text, "--expect-slot %u=%llu\n", (unsigned)i,
                   (unsigned long long)ptowsp_run_slot(r->run, i));
     }
@@ -345,7 +345,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
     memset(&r, 0, sizeof r);
     r.emitter = &emitter;
     r.run = run;
-    r.program = ptowsp_run_program(run);
+    r.tables = emitter.tables;
     npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter.hash,
               models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
     // Files may have failed where lines have not.

@@ -56,30 +56,30 @@ static int32_t pwsp_decide_share(const pwsp_decider *d, uint32_t kernel) {
 static void pwsp_decide_kernels(pwsp_decider *d) {
     const ptowsp_program *p = d->result->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
-        const ptowsp_kernel_info info = ptowsp_program_kernel_at(p, i);
-        if (!info.is_used) {
+        const pwsp_kernel_info *info = &p->kernels.items[i];
+        if (!p->kernel_is_used[i]) {
             continue;
         }
-        pwsp_decide_subject(d, "kernel %s", info.name);
-        if (info.is_tile_kernel) {
+        pwsp_decide_subject(d, "kernel %s", info->name);
+        if (info->code) {
             pwsp_decide_chosen(d, "%" PRIu32 " instructions for %s, on a core of %s%s",
-                               info.insn_count, info.machine.name, ptowsp_unit_name(info.unit),
-                               info.is_mixed ? ", in two halves" : "");
-        } else if (info.pto) {
+                               info->code->insn_count, info->code->machine.name,
+                               ptowsp_unit_name(info->unit),
+                               info->code->is_mixed ? ", in two halves" : "");
+        } else if (info->pto) {
             pwsp_decide_chosen(d, "a PTO-ISA source");
-        } else if (info.unit == PTOWSP_UNIT_LINK) {
-            pwsp_decide_chosen(d, "%s",
-                               ptowsp_collective_name(p->kernels.items[i].collective.kind));
+        } else if (info->unit == PTOWSP_UNIT_LINK) {
+            pwsp_decide_chosen(d, "%s", ptowsp_collective_name(info->collective.kind));
         } else {
-            pwsp_decide_chosen(d, info.has_fn ? "a function" : "time only");
+            pwsp_decide_chosen(d, info->fn ? "a function" : "time only");
         }
-        if (info.has_cost) {
+        if (info->cost) {
             pwsp_decide_reason(d, "its cost function says how long it takes");
-        } else if (info.cycles) {
-            pwsp_decide_reason(d, "%" PRIu64 " cycles", info.cycles);
-        } else if (info.is_tile_kernel) {
+        } else if (info->cycles) {
+            pwsp_decide_reason(d, "%" PRIu64 " cycles", info->cycles);
+        } else if (info->code) {
             pwsp_decide_reason(d, "its instructions say how long it takes");
-        } else if (info.unit == PTOWSP_UNIT_LINK) {
+        } else if (info->unit == PTOWSP_UNIT_LINK) {
             pwsp_decide_reason(d, "the links say how long it takes");
         } else {
             pwsp_decide_reason(d, "its function says how long it took");
@@ -115,7 +115,7 @@ static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
     pwsp_text_format(text, "loop ");
     ptowsp_program_print_place(p, conflict->loop->node, text);
     pwsp_decide_chosen(d, "iterations conflict on tensor %s: they run %s",
-                       ptowsp_program_tensor_at(p, conflict->view->tensor).desc.name,
+                       p->tensors.items[conflict->view->tensor].name,
                        pwsp_conflict_effect(p, conflict));
     pwsp_decide_reason(d, "%s writes the same tile in each",
                        PWSP_PLACE_AT(p, conflict->task->node)->step);
@@ -132,8 +132,7 @@ static void pwsp_decide_transients(pwsp_decider *d) {
     }
     for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
         const ptowsp_lifetime at = pwsp_result_lifetime_at(d->result, i);
-        pwsp_decide_subject(d, "tensor %s",
-                            ptowsp_program_tensor_at(d->result->program, at.tensor).desc.name);
+        pwsp_decide_subject(d, "tensor %s", d->result->program->tensors.items[at.tensor].name);
         pwsp_decide_chosen(d, "bytes %" PRIu64 " to %" PRIu64 " of the block", at.offset,
                            at.offset + at.size);
         pwsp_decide_reason(d, "alive from point %" PRIu32 " to %" PRIu32, at.first, at.last);
@@ -149,15 +148,15 @@ static void pwsp_decide_transients(pwsp_decider *d) {
 static void pwsp_decide_plans(pwsp_decider *d) {
     const ptowsp_program *p = d->result->program;
     for (uint32_t i = 1; i < p->axes.count; i++) {
-        const ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
+        const pwsp_axis_info *axis = &p->axes.items[i];
         ptowsp_attention_batch batch;
         ptowsp_attention_config config;
         ptowsp_attention_sizes capacity;
         int64_t units;
-        if (axis.kind == PTOWSP_AXIS_PLAN && axis.is_used &&
+        if (axis->kind == PWSP_AXIS_PLAN && p->axis_is_used[i] &&
             ptowsp_run_bound_size(d->run, i, &units)) {
             bool is_made = ptowsp_run_bound_batch(d->run, i, &batch, &config, &capacity);
-            pwsp_decide_subject(d, "plan %s", axis.name);
+            pwsp_decide_subject(d, "plan %s", axis->name);
             pwsp_decide_chosen(d, "%" PRId64 " units", units);
             pwsp_decide_reason(d, is_made ? "planned from the bound batch" : "bound as a plan");
             pwsp_decide(d, "bind", -1);
@@ -225,20 +224,20 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
         }
     }
     for (uint32_t i = 1; i < p->tensors.count; i++) {
-        const ptowsp_tensor_info info = ptowsp_program_tensor_at(p, i);
-        for (uint32_t row = 0; info.is_used && row < ptowsp_capability_count(); row++) {
-            if (pwsp_tensor_uses(&info.desc, info.is_transient, row)) {
-                pwsp_decide_subject(d, "tensor %s", info.desc.name);
+        const ptowsp_tensor_desc *desc = &p->tensors.items[i];
+        for (uint32_t row = 0; p->tensor_is_used[i] && row < ptowsp_capability_count(); row++) {
+            if (pwsp_tensor_uses(desc, p->tensor_is_transient[i], row)) {
+                pwsp_decide_subject(d, "tensor %s", desc->name);
                 pwsp_decide_support(d, target, row, -1);
             }
         }
     }
     for (uint32_t i = 1; target == PTOWSP_TARGET_ASCEND_NPU && i < p->kernels.count; i++) {
-        const ptowsp_kernel_info info = ptowsp_program_kernel_at(p, i);
-        bool has_source = info.source.text || info.source.file;
-        bool lacks_cost = info.has_cost && !info.source.cost;
-        if (info.is_used && !info.is_tile_kernel && !info.pto && (!has_source || lacks_cost)) {
-            pwsp_decide_subject(d, "kernel %s", info.name);
+        const pwsp_kernel_info *info = &p->kernels.items[i];
+        bool has_source = info->source.text || info->source.file;
+        bool lacks_cost = info->cost && !info->source.cost;
+        if (p->kernel_is_used[i] && !info->code && !info->pto && (!has_source || lacks_cost)) {
+            pwsp_decide_subject(d, "kernel %s", info->name);
             pwsp_decide_chosen(d, "refused by %s", ptowsp_target_name(target));
             pwsp_decide_reason(d, "%s",
                                has_source ? "its cost function has no source" : "it has no source");

@@ -186,9 +186,7 @@ static bool pwsp_edge_write_text(void *user, const ptowsp_edge *edge) {
     pwsp_edge_write_label(picture, edge->from);
     pwsp_out_format(out, ": %s", ptowsp_edge_reason_name(edge->reason));
     if (edge->reason == PTOWSP_EDGE_TENSOR) {
-        const ptowsp_tensor_info tensor =
-            ptowsp_program_tensor_at(picture->program, edge->earlier.tensor);
-        pwsp_out_format(out, " %s, ", tensor.desc.name);
+        pwsp_out_format(out, " %s, ", picture->program->tensors.items[edge->earlier.tensor].name);
         pwsp_edge_write_tile(out, &edge->earlier);
         pwsp_out_text(out, ", here ");
         pwsp_edge_write_tile(out, &edge->later);

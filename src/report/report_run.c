@@ -75,7 +75,7 @@ static bool pwsp_conflict_write(void *user, const pwsp_conflict *conflict) {
     pwsp_out *out = writer->facts->out;
     const char *loop = PWSP_PLACE_AT(p, conflict->loop->node)->step;
     const char *task = PWSP_PLACE_AT(p, conflict->task->node)->step;
-    const char *tensor = ptowsp_program_tensor_at(p, conflict->view->tensor).desc.name;
+    const char *tensor = p->tensors.items[conflict->view->tensor].name;
     if (writer->format == PTOWSP_REPORT_JSON) {
         pwsp_out_format(out, "%s\n{\"loop\":\"%s\",\"tensor\":\"%s\",\"task\":\"%s\"}",
                         writer->count ? "," : "", loop, tensor, task);

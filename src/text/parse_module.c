@@ -265,7 +265,7 @@ PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
     uint32_t tiles = 0, scalars = 0;
     bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
     for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
-        const pwsp_tile_info *made = &kernel->tiles[tiles];
+        const ptowsp_tile_param *made = &kernel->tiles[tiles];
         const ptowsp_tile_param *tile = &desc->tiles[tiles];
         is_like = tiles < kernel->tile_count && strcmp(made->name, tile->name) == 0 &&
                   made->direction == tile->direction && made->dtype == tile->dtype &&

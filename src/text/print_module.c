@@ -88,7 +88,7 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         pwsp_print_named(text, "kernel ", kernel->name, "(axes ");
         pwsp_text_format(text, "%u", kernel->axis_count);
         for (uint32_t j = 0; j < kernel->tile_count; j++) {
-            const pwsp_tile_info *tile = &kernel->tiles[j];
+            const ptowsp_tile_param *tile = &kernel->tiles[j];
             pwsp_text_format(text, ", %s", pwsp_direction_name(tile->direction));
             pwsp_print_named(text, " ", tile->name, " ");
             pwsp_text_format(text, "%s ", ptowsp_dtype_name(tile->dtype));
@@ -247,7 +247,7 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
     pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
     for (uint32_t i = 0; i < kernel->tile_count; i++) {
-        const pwsp_tile_info *tile = &kernel->tiles[i];
+        const ptowsp_tile_param *tile = &kernel->tiles[i];
         bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
         pwsp_print_named(text, " ", tile->name, " = ");
         pwsp_print_view(m, &task->views[i], is_open, text);

@@ -53,15 +53,15 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
 
 bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
                              pwsp_kernel_info *info) {
-    pwsp_tile_info tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
     const char *names[PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
         const ptowsp_tile_param *tile = &desc->tiles[i];
         names[count] = pwsp_module_name(module, "tile parameter", tile->name);
-        pwsp_tile_info copy = {names[count++], tile->direction, tile->dtype, tile->rows,
-                               tile->cols};
+        ptowsp_tile_param copy = {names[count++], tile->direction, tile->dtype, tile->rows,
+                                  tile->cols};
         tiles[info->tile_count++] = copy;
     }
     for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
@@ -80,8 +80,8 @@ bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *de
     if (!pwsp_module_is_good(module)) {
         return false;
     }
-    info->tiles =
-        (const pwsp_tile_info *)pwsp_module_copy(module, tiles, info->tile_count * sizeof tiles[0]);
+    info->tiles = (const ptowsp_tile_param *)pwsp_module_copy(module, tiles,
+                                                              info->tile_count * sizeof tiles[0]);
     info->scalars = (const ptowsp_scalar_param *)pwsp_module_copy(
         module, scalars, info->scalar_count * sizeof scalars[0]);
     return pwsp_module_is_good(module);

@@ -35,7 +35,7 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
     hash = pwsp_hash_number(hash, (uint64_t)info->unit);
     hash = pwsp_hash_number(hash, info->tile_count);
     for (uint32_t i = 0; i < info->tile_count; i++) {
-        const pwsp_tile_info *tile = &info->tiles[i];
+        const ptowsp_tile_param *tile = &info->tiles[i];
         hash = pwsp_hash_number(hash, (uint64_t)tile->direction);
         hash = pwsp_hash_number(hash, (uint64_t)tile->dtype);
         hash = pwsp_hash_number(hash, (uint64_t)tile->rows);

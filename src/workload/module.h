@@ -75,13 +75,6 @@ typedef struct pwsp_variable_info {
     bool is_open;   // its scope is being built
 } pwsp_variable_info;
 
-typedef struct pwsp_tile_info {
-    const char *name;
-    ptowsp_direction direction;
-    ptowsp_dtype dtype;
-    int64_t rows, cols;
-} pwsp_tile_info;
-
 // A kernel that a choice may take, in the order in which they are asked.
 typedef struct pwsp_variant_info {
     uint32_t kernel;
@@ -102,7 +95,7 @@ typedef struct pwsp_collective_info {
 
 typedef struct pwsp_kernel_info {
     const char *name;
-    const pwsp_tile_info *tiles;
+    const ptowsp_tile_param *tiles;
     const ptowsp_scalar_param *scalars;
     uint32_t axis_count, tile_count, scalar_count;
     ptowsp_unit unit;

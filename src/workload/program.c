@@ -57,8 +57,8 @@ static bool pwsp_compiler_table(pwsp_compiler *c, void *items, uint64_t *count, 
 // The parameters of a kernel, which have names.
 static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kernel) {
     pwsp_arena *arena = &c->program->arena;
-    pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
-        arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
+    ptowsp_tile_param *tiles = (ptowsp_tile_param *)pwsp_arena_alloc(
+        arena, kernel->tile_count * sizeof(ptowsp_tile_param), sizeof(uint64_t));
     ptowsp_scalar_param *scalars = (ptowsp_scalar_param *)pwsp_arena_alloc(
         arena, kernel->scalar_count * sizeof(ptowsp_scalar_param), sizeof(uint64_t));
     if (!tiles || !scalars) {
@@ -402,7 +402,7 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         program->context = context;
         pwsp_context_own(context);
         program->memory = pwsp_blocks_begin(&program->owned, &context->memory);
-        program->run_count = &program->runs;
+        program->self = program;
         pwsp_arena_init(&program->arena, &program->memory);
         compiler.module = module;
         compiler.program = program;

@@ -189,13 +189,6 @@ typedef struct pwsp_param {
     uint32_t cell;
 } pwsp_param;
 
-// A statement for readers of a program, and the index of its details: a task, a pipeline, a slot
-// op.
-typedef struct pwsp_statement {
-    ptowsp_statement said;
-    uint32_t at;
-} pwsp_statement;
-
 // A tensor that an execution gives memory to. Codes: a size for each dimension, or without expr.
 // Tensors with lifetimes that have no point in common may share memory.
 typedef struct pwsp_transient {
@@ -243,17 +236,18 @@ typedef struct pwsp_transient {
     TABLE(axes, pwsp_axis_info)                                                                    \
     TABLE(variables, pwsp_variable_info)                                                           \
     TABLE(exprs, ptowsp_expr_info)                                                                 \
-    TABLE(statements, pwsp_statement)
+    TABLE(statements, ptowsp_statement)
 
 struct ptowsp_program {
     ptowsp_context *context;  // that counts it
     pwsp_blocks owned;        // all memory of the program
     pwsp_memory memory;
-    uint32_t runs;             // atomic: of this program, that are not destroyed
-    uint32_t *run_count;       // of runs: a run has the program as const
-    pwsp_arena arena;          // names and steps
-    const char *name;          // of the module
-    ptowsp_schedule schedule;  // resolved; its keys are compiled
+    uint32_t runs;         // atomic: of this program, that are not destroyed
+    ptowsp_program *self;  // for what changes of a program that users have as const: runs, read
+    const ptowsp_program_tables *read;  // once a reader has asked for them
+    pwsp_arena arena;                   // names and steps
+    const char *name;                   // of the module
+    ptowsp_schedule schedule;           // resolved; its keys are compiled
     const char *schedule_text;
     bool is_priority_signed;
     bool has_streams;  // by a key

@@ -16,7 +16,4 @@ PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out
 // Makes the table of statements from all operations of the program.
 PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c);
 
-// Says what is asked of a tile kernel.
-PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info);
-
 #endif

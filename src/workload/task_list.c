@@ -107,7 +107,7 @@ static bool pwsp_task_list_check_tasks(ptowsp_module *module, const ptowsp_task_
 // Why a view does not suit a parameter, or NULL. Its place is checked when memory is bound.
 static const char *pwsp_task_list_view_wrong(const ptowsp_module *module,
                                              const ptowsp_list_view *view,
-                                             const pwsp_tile_info *tile) {
+                                             const ptowsp_tile_param *tile) {
     const uint32_t id = view->tensor.id;
     if (id == 0 || id >= module->tensors.count) {
         return "has a view of a tensor that is not there";

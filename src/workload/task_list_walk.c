@@ -49,7 +49,7 @@ static bool pwsp_task_list_lead(const pwsp_bound_tensor *tensor, uint32_t lead_c
 
 // Finds tile i of the present task. False with an error.
 static bool pwsp_task_list_tile(pwsp_expander *x, const ptowsp_list_view *view, uint32_t i) {
-    const pwsp_tile_info *param = &x->kernel->tiles[i];
+    const ptowsp_tile_param *param = &x->kernel->tiles[i];
     const pwsp_bound_tensor *tensor = &x->tensors[view->tensor.id];
     const uint32_t rank = x->program->tensors.items[view->tensor.id].rank;
     const bool has_rows = param->rows != PTOWSP_DYNAMIC, has_cols = param->cols != PTOWSP_DYNAMIC;

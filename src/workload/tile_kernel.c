@@ -1,6 +1,6 @@
 // Tile kernels in a module: beginning, ending, measuring and printing them.
 
-#include "module.h"
+#include "program.h"
 
 #include "../base/block_list.h"
 #include "../base/text.h"
@@ -239,4 +239,20 @@ PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_
                              stats.memory_bytes[i]);
         }
     }
+}
+
+ptowsp_status ptowsp_program_prove(ptowsp_context *context, const ptowsp_program *program) {
+    PTOWSP_ASSERT(context);
+    if (!program) {
+        return pwsp_fail_null(context, "prove: program");
+    }
+    for (uint32_t i = 0; i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = &program->kernels.items[i];
+        pwsp_list_fault fault;
+        if (kernel->code && !pwsp_tile_code_prove(kernel->code, &fault)) {
+            return pwsp_fail(context, fault.status, i, "prove: kernel %s: %s", kernel->code->name,
+                             fault.text);
+        }
+    }
+    return PTOWSP_OK;
 }

@@ -461,7 +461,7 @@ static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_k
         return NULL;
     }
     for (uint32_t i = 0; i < given; i++) {
-        const pwsp_tile_info *tile = &kernel->tiles[i];
+        const ptowsp_tile_param *tile = &kernel->tiles[i];
         if (!pwsp_view_make(module, &views[i], tile->rows, tile->cols, &infos[i])) {
             return NULL;
         }

@@ -29,15 +29,15 @@ static void run(ptowsp_context *context, const ptowsp_program *program) {
     options.time_limit_ns = 20000000;
     options.token_limit = 1000;
     REQUIRE(ptowsp_run_create(context, program, &made) == PTOWSP_OK);
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(program); i++) {
-        ptowsp_tensor_info info = ptowsp_program_tensor_at(program, i);
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->tensor_count; i++) {
+        ptowsp_tensor_info info = ptowsp_program_read(program)->tensors[i];
         ptowsp_buffer buffer;
         memset(&buffer, 0, sizeof buffer);
         buffer.dtype = info.desc.dtype;
         ptowsp_run_bind_tensor(made, info.desc.name, &buffer);
     }
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(program); i++) {
-        ptowsp_axis_info info = ptowsp_program_axis_at(program, i);
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->axis_count; i++) {
+        ptowsp_axis_info info = ptowsp_program_read(program)->axes[i];
         if (info.name && info.kind == PTOWSP_AXIS_DYNAMIC) {
             ptowsp_run_bind_size(made, info.name, 3);
         }
