@@ -478,19 +478,6 @@ static inline __attribute__((unused)) void pwsp_json_vprint(const pwsp_json_sink
 #define PTOWSP_ASSERT(condition) assert(condition)
 #endif
 
-// A condition that never holds; the reason stands beside it. Builds with assertions assert it, others
-// take the way behind it all the same, and for coverage there is none (tests/coverage.awk).
-#if defined(PTOWSP_COVERAGE)
-#define NPU_NEVER(condition) 0
-#else
-#define NPU_NEVER(condition) npu_never(condition)
-
-static inline bool npu_never(bool condition) {
-    PTOWSP_ASSERT(!condition);
-    return condition;
-}
-#endif
-
 #if defined(PTOWSP_NPU_EMIT_C)
 #define NPU_INTERNAL static PWSP_UNUSED
 #else
@@ -510,6 +497,11 @@ static inline bool npu_never(bool condition) {
 // otherwise. PTOWSP_NPU_RESIZE(ptr, size), where that is defined.
 NPU_INTERNAL void *npu_resize(void *ptr, size_t size);
 
+// Makes room for `needed` items in an array, by doubling; what is new is zero. False when memory is
+// out, and the array is as it was.
+#define NPU_ROOM(array, capacity, needed) npu_room(&(array), &(capacity), needed, sizeof *(array))
+NPU_INTERNAL bool npu_room(void *array, uint32_t *capacity, uint64_t needed, size_t item_size);
+
 // -- text -----------------------------------------------------------------------------------------
 
 // Growing text; zero is empty. Terminated, once it has any content.
@@ -522,6 +514,11 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
+// Appends a part, which is empty afterwards; as it is, or as npu_print_string has it.
+NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
+NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part);
+// Frees a part without it; if memory was out for the part, it is for the text.
+NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) NPU_PRINTF(2, 0);
@@ -539,8 +536,6 @@ NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) NPU_PR
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
 NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
-// As a hexadecimal double of C++17, exact: 0x1.8p+1. Requires a finite value.
-NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
@@ -568,6 +563,22 @@ typedef enum npu_kind {
 
 #define NPU_NAME_MAX 40  // characters of a name that identifiers keep
 
+// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
+typedef struct npu_taken {
+    uint64_t *names;  // hashes, in the order in which they were taken
+    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
+    uint32_t count, capacity, slot_count;
+} npu_taken;
+
+NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name);
+// False when memory is out.
+NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name);
+// Gives back all but the first `count`.
+NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count);
+NPU_INTERNAL void npu_taken_free(npu_taken *taken);
+
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated
     uint32_t *at[NPU_KIND_COUNT];  // by index: position in the text, 0: no name
@@ -588,8 +599,9 @@ typedef struct npu_file {
 typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
-    ptowsp_schedule schedule;
-    uint32_t kernel_count, statement_count;
+    const ptowsp_program_tables *tables;  // of the program
+    uint32_t pipeline_count;
+    bool has_streams;    // by a key
     bool is_for_device;  // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
@@ -641,6 +653,9 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
+// Sets the tables of the program, and what follows from its statements. False with an error.
+NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
+
 // -- parts ----------------------------------------------------------------------------------------
 
 // The beginning of manifest.json, which identifies a tree.
@@ -656,7 +671,7 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 
 // Adds all of them after the kernels. Files for pipelines, or for kernels that merge, are left out
 // where the program has none.
-NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter);
 
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
@@ -671,8 +686,8 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
 
-// Add README.md, and manifest.json.
-NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines);
+// Add README.md, from its template, and manifest.json.
+NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from);
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
 // Words for values in tables: word n of a list that is separated by blanks; "none" where the list
@@ -725,6 +740,25 @@ NPU_INTERNAL void *npu_resize(void *ptr, size_t size) {
     return PTOWSP_NPU_RESIZE(ptr, size);
 }
 
+// The array is a pointer of any type.
+NPU_INTERNAL bool npu_room(void *array, uint32_t *capacity, uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t count = *capacity < 16 ? 16 : 2 * (uint64_t)*capacity;
+    count = count < needed ? needed : count;
+    char *items;
+    memcpy(&items, array, sizeof items);
+    items = count > UINT32_MAX ? NULL : (char *)npu_resize(items, (size_t)count * item_size);
+    if (!items) {
+        return false;
+    }
+    memset(items + *capacity * item_size, 0, (size_t)(count - *capacity) * item_size);
+    memcpy(array, &items, sizeof items);
+    *capacity = (uint32_t)count;
+    return true;
+}
+
 NPU_INTERNAL void npu_text_free(npu_text *text) {
     npu_resize(text->data, 0);
     memset(text, 0, sizeof *text);
@@ -760,6 +794,21 @@ NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size) {
         text->size += size;
         text->data[text->size] = '\0';
     }
+}
+
+NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part) {
+    text->is_out_of_memory = text->is_out_of_memory || part->is_out_of_memory;
+    npu_text_free(part);
+}
+
+NPU_INTERNAL void npu_append(npu_text *text, npu_text *part) {
+    npu_write(text, part->data, part->size);
+    npu_text_end(text, part);
+}
+
+NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part) {
+    npu_print_string(text, part->data ? part->data : "");
+    npu_text_end(text, part);
 }
 
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) {
@@ -885,32 +934,6 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value) {
     npu_print(text, "%llu%s", (unsigned long long)value, value > INT64_MAX ? "u" : "");
 }
 
-NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
-    int exponent = (int)(bits >> 52 & 0x7ff);
-    PTOWSP_ASSERT(exponent != 0x7ff);
-    const char *sign = bits >> 63 ? "-" : "";
-    if (exponent == 0 && fraction == 0) {
-        npu_print(text, "%s0.0", sign);
-        return;
-    }
-    // Small integers are easier to read this way, and are the most frequent.
-    if (value == (double)(int)(value > 1e6 || value < -1e6 ? 0 : value)) {
-        npu_print(text, "%d.0", (int)value);
-        return;
-    }
-    char digits[16];
-    snprintf(digits, sizeof digits, "%013llx", (unsigned long long)fraction);
-    int length = 13;
-    while (length > 0 && digits[length - 1] == '0') {
-        length--;
-    }
-    npu_print(text, "%s0x%d%s%.*sp%+d", sign, exponent ? 1 : 0, length ? "." : "", length, digits,
-              exponent ? exponent - 1023 : -1022);
-}
-
 // =================================================================================================
 // src/npu/hash.c
 // =================================================================================================
@@ -1026,16 +1049,9 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// A hash set of names, each in one of several spaces: the kinds, and that of local names.
+// The spaces: the kinds, and that of local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
-typedef struct npu_taken {
-    uint64_t *slots;  // hashes, 0: free
-    uint64_t slot_count, count;
-} npu_taken;
-
-// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
-// harm.
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, &space, sizeof space);
     for (const char *at = name; *at; at++) {
@@ -1043,47 +1059,56 @@ static uint64_t npu_taken_hash(uint32_t space, const char *name) {
         char c = (char)(is_lowered ? *at - 'A' + 'a' : *at);
         hash = ptowsp_hash(hash, &c, 1);
     }
-    return hash ? hash : 1;
+    return hash;
 }
 
-static bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
-    uint64_t hash = npu_taken_hash(space, name);
-    for (uint64_t i = hash; taken->slot_count; i++) {
-        uint64_t found = taken->slots[i & (taken->slot_count - 1)];
-        if (found == 0 || found == hash) {
-            return found != 0;
-        }
+// The slot that has a name, or the free one where it would be. Names are given back in the opposite
+// order, so that no slot behind a free one is in use for a name that passed it.
+static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
+    uint32_t i = (uint32_t)hash & (taken->slot_count - 1);
+    while (taken->slots[i] && taken->names[taken->slots[i] - 1] != hash) {
+        i = (i + 1) & (taken->slot_count - 1);
     }
-    return false;
+    return &taken->slots[i];
 }
 
-static void npu_taken_put(npu_taken *taken, uint64_t hash) {
-    uint64_t i = hash;
-    while (taken->slots[i & (taken->slot_count - 1)]) {
-        i++;
+NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
+    return taken->slot_count && *npu_taken_slot(taken, npu_taken_hash(space, name));
+}
+
+NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
+    if (!NPU_ROOM(taken->names, taken->capacity, (uint64_t)taken->count + 1)) {
+        return false;
     }
-    taken->slots[i & (taken->slot_count - 1)] = hash;
-    taken->count++;
-}
-
-static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
     if (2 * (taken->count + 1) > taken->slot_count) {
-        npu_taken wider = {NULL, taken->slot_count ? 2 * taken->slot_count : 256, 0};
-        wider.slots = (uint64_t *)npu_resize(NULL, (size_t)wider.slot_count * sizeof(uint64_t));
-        if (!wider.slots) {
+        uint32_t wider = taken->slot_count ? 2 * taken->slot_count : 256, none = 0;
+        uint32_t *slots = NULL;
+        if (!NPU_ROOM(slots, none, wider)) {
             return false;
         }
-        memset(wider.slots, 0, (size_t)wider.slot_count * sizeof(uint64_t));
-        for (uint64_t i = 0; i < taken->slot_count; i++) {
-            if (taken->slots[i]) {
-                npu_taken_put(&wider, taken->slots[i]);
-            }
-        }
         npu_resize(taken->slots, 0);
-        *taken = wider;
+        taken->slots = slots;
+        taken->slot_count = wider;
+        for (uint32_t i = 0; i < taken->count; i++) {
+            *npu_taken_slot(taken, taken->names[i]) = i + 1;
+        }
     }
-    npu_taken_put(taken, npu_taken_hash(space, name));
+    uint64_t hash = npu_taken_hash(space, name);
+    taken->names[taken->count++] = hash;
+    *npu_taken_slot(taken, hash) = taken->count;
     return true;
+}
+
+NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count) {
+    while (taken->count > count) {
+        *npu_taken_slot(taken, taken->names[taken->count - 1]) = 0;
+        taken->count--;
+    }
+}
+
+NPU_INTERNAL void npu_taken_free(npu_taken *taken) {
+    npu_resize(taken->names, 0);
+    npu_resize(taken->slots, 0);
 }
 
 // -- the tables -----------------------------------------------------------------------------------
@@ -1091,18 +1116,8 @@ static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
 typedef struct npu_namer {
     npu_emitter *emitter;
     npu_taken taken;
-    uint32_t open[2 * PTOWSP_MODULE_NEST_MAX + 64];  // variables that are in use here
-    uint32_t open_count;
+    npu_taken open;  // names of variables that are in use here
 } npu_namer;
-
-static bool npu_is_open(const npu_namer *namer, const char *name) {
-    for (uint32_t i = 0; i < namer->open_count; i++) {
-        if (strcmp(npu_user_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 // Gives a thing its identifier. A local one is a name of its own in expand.cpp.
 static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
@@ -1112,16 +1127,17 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
     npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
-        bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
-                                             : npu_taken_has(&namer->taken, kind, name);
+        bool is_taken =
+            npu_taken_has(kind == NPU_VARIABLE ? &namer->open : &namer->taken, kind, name);
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
         snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
-    bool is_added = kind == NPU_VARIABLE ||
-                    (npu_taken_add(&namer->taken, kind, name) &&
-                     (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name)));
+    bool is_added = kind == NPU_VARIABLE
+                        ? npu_taken_add(&namer->open, kind, name)
+                        : npu_taken_add(&namer->taken, kind, name) &&
+                              (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name));
     names->at[kind][index] = (uint32_t)names->text.size;
     npu_write(&names->text, name, strlen(name) + 1);
     if (!is_added || names->text.is_out_of_memory) {
@@ -1131,127 +1147,101 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
 }
 
 static bool npu_names_reserve(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_names *names = &emitter->names;
-    names->count[NPU_AXIS] = ptowsp_program_axis_count(program);
-    names->count[NPU_ARRAY] = ptowsp_program_array_count(program);
-    names->count[NPU_SYMBOL] = ptowsp_program_symbol_count(program);
-    names->count[NPU_TENSOR] = ptowsp_program_tensor_count(program);
-    names->count[NPU_KERNEL] = ptowsp_program_kernel_count(program);
-    names->count[NPU_CHANNEL] = ptowsp_program_channel_count(program);
-    names->count[NPU_WORKLOAD] = ptowsp_program_statement_count(program);
-    names->count[NPU_VARIABLE] = ptowsp_program_variable_count(program);
+    const uint32_t counts[NPU_KIND_COUNT] = {t->axis_count,      t->array_count,   t->symbol_count,
+                                             t->tensor_count,    t->kernel_count,  t->channel_count,
+                                             t->statement_count, t->variable_count};
+    memcpy(names->count, counts, sizeof counts);
     npu_write(&names->text, "v_", 3);  // at 0: no name
     for (uint32_t kind = 0; kind < NPU_KIND_COUNT; kind++) {
-        size_t size = (names->count[kind] + 1) * sizeof(uint32_t);
-        names->at[kind] = (uint32_t *)npu_resize(NULL, size);
-        if (!names->at[kind]) {
+        uint32_t capacity = 0;
+        if (!NPU_ROOM(names->at[kind], capacity, (uint64_t)counts[kind] + 1)) {
             return npu_out_of_memory(emitter);
         }
-        memset(names->at[kind], 0, size);
     }
     return true;
 }
 
 static void npu_names_declared(npu_namer *namer) {
-    const ptowsp_program *program = namer->emitter->program;
+    const ptowsp_program_tables *t = namer->emitter->tables;
     const npu_names *names = &namer->emitter->names;
     for (uint32_t i = 1; i < names->count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
-        if (axis.name) {
-            const char *part = axis.kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
-                               : axis.kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
-                                                                     : "";
+        const ptowsp_axis_info *axis = &t->axes[i];
+        if (axis->name) {
+            const char *part = axis->kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
+                               : axis->kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
+                                                                      : "";
             char name[PTOWSP_NAME_MAX + 16];
-            snprintf(name, sizeof name, "%s%s", axis.name, part);
+            snprintf(name, sizeof name, "%s%s", axis->name, part);
             npu_name_give(namer, NPU_AXIS, i, name,
-                          axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind >= PTOWSP_AXIS_PLAN);
+                          axis->kind == PTOWSP_AXIS_DYNAMIC || axis->kind >= PTOWSP_AXIS_PLAN);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(program, i);
-        npu_name_give(namer, NPU_ARRAY, i, array.name,
-                      !array.is_lengths || array.dtype != PTOWSP_DTYPE_NONE);
+        const ptowsp_array_info *array = &t->arrays[i];
+        npu_name_give(namer, NPU_ARRAY, i, array->name,
+                      !array->is_lengths || array->dtype != PTOWSP_DTYPE_NONE);
     }
     for (uint32_t i = 1; i < names->count[NPU_SYMBOL]; i++) {
-        npu_name_give(namer, NPU_SYMBOL, i, ptowsp_program_symbol_at(program, i).name, true);
+        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name, true);
     }
     for (uint32_t i = 1; i < names->count[NPU_TENSOR]; i++) {
-        npu_name_give(namer, NPU_TENSOR, i, ptowsp_program_tensor_at(program, i).desc.name, false);
+        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name, false);
     }
     for (uint32_t i = 1; i < names->count[NPU_KERNEL]; i++) {
-        npu_name_give(namer, NPU_KERNEL, i, ptowsp_program_kernel_at(program, i).name, false);
+        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name, false);
     }
     for (uint32_t i = 0; i < names->count[NPU_CHANNEL]; i++) {
-        npu_name_give(namer, NPU_CHANNEL, i, ptowsp_program_channel_at(program, i).name, true);
+        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name, true);
     }
 }
 
 // Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
-    PTOWSP_ASSERT(namer->open_count < sizeof namer->open / sizeof namer->open[0]);
-    const char *name = ptowsp_program_variable_at(namer->emitter->program, variable).name;
+    const char *name = namer->emitter->tables->variables[variable].name;
     npu_name_give(namer, NPU_VARIABLE, variable, name, true);
-    namer->open[namer->open_count++] = variable;
 }
 
 // Workloads come first, as their functions are all declared before the first of them; then
 // variables, with those around them.
 static void npu_names_statements(npu_namer *namer) {
-    const ptowsp_program *program = namer->emitter->program;
-    uint32_t count = namer->emitter->statement_count;
+    const ptowsp_program_tables *t = namer->emitter->tables;
+    uint32_t count = namer->emitter->tables->statement_count;
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(program, i);
-        if (statement.kind == PTOWSP_STATEMENT_WORKLOAD) {
-            npu_name_give(namer, NPU_WORKLOAD, i, statement.name, true);
+        const ptowsp_statement *statement = &t->statements[i];
+        if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+            npu_name_give(namer, NPU_WORKLOAD, i, statement->name, true);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(program, i);
-        switch (statement.kind) {
-        case PTOWSP_STATEMENT_WORKLOAD:
-            for (uint32_t k = 0; k < statement.count; k++) {
-                npu_variable_open(namer, ptowsp_program_param_at(program, statement.first + k));
+        const ptowsp_statement *statement = &t->statements[i];
+        const ptowsp_statement *begin = &t->statements[statement->begin];
+        if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+            for (uint32_t k = 0; k < statement->count; k++) {
+                npu_variable_open(namer, t->params[statement->first + k]);
             }
-            break;
-        case PTOWSP_STATEMENT_LOOP:
-        case PTOWSP_STATEMENT_PROCESS:
-        case PTOWSP_STATEMENT_CONSUME:
-        case PTOWSP_STATEMENT_RECEIVE:
-            if (statement.variable) {
-                npu_variable_open(namer, statement.variable);
-            }
-            break;
-        case PTOWSP_STATEMENT_END: {
-            ptowsp_statement begin = ptowsp_program_statement_at(program, statement.begin);
-            bool has_one =
-                begin.kind == PTOWSP_STATEMENT_LOOP || begin.kind == PTOWSP_STATEMENT_PROCESS ||
-                begin.kind == PTOWSP_STATEMENT_CONSUME || begin.kind == PTOWSP_STATEMENT_RECEIVE;
-            if (begin.kind == PTOWSP_STATEMENT_WORKLOAD) {
-                namer->open_count = 0;
-            } else if (has_one && begin.variable) {
-                namer->open_count--;
-            }
-            break;
-        }
-        default: break;
+        } else if (statement->kind != PTOWSP_STATEMENT_END && statement->variable) {
+            npu_variable_open(namer, statement->variable);
+        } else if (statement->kind == PTOWSP_STATEMENT_END) {
+            uint32_t open = begin->kind == PTOWSP_STATEMENT_WORKLOAD ? 0
+                            : begin->variable && namer->open.count   ? namer->open.count - 1
+                                                                     : namer->open.count;
+            npu_taken_drop(&namer->open, open);
         }
     }
 }
 
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter) {
-    npu_namer *namer = (npu_namer *)npu_resize(NULL, sizeof(npu_namer));
-    if (!namer || !npu_names_reserve(emitter)) {
-        npu_out_of_memory(emitter);
-        npu_resize(namer, 0);
-        return;
+    npu_namer namer;
+    memset(&namer, 0, sizeof namer);
+    namer.emitter = emitter;
+    if (npu_names_reserve(emitter)) {
+        npu_names_declared(&namer);
+        npu_names_statements(&namer);
     }
-    memset(namer, 0, sizeof *namer);
-    namer->emitter = emitter;
-    npu_names_declared(namer);
-    npu_names_statements(namer);
-    npu_resize(namer->taken.slots, 0);
-    npu_resize(namer, 0);
+    npu_taken_free(&namer.taken);
+    npu_taken_free(&namer.open);
 }
 
 NPU_INTERNAL void npu_names_free(npu_names *names) {
@@ -1299,57 +1289,31 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
     return npu_fail(emitter, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "no memory for the tree");
 }
 
-// Grows an array of *capacity elements to hold needed, with the new ones zero. False when memory is
-// out.
-static bool npu_grow(npu_emitter *emitter, void **array, uint32_t *capacity, uint32_t needed,
-                     size_t element_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint32_t count = *capacity < 16 ? 16 : 2 * *capacity;
-    count = count < needed ? needed : count;
-    void *moved = npu_resize(*array, count * element_size);
-    if (!moved) {
-        return npu_out_of_memory(emitter);
-    }
-    memset((char *)moved + *capacity * element_size, 0, (count - *capacity) * element_size);
-    *array = moved;
-    *capacity = count;
-    return true;
-}
-
 // -- places ---------------------------------------------------------------------------------------
 
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node) {
-    void *places = emitter->node_places, *nodes = emitter->place_nodes;
-    bool is_there = npu_grow(emitter, &places, &emitter->node_capacity, node + 1, sizeof(uint32_t));
-    emitter->node_places = (uint32_t *)places;
-    if (!is_there) {
-        return 0;
-    }
-    if (emitter->node_places[node]) {
-        return emitter->node_places[node];
-    }
     uint32_t place = emitter->place_count ? emitter->place_count : 1;  // 0 is no place
-    is_there = npu_grow(emitter, &nodes, &emitter->place_capacity, place + 1, sizeof(uint32_t));
-    emitter->place_nodes = (uint32_t *)nodes;
-    if (!is_there) {
+    if (!NPU_ROOM(emitter->node_places, emitter->node_capacity, (uint64_t)node + 1) ||
+        !NPU_ROOM(emitter->place_nodes, emitter->place_capacity, (uint64_t)place + 1)) {
+        npu_out_of_memory(emitter);
         return 0;
     }
-    emitter->place_nodes[place] = node;
-    emitter->place_count = place + 1;
-    emitter->node_places[node] = place;
-    return place;
+    if (emitter->node_places[node] == 0) {
+        emitter->node_places[node] = place;
+        emitter->place_nodes[place] = node;
+        emitter->place_count = place + 1;
+    }
+    return emitter->node_places[node];
 }
 
 // -- files ----------------------------------------------------------------------------------------
 
 static npu_file *npu_new_file(npu_emitter *emitter) {
-    void *files = emitter->files;
-    bool is_there = npu_grow(emitter, &files, &emitter->file_capacity, emitter->file_count + 1,
-                             sizeof(npu_file));
-    emitter->files = (npu_file *)files;
-    return is_there ? &emitter->files[emitter->file_count++] : NULL;
+    if (!NPU_ROOM(emitter->files, emitter->file_capacity, (uint64_t)emitter->file_count + 1)) {
+        npu_out_of_memory(emitter);
+        return NULL;
+    }
+    return &emitter->files[emitter->file_count++];
 }
 
 NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...) {
@@ -1401,10 +1365,9 @@ static bool npu_has_merges(const npu_emitter *emitter) {
 }
 
 static bool npu_has_plans(const npu_emitter *emitter) {
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(emitter->program); i++) {
-        ptowsp_axis_kind kind = ptowsp_program_axis_at(emitter->program, i).kind;
-        if (kind == PTOWSP_AXIS_PLAN || kind == PTOWSP_AXIS_PLAN_MERGES ||
-            kind == PTOWSP_AXIS_PLAN_LANES) {
+    for (uint32_t i = 1; i < emitter->tables->axis_count; i++) {
+        ptowsp_axis_kind kind = emitter->tables->axes[i].kind;
+        if (kind >= PTOWSP_AXIS_PLAN) {
             return true;
         }
     }
@@ -1421,26 +1384,30 @@ static void npu_print_without(npu_text *out, const char *source, const char *lin
 }
 
 // wsp_core.cpp, with the parts of the runtime that the program needs.
-static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed, bool has_pipelines) {
+static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed) {
     npu_text text = {NULL, 0, 0, false}, all = {NULL, 0, 0, false};
-    npu_print_without(&text, fixed->data, has_pipelines ? NULL : "#define WSP_CORE_PIPELINES\n");
+    npu_print_without(&text, fixed->data,
+                      emitter->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
     npu_print_without(&all, text.data ? text.data : "",
                       npu_has_plans(emitter) ? NULL : "#define WSP_CORE_PLANS\n");
-    all.is_out_of_memory |= text.is_out_of_memory;
-    npu_text_free(&text);
+    npu_text_end(&all, &text);
     npu_add_file(emitter, &all, "%s", fixed->path);
 }
 
-NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines) {
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
     static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge";
     bool has_merges = npu_has_merges(emitter);
     for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
         npu_fixed fixed = npu_fixed_at(i);
         if (strcmp(fixed.path, "aicpu/wsp_core.cpp") == 0) {
-            npu_core_emit(emitter, &fixed, has_pipelines);
+            npu_core_emit(emitter, &fixed);
+            continue;
+        } else if (strcmp(fixed.path, "README.md") == 0) {
+            npu_readme_emit(emitter, fixed.data);
             continue;
         }
-        if ((has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
+        if ((emitter->pipeline_count > 0 ||
+             strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
             (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0)) {
             npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);
         }
@@ -1518,13 +1485,6 @@ typedef struct npu_locals {
     uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
 } npu_locals;
 
-enum { NPU_NAME_LISTS = 4096 };  // a power of two
-
-typedef struct npu_open_name {
-    char text[NPU_LOCAL_NAME_MAX];
-    uint32_t list, next;  // of its hash; the one before in it, + 1, or 0
-} npu_open_name;
-
 // Parts of an expression that is too deep for one: functions before its statement.
 typedef struct npu_part {
     uint32_t expr;
@@ -1543,7 +1503,7 @@ enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
 
 typedef struct npu_expand {
     npu_emitter *emitter;
-    const ptowsp_program *program;
+    const ptowsp_program_tables *tables;
     npu_text *out;
     npu_text line;  // being built
     npu_text place;
@@ -1556,27 +1516,23 @@ typedef struct npu_expand {
     uint8_t *variable_uses;        // by variable
     uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
     uint32_t *channel_suffixes;                    // by channel
-    uint32_t *tables;                              // storage of these and of the locals' tables
-    uint8_t *tensors;      // by tensor: loaded by the processes of a pipeline
-    uint8_t *seen;         // by statement: its workload has been searched for loads
-    npu_open_name *names;  // that are visible here
-    uint32_t name_count, name_capacity;
-    uint32_t name_lists[NPU_NAME_LISTS];  // by hash: the last of names, + 1, or 0
-    npu_block *blocks;                    // that are open
+    uint32_t *storage;                             // of these and of the locals' tables
+    uint8_t *tensors;   // by tensor: loaded by the processes of a pipeline
+    uint8_t *seen;      // by statement: its workload has been searched for loads
+    npu_taken names;    // that are visible here
+    npu_block *blocks;  // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
     bool is_out_of_memory;
 } npu_expand;
 
-// Items with room for `count` of a size. Where memory is out, the old items, with the old capacity.
-NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
-                                   size_t size);
-
 // -- lines (npu_expand_text.c) --------------------------------------------------------------------
 
 // Adds to the line.
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
+// Adds to the line, and ends it.
+NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
 // Ends the line: indented, broken where it is too long.
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
@@ -1620,6 +1576,9 @@ typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
 NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
+// Adds a list of them, with commas between.
+NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t count,
+                                npu_literal literal);
 // A literal beside a u64, or where one is expected.
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
@@ -1636,11 +1595,15 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
 NPU_INTERNAL const char *npu_type(ptowsp_type type);
 NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
+// The expressions of a view, in the order in which they are evaluated. Returns how many.
+#define NPU_VIEW_EXPR_MAX (PTOWSP_VIEW_LEAD_MAX + 4)
+NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
+                                     uint32_t exprs[NPU_VIEW_EXPR_MAX]);
 // Call before a statement with expressions: prints their parts, and the place if they can fail.
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count);
-// call({0, 1}); with edges from the lists of edges.
-NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
+// call({0, 1}); of edges.
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edges, uint32_t count);
 // Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
 // Do statements [begin, end) use the walking object?
@@ -1683,64 +1646,38 @@ typedef enum npu_rank {
 
 enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
+// Operators by kind, with rank and text; those of rank LEAF are calls.
+// clang-format off
+#define NPU_OPERATORS(OPERATOR)                                                                    \
+    OPERATOR(SELECT, SELECT, "?")     OPERATOR(OR, OR, " || ")          OPERATOR(AND, AND, " && ")  \
+    OPERATOR(BITOR, BITOR, " | ")     OPERATOR(BITXOR, BITXOR, " ^ ")   OPERATOR(SHL, SHIFT, " << ") \
+    OPERATOR(BITAND, BITAND, " & ")   OPERATOR(SHR, SHIFT, " >> ")      OPERATOR(ADD, SUM, " + ")   \
+    OPERATOR(EQ, COMPARE, " == ")     OPERATOR(NE, COMPARE, " != ")     OPERATOR(SUB, SUM, " - ")   \
+    OPERATOR(LT, COMPARE, " < ")      OPERATOR(LE, COMPARE, " <= ")     OPERATOR(NEG, UNARY, "-")   \
+    OPERATOR(GT, COMPARE, " > ")      OPERATOR(GE, COMPARE, " >= ")     OPERATOR(NOT, UNARY, "!")   \
+    OPERATOR(MUL, PRODUCT, " * ")     OPERATOR(DIV, PRODUCT, " / ")     OPERATOR(REM, PRODUCT, " % ") \
+    OPERATOR(BITNOT, UNARY, "~")      OPERATOR(MIN, LEAF, "min")        OPERATOR(MAX, LEAF, "max")  \
+    OPERATOR(TO_I64, LEAF, "to_i64")  OPERATOR(TO_U64, LEAF, "to_u64")  OPERATOR(TO_BOOL, LEAF, "to_bool")
+// clang-format on
+
 static npu_rank npu_expr_rank(const ptowsp_expr_info *e) {
-    switch (e->kind) {
+    switch ((int)e->kind) {
+#define NPU_OPERATOR_RANK(kind, rank, text)                                                        \
+    case PTOWSP_EXPR_##kind: return NPU_RANK_##rank;
+        NPU_OPERATORS(NPU_OPERATOR_RANK)
+#undef NPU_OPERATOR_RANK
     case PTOWSP_EXPR_CONST:
         return e->type == PTOWSP_TYPE_I64 && (int64_t)e->value < 0 ? NPU_RANK_UNARY : NPU_RANK_LEAF;
-    case PTOWSP_EXPR_MUL:
-    case PTOWSP_EXPR_DIV:
-    case PTOWSP_EXPR_REM: return NPU_RANK_PRODUCT;
-    case PTOWSP_EXPR_ADD:
-    case PTOWSP_EXPR_SUB: return NPU_RANK_SUM;
-    case PTOWSP_EXPR_SHL:
-    case PTOWSP_EXPR_SHR: return NPU_RANK_SHIFT;
-    case PTOWSP_EXPR_EQ:
-    case PTOWSP_EXPR_NE:
-    case PTOWSP_EXPR_LT:
-    case PTOWSP_EXPR_LE:
-    case PTOWSP_EXPR_GT:
-    case PTOWSP_EXPR_GE: return NPU_RANK_COMPARE;
-    case PTOWSP_EXPR_BITAND: return NPU_RANK_BITAND;
-    case PTOWSP_EXPR_BITXOR: return NPU_RANK_BITXOR;
-    case PTOWSP_EXPR_BITOR: return NPU_RANK_BITOR;
-    case PTOWSP_EXPR_AND: return NPU_RANK_AND;
-    case PTOWSP_EXPR_OR: return NPU_RANK_OR;
-    case PTOWSP_EXPR_NEG:
-    case PTOWSP_EXPR_BITNOT:
-    case PTOWSP_EXPR_NOT: return NPU_RANK_UNARY;
-    case PTOWSP_EXPR_SELECT: return NPU_RANK_SELECT;
     default: return NPU_RANK_LEAF;
     }
 }
 
 static const char *npu_expr_operator(ptowsp_expr_kind kind) {
-    switch (kind) {
-    case PTOWSP_EXPR_ADD: return " + ";
-    case PTOWSP_EXPR_SUB: return " - ";
-    case PTOWSP_EXPR_MUL: return " * ";
-    case PTOWSP_EXPR_DIV: return " / ";
-    case PTOWSP_EXPR_REM: return " % ";
-    case PTOWSP_EXPR_BITAND: return " & ";
-    case PTOWSP_EXPR_BITXOR: return " ^ ";
-    case PTOWSP_EXPR_BITOR: return " | ";
-    case PTOWSP_EXPR_SHL: return " << ";
-    case PTOWSP_EXPR_SHR: return " >> ";
-    case PTOWSP_EXPR_EQ: return " == ";
-    case PTOWSP_EXPR_NE: return " != ";
-    case PTOWSP_EXPR_LT: return " < ";
-    case PTOWSP_EXPR_LE: return " <= ";
-    case PTOWSP_EXPR_GT: return " > ";
-    case PTOWSP_EXPR_GE: return " >= ";
-    case PTOWSP_EXPR_AND: return " && ";
-    case PTOWSP_EXPR_OR: return " || ";
-    case PTOWSP_EXPR_NEG: return "-";
-    case PTOWSP_EXPR_BITNOT: return "~";
-    case PTOWSP_EXPR_NOT: return "!";
-    case PTOWSP_EXPR_MIN: return "min";
-    case PTOWSP_EXPR_MAX: return "max";
-    case PTOWSP_EXPR_TO_I64: return "to_i64";
-    case PTOWSP_EXPR_TO_U64: return "to_u64";
-    case PTOWSP_EXPR_TO_BOOL: return "to_bool";
+    switch ((int)kind) {
+#define NPU_OPERATOR_TEXT(kind, rank, text)                                                        \
+    case PTOWSP_EXPR_##kind: return text;
+        NPU_OPERATORS(NPU_OPERATOR_TEXT)
+#undef NPU_OPERATOR_TEXT
     default: return "";
     }
 }
@@ -1793,25 +1730,25 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal);
 
 static void npu_add_operand(npu_expand *x, npu_rank rank, uint32_t expr, uint32_t place,
                             npu_literal literal) {
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    bool has_parens = npu_expr_has_parens(rank, &e, place);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    bool has_parens = npu_expr_has_parens(rank, e, place);
     npu_add(x, "%s", has_parens ? "(" : "");
     npu_add_node(x, expr, literal);
     npu_add(x, "%s", has_parens ? ")" : "");
 }
 
 static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
-    return ptowsp_program_expr_at(x->program, expr).kind == PTOWSP_EXPR_CONST;
+    return x->tables->exprs[expr].kind == PTOWSP_EXPR_CONST;
 }
 
 NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
     if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
         return false;
     }
-    ptowsp_expr_info a = ptowsp_program_expr_at(x->program, e->a);
-    ptowsp_expr_info b = ptowsp_program_expr_at(x->program, e->b);
-    return a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
-           a.type == PTOWSP_TYPE_BOOL && a.id == b.id;
+    const ptowsp_expr_info *a = &x->tables->exprs[e->a];
+    const ptowsp_expr_info *b = &x->tables->exprs[e->b];
+    return a->kind == PTOWSP_EXPR_VARIABLE && b->kind == PTOWSP_EXPR_VARIABLE &&
+           a->type == PTOWSP_TYPE_BOOL && a->id == b->id;
 }
 
 static void npu_add_operator(npu_expand *x, const ptowsp_expr_info *e) {
@@ -1857,25 +1794,25 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
             return;
         }
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    switch (e.kind) {
-    case PTOWSP_EXPR_CONST: npu_add_literal(x, &e, literal); break;
-    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e.id); break;
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    switch (e->kind) {
+    case PTOWSP_EXPR_CONST: npu_add_literal(x, e, literal); break;
+    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e->id); break;
     case PTOWSP_EXPR_ENTRY:
-        npu_add_entry(x, e.id);
+        npu_add_entry(x, e->id);
         npu_add(x, ".entry");
         break;
     // Of a dense axis it is a literal.
-    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id)); break;
-    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e.id)); break;
+    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
+    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
     case PTOWSP_EXPR_ARRAY:
-        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e.type), e.id));
-        npu_add_node(x, e.a, NPU_LITERAL_PLAIN);
+        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e->type), e->id));
+        npu_add_node(x, e->a, NPU_LITERAL_PLAIN);
         npu_add(x, "]");
         break;
-    case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e.type), e.id); break;
-    case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e.id); break;
-    default: npu_add_operator(x, &e); break;
+    case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e->type), e->id); break;
+    case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e->id); break;
+    default: npu_add_operator(x, e); break;
     }
 }
 
@@ -1885,6 +1822,14 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
         return;
     }
     npu_add_node(x, expr, literal);
+}
+
+NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t count,
+                                npu_literal literal) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_add(x, "%s", i ? ", " : "");
+        npu_add_expr(x, exprs[i], literal);
+    }
 }
 
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
@@ -1897,9 +1842,9 @@ NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_k
     if (!expr) {
         return false;
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    return e.kind == kind || npu_expr_has(x, e.a, kind) || npu_expr_has(x, e.b, kind) ||
-           npu_expr_has(x, e.c, kind);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    return e->kind == kind || npu_expr_has(x, e->a, kind) || npu_expr_has(x, e->b, kind) ||
+           npu_expr_has(x, e->c, kind);
 }
 
 // -- deep expressions -----------------------------------------------------------------------------
@@ -1914,8 +1859,8 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
             return 1;
         }
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    uint32_t operands[3] = {e.a, e.b, e.c}, most = 0;
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    uint32_t operands[3] = {e->a, e->b, e->c}, most = 0;
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t brackets = npu_expr_brackets(x, operands[i]);
         most = brackets > most ? brackets : most;
@@ -1928,12 +1873,11 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     npu_open_name_of(x, "part", part.name);
     npu_add(x, "const auto %s = [&] { return ", part.name);
     npu_add_node(x, expr, NPU_LITERAL_TYPED);
-    npu_add(x, "; };");
-    npu_end_line(x);
-    x->parts =
-        (npu_part *)npu_expand_grow(x, x->parts, &x->part_capacity, x->part_count + 1, sizeof part);
-    if (x->part_count < x->part_capacity) {
+    npu_line(x, "; };");
+    if (NPU_ROOM(x->parts, x->part_capacity, (uint64_t)x->part_count + 1)) {
         x->parts[x->part_count++] = part;
+    } else {
+        x->is_out_of_memory = true;
     }
     return 1;
 }
@@ -1956,41 +1900,20 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 
 // -- names ----------------------------------------------------------------------------------------
 
-static uint32_t npu_name_list(const char *name) {
-    return (uint32_t)ptowsp_hash(PTOWSP_HASH_START, name, strlen(name)) % NPU_NAME_LISTS;
-}
-
-static bool npu_is_visible(const npu_expand *x, const char *name) {
-    uint32_t at = x->name_lists[npu_name_list(name)];
-    while (at && strcmp(x->names[at - 1].text, name) != 0) {
-        at = x->names[at - 1].next;
-    }
-    return at != 0;
-}
-
 NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count) {
-    while (x->name_count > count) {
-        const npu_open_name *last = &x->names[--x->name_count];
-        x->name_lists[last->list] = last->next;
-    }
+    npu_taken_drop(&x->names, count);
 }
 
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]) {
     uint32_t suffix = 0;
     snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s", base);
-    while (npu_is_visible(x, out_name)) {
+    while (npu_taken_has(&x->names, NPU_VARIABLE, out_name)) {
         suffix = suffix ? suffix + 1 : 2;
         snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s_%u", base, suffix);
     }
-    x->names = (npu_open_name *)npu_expand_grow(x, x->names, &x->name_capacity, x->name_count + 1,
-                                                sizeof *x->names);
-    if (x->name_count < x->name_capacity) {
-        npu_open_name *name = &x->names[x->name_count++];
-        memcpy(name->text, out_name, NPU_LOCAL_NAME_MAX);
-        name->list = npu_name_list(out_name);
-        name->next = x->name_lists[name->list];
-        x->name_lists[name->list] = x->name_count;
+    if (!npu_taken_add(&x->names, NPU_VARIABLE, out_name)) {
+        x->is_out_of_memory = true;
     }
     return suffix;
 }
@@ -2036,11 +1959,10 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     if (locals->of[kind][id]) {
         return;
     }
-    locals->items = (npu_local *)npu_expand_grow(x, locals->items, &locals->capacity,
-                                                 locals->count + 1, sizeof *locals->items);
-    if (locals->count < locals->capacity) {
+    if (!NPU_ROOM(locals->items, locals->capacity, (uint64_t)locals->count + 1)) {
+        x->is_out_of_memory = true;
+    } else {
         npu_local *local = &locals->items[locals->count++];
-        memset(local, 0, sizeof *local);
         local->kind = kind;
         local->id = id;
         locals->of[kind][id] = locals->count;
@@ -2059,28 +1981,28 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     if (!expr) {
         return;
     }
-    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
-    if (e.kind == PTOWSP_EXPR_VARIABLE) {
-        x->variable_uses[e.id] |= NPU_USES_VARIABLE;
-    } else if (e.kind == PTOWSP_EXPR_ENTRY) {
-        x->variable_uses[e.id] |= NPU_USES_ENTRY;
-    } else if (e.kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
-        npu_collect(x, c->locals, npu_array_local(e.type), e.id);
-    } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
-    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
+    const ptowsp_expr_info *e = &x->tables->exprs[expr];
+    if (e->kind == PTOWSP_EXPR_VARIABLE) {
+        x->variable_uses[e->id] |= NPU_USES_VARIABLE;
+    } else if (e->kind == PTOWSP_EXPR_ENTRY) {
+        x->variable_uses[e->id] |= NPU_USES_ENTRY;
+    } else if (e->kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
+        npu_collect(x, c->locals, npu_array_local(e->type), e->id);
+    } else if (e->kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
+        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e->id);
+    } else if (e->kind == PTOWSP_EXPR_SIZE && c->has_others) {
+        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e->id);
     }
-    if (npu_expr_is_tautology(x, &e)) {
+    if (npu_expr_is_tautology(x, e)) {
         return;
     }
-    npu_collect_expr(c, e.a);
-    npu_collect_expr(c, e.b);
-    npu_collect_expr(c, e.c);
+    npu_collect_expr(c, e->a);
+    npu_collect_expr(c, e->b);
+    npu_collect_expr(c, e->c);
 }
 
 NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis) {
-    const ptowsp_axis_kind kind = ptowsp_program_axis_at(x->program, axis).kind;
+    const ptowsp_axis_kind kind = x->tables->axes[axis].kind;
     return kind == PTOWSP_AXIS_DYNAMIC || kind == PTOWSP_AXIS_PLAN_LANES;
 }
 
@@ -2090,35 +2012,29 @@ static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
     }
 }
 
+static void npu_collect_exprs(const npu_collector *c, const uint32_t *exprs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_collect_expr(c, exprs[i]);
+    }
+}
+
 static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *view) {
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_collect_expr(c, view->lead[i]);
-    }
-    npu_collect_expr(c, view->row);
-    npu_collect_expr(c, view->col);
-    npu_collect_expr(c, view->row_count);
-    npu_collect_expr(c, view->col_count);
+    uint32_t exprs[NPU_VIEW_EXPR_MAX];
+    npu_collect_exprs(c, exprs, npu_view_exprs(view, exprs));
 }
 
-static void npu_collect_task(const npu_collector *c, uint32_t i) {
-    ptowsp_task_info task = ptowsp_program_task_at(c->x->program, i);
-    for (uint32_t j = 0; j < task.axis_count; j++) {
-        npu_collect_expr(c, task.axes[j]);
+static void npu_collect_task(const npu_collector *c, const ptowsp_task_info *task) {
+    const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
+    npu_collect_exprs(c, task->axes, task->axis_count);
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        npu_collect_view(c, &task->tiles[j]);
     }
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(c->x->program, i, j);
-        npu_collect_view(c, &view);
-    }
-    for (uint32_t j = 0; j < task.scalar_count; j++) {
-        npu_collect_expr(c, task.scalars[j]);
-    }
-    npu_collect_expr(c, task.dispatch_key);
-    npu_collect_expr(c, task.priority_key);
-    npu_collect_expr(c, task.stream_key);
+    npu_collect_exprs(c, task->scalars, task->scalar_count);
+    npu_collect_exprs(c, keys, 3);
 }
 
-static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptowsp_statement *s) {
-    const ptowsp_program *program = c->x->program;
+static void npu_collect_statement(const npu_collector *c, const ptowsp_statement *s) {
+    const ptowsp_program_tables *t = c->x->tables;
     switch (s->kind) {
     case PTOWSP_STATEMENT_LOOP:
         npu_collect_axis(c, s->axis);
@@ -2128,24 +2044,17 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
     case PTOWSP_STATEMENT_WHEN:
     case PTOWSP_STATEMENT_SLOT_SET:
     case PTOWSP_STATEMENT_SEND: npu_collect_expr(c, s->value); break;
-    case PTOWSP_STATEMENT_CALL:
-        for (uint32_t j = 0; j < s->count; j++) {
-            npu_collect_expr(c, ptowsp_program_value_at(program, s->first + j));
-        }
+    case PTOWSP_STATEMENT_CALL: npu_collect_exprs(c, t->values + s->first, s->count); break;
+    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, &t->tasks[s->task]); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD:
+        npu_collect_view(c, &t->loads[s->load].view);
+        npu_collect_expr(c, t->loads[s->load].row);
+        npu_collect_expr(c, t->loads[s->load].col);
         break;
-    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, i); break;
-    case PTOWSP_STATEMENT_SLOT_LOAD: {
-        ptowsp_load_info load = ptowsp_program_load_at(program, i);
-        npu_collect_view(c, &load.view);
-        npu_collect_expr(c, load.row);
-        npu_collect_expr(c, load.col);
-        break;
-    }
     case PTOWSP_STATEMENT_PIPELINE:
         for (uint32_t j = 0; j < s->count; j++) {
-            ptowsp_channel_info channel = ptowsp_program_channel_at(program, s->first + j);
-            npu_collect_expr(c, channel.depth_at_start);
-            npu_collect_expr(c, channel.latency_at_start);
+            npu_collect_expr(c, t->channels[s->first + j].depth_at_start);
+            npu_collect_expr(c, t->channels[s->first + j].latency_at_start);
         }
         break;
     default: break;
@@ -2154,21 +2063,19 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
 
 NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count) {
     const npu_collector c = {x, &x->function, true, true};
-    for (uint32_t i = 0; i < count; i++) {
-        npu_collect_expr(&c, exprs[i]);
-    }
+    npu_collect_exprs(&c, exprs, count);
 }
 
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end) {
     npu_collector c = {x, &x->function, true, true};
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        npu_collect_statement(&c, i, &s);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        npu_collect_statement(&c, s);
+        if (s->kind == PTOWSP_STATEMENT_PROCESS) {
             c.has_arrays = false;
-        } else if (s.kind == PTOWSP_STATEMENT_END) {
-            ptowsp_statement of = ptowsp_program_statement_at(x->program, s.begin);
-            c.has_arrays = c.has_arrays || of.kind == PTOWSP_STATEMENT_PROCESS;
+        } else if (s->kind == PTOWSP_STATEMENT_END) {
+            const ptowsp_statement *of = &x->tables->statements[s->begin];
+            c.has_arrays = c.has_arrays || of->kind == PTOWSP_STATEMENT_PROCESS;
         }
     }
 }
@@ -2176,8 +2083,8 @@ NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t e
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end) {
     const npu_collector c = {x, &x->process, true, false};
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        npu_collect_statement(&c, i, &s);
+        const ptowsp_statement *s = &x->tables->statements[i];
+        npu_collect_statement(&c, s);
     }
 }
 
@@ -2234,27 +2141,19 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 #define NPU_INDENT   4u   // columns
 #define NPU_LINE_MIN 48u  // minimum width of a line at any depth
 
-NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
-                                   size_t size) {
-    if (count <= *capacity) {
-        return items;
-    }
-    uint32_t room = *capacity < 16 ? 16 : 2 * *capacity;
-    room = room < count ? count : room;
-    void *grown = npu_resize(items, room * size);
-    if (!grown) {
-        x->is_out_of_memory = true;
-        return items;
-    }
-    *capacity = room;
-    return grown;
-}
-
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_list args;
     va_start(args, format);
     npu_vprint(&x->line, format, args);
     va_end(args);
+}
+
+NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    npu_vprint(&x->line, format, args);
+    va_end(args);
+    npu_end_line(x);
 }
 
 // The place to break `text`, which is longer than `width`: the size of its first line. At least
@@ -2348,7 +2247,7 @@ NPU_INTERNAL void npu_close(npu_expand *x, const char *behind) {
 
 NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
     x->place.size = 0;
-    ptowsp_program_print_place(x->program, node, npu_text_sink(&x->place));
+    ptowsp_program_print_place(x->emitter->program, node, npu_text_sink(&x->place));
     npu_print_comment(&x->line, x->place.data ? x->place.data : "");
     npu_end_comment(x);
 }
@@ -2365,25 +2264,24 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
 // Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
 static void npu_find_loads(npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
-            x->tensors[ptowsp_program_load_at(x->program, i).view.tensor] = 1;
-        } else if (s.kind == PTOWSP_STATEMENT_CALL && !x->seen[s.target]) {
-            x->seen[s.target] = 1;
-            npu_find_loads(x, s.target, ptowsp_program_statement_at(x->program, s.target).end);
+        const ptowsp_statement *s = &x->tables->statements[i];
+        if (s->kind == PTOWSP_STATEMENT_SLOT_LOAD) {
+            x->tensors[x->tables->loads[x->tables->statements[i].load].view.tensor] = 1;
+        } else if (s->kind == PTOWSP_STATEMENT_CALL && !x->seen[s->target]) {
+            x->seen[s->target] = 1;
+            npu_find_loads(x, s->target, x->tables->statements[s->target].end);
         }
     }
 }
 
 static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
-    uint32_t count = ptowsp_program_tensor_count(x->program);
+    uint32_t count = x->tables->tensor_count;
     memset(x->tensors, 0, count);
-    memset(x->seen, 0, x->emitter->statement_count);
+    memset(x->seen, 0, x->emitter->tables->statement_count);
     npu_find_loads(x, begin, end);
     for (uint32_t i = 1; i < count; i++) {
         if (x->tensors[i]) {
-            npu_add(x, "pipeline.loads(TENSOR_%s);", npu_name(x->emitter, NPU_TENSOR, i));
-            npu_end_line(x);
+            npu_line(x, "pipeline.loads(TENSOR_%s);", npu_name(x->emitter, NPU_TENSOR, i));
         }
     }
 }
@@ -2398,49 +2296,46 @@ static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
 }
 
 static void npu_channel(npu_expand *x, uint32_t channel) {
-    ptowsp_channel_info info = ptowsp_program_channel_at(x->program, channel);
+    const ptowsp_channel_info *info = &x->tables->channels[channel];
     const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
     char name[NPU_LOCAL_NAME_MAX];
     x->part_count = 0;
-    npu_prepare_expr(x, info.depth_at_start);
-    npu_prepare_expr(x, info.latency_at_start);
+    npu_prepare_expr(x, info->depth_at_start);
+    npu_prepare_expr(x, info->latency_at_start);
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
     npu_add(x, "Channel %s = pipeline.channel(", name);
-    npu_print_string(&x->line, info.name);
+    npu_print_string(&x->line, info->name);
     npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
-    if (info.depth_at_start) {
-        npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
+    if (info->depth_at_start) {
+        npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_add_u64(x, info.depth);
+        npu_add_u64(x, info->depth);
     }
     npu_add(x, ", ");
-    if (info.latency_at_start) {
-        npu_add_expr(x, info.latency_at_start, NPU_LITERAL_PLAIN);
+    if (info->latency_at_start) {
+        npu_add_expr(x, info->latency_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_add_u64(x, info.latency);
+        npu_add_u64(x, info->latency);
     }
-    npu_add(x, ", %s);", info.is_event ? "true" : "false");
-    npu_end_line(x);
+    npu_line(x, ", %s);", info->is_event ? "true" : "false");
 }
 
 static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+    const ptowsp_task_info *task = &x->tables->tasks[s->task];
     npu_place_comment(x, s->node);
     npu_open(x);
-    npu_add(x, "Pipeline pipeline(%s, %u, %u);", x->walker, x->pipeline_count++,
-            npu_place(x->emitter, s->node));
-    npu_end_line(x);
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
-        if (view.is_read || view.is_written) {
-            npu_add(x, "pipeline.tile(TENSOR_%s, %s);",
-                    npu_name(x->emitter, NPU_TENSOR, view.tensor), npu_access(&view));
-            npu_end_line(x);
+    npu_line(x, "Pipeline pipeline(%s, %u, %u);", x->walker, x->pipeline_count++,
+             npu_place(x->emitter, s->node));
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        const ptowsp_view_info *view = &task->tiles[j];
+        if (view->is_read || view->is_written) {
+            npu_line(x, "pipeline.tile(TENSOR_%s, %s);",
+                     npu_name(x->emitter, NPU_TENSOR, view->tensor), npu_access(view));
         }
     }
     npu_add_loads(x, i, s->end);
-    npu_edges(x, "pipeline.after", task.first_in, task.in_count);
-    npu_edges(x, "pipeline.before", task.first_out, task.out_count);
+    npu_edges(x, "pipeline.after", task->in, task->in_count);
+    npu_edges(x, "pipeline.before", task->out, task->out_count);
     for (uint32_t j = 0; j < s->count; j++) {
         npu_channel(x, s->first + j);
     }
@@ -2462,9 +2357,9 @@ static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement 
     npu_print_string(&x->line, s->name);
     npu_add(x, ", %u, {", npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
-        ptowsp_port_info port = ptowsp_program_port_at(x->program, s->first + j);
-        npu_add(x, "%s%s(", j ? ", " : "", port.is_produced ? "produces" : "consumes");
-        npu_add_channel_name(x, port.channel);
+        const ptowsp_port_info *port = &x->tables->ports[s->first + j];
+        npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");
+        npu_add_channel_name(x, port->channel);
         npu_add(x, ")");
     }
     npu_add(x, "}, [&");
@@ -2511,14 +2406,12 @@ static void npu_send(npu_expand *x, const ptowsp_statement *s) {
     npu_add_channel_name(x, s->channel);
     npu_add(x, ".send(%s, ", x->walker);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
-    npu_add(x, ", %u);", npu_place(x->emitter, s->node));
-    npu_end_line(x);
+    npu_line(x, ", %u);", npu_place(x->emitter, s->node));
 }
 
 static void npu_channel_word(npu_expand *x, const ptowsp_statement *s, const char *word) {
     npu_add_channel_name(x, s->channel);
-    npu_add(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
-    npu_end_line(x);
+    npu_line(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
 }
 
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
@@ -2539,8 +2432,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
         npu_process_end(x, begin);
         return;
     }
-    npu_add(x, "pipeline.run();");
-    npu_end_line(x);
+    npu_line(x, "pipeline.run();");
     npu_close(x, "");
 }
 
@@ -2578,29 +2470,29 @@ NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view) {
     return view->is_read && view->is_written ? "READ_WRITE" : view->is_written ? "WRITE" : "READ";
 }
 
-NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count) {
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edges,
+                            uint32_t count) {
     if (count == 0) {
         return;
     }
     npu_add(x, "%s({", call);
     for (uint32_t i = 0; i < count; i++) {
-        npu_add(x, "%s%u", i ? ", " : "", ptowsp_program_edge_at(x->program, first + i));
+        npu_add(x, "%s%u", i ? ", " : "", edges[i]);
     }
-    npu_add(x, "});");
-    npu_end_line(x);
+    npu_line(x, "});");
 }
 
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        bool is_condition = s.kind == PTOWSP_STATEMENT_WHEN &&
-                            !npu_expr_has(x, s.value, PTOWSP_EXPR_ARRAY) &&
-                            !npu_expr_has(x, s.value, PTOWSP_EXPR_SLOT);
-        if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
-            s.kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        bool is_condition = s->kind == PTOWSP_STATEMENT_WHEN &&
+                            !npu_expr_has(x, s->value, PTOWSP_EXPR_ARRAY) &&
+                            !npu_expr_has(x, s->value, PTOWSP_EXPR_SLOT);
+        if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
+            s->kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
             return true;
         }
-        if (s.kind == PTOWSP_STATEMENT_SCOPE && s.scope) {
+        if (s->kind == PTOWSP_STATEMENT_SCOPE && s->scope) {
             return true;
         }
     }
@@ -2617,25 +2509,31 @@ NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t 
     }
     if (reads) {
         npu_place_comment(x, node);
-        npu_add(x, "%s.at(%u);", x->walker, npu_place(x->emitter, node));
-        npu_end_line(x);
+        npu_line(x, "%s.at(%u);", x->walker, npu_place(x->emitter, node));
     }
+}
+
+NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
+                                     uint32_t exprs[NPU_VIEW_EXPR_MAX]) {
+    const uint32_t rest[] = {view->row, view->col, view->row_count, view->col_count};
+    memcpy(exprs, view->lead, view->lead_count * sizeof exprs[0]);
+    memcpy(exprs + view->lead_count, rest, sizeof rest);
+    return view->lead_count + 4;
 }
 
 static void npu_scope(npu_expand *x, ptowsp_scope scope) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_open_name_of(x, "scope", name);
-    npu_add(x, "Scope %s(%s, %s);", name, x->walker,
-            scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
-    npu_end_line(x);
+    npu_line(x, "Scope %s(%s, %s);", name, x->walker,
+             scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
 }
 
 // -- loops ----------------------------------------------------------------------------------------
 
 static void npu_add_bound(npu_expand *x, uint32_t axis) {
-    ptowsp_axis_info info = ptowsp_program_axis_at(x->program, axis);
-    if (info.kind == PTOWSP_AXIS_DENSE) {
-        npu_print_i64(&x->line, info.size);
+    const ptowsp_axis_info *info = &x->tables->axes[axis];
+    if (info->kind == PTOWSP_AXIS_DENSE) {
+        npu_print_i64(&x->line, info->size);
     } else {
         npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, axis));
     }
@@ -2653,6 +2551,15 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
     npu_add(x, "++) ");
 }
 
+// ", b, 5": the row of a loop, and its place; nothing of a loop over all rows.
+static void npu_add_row(npu_expand *x, const ptowsp_statement *s) {
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+}
+
 // for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
     char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
@@ -2662,11 +2569,7 @@ static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_
     npu_add_variable(x, s->variable);
     npu_add(x, " = 0, %s = %s.length", end, x->walker);
     npu_add(x, "%s(ARRAY_%s", s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, "); ");
     npu_add_variable(x, s->variable);
     npu_add(x, " < %s && %s.good(); ", end, x->walker);
@@ -2680,11 +2583,7 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
     npu_add(x, "for (%sconst Entry &", uses ? "" : "[[maybe_unused]] ");
     npu_add_entry(x, s->variable);
     npu_add(x, " : %s.entries(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, ")) ");
     npu_open(x);
     if (uses & NPU_USES_VARIABLE) {
@@ -2692,8 +2591,7 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
         npu_add_variable(x, s->variable);
         npu_add(x, " = ");
         npu_add_entry(x, s->variable);
-        npu_add(x, ".index;");
-        npu_end_line(x);
+        npu_line(x, ".index;");
     }
 }
 
@@ -2702,38 +2600,30 @@ static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
     npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
     npu_add_variable(x, s->variable);
     npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    if (s->row) {
-        npu_add(x, ", ");
-        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
-        npu_add(x, ", %u", npu_place(x->emitter, s->node));
-    }
+    npu_add_row(x, s);
     npu_add(x, ")) ");
 }
 
 static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, s->axis);
+    const ptowsp_axis_info *axis = &x->tables->axes[s->axis];
     npu_before_exprs(x, s->node, &s->row, 1);
     if (s->scope) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
     npu_name_variable(x, s->variable);
-    switch (axis.kind) {
-    case PTOWSP_AXIS_RAGGED:
-        npu_add_ragged_for(x, s, axis.array);
-        npu_open(x);
-        break;
-    case PTOWSP_AXIS_SPARSE: npu_sparse_for(x, s); break;
-    case PTOWSP_AXIS_PLAN:
-    case PTOWSP_AXIS_PLAN_MERGES:
-        npu_add_units_for(x, s);
-        npu_open(x);
-        break;
-    default:
-        npu_add_counted_for(x, s->variable, s->axis);
-        npu_open(x);
-        break;
+    if (axis->kind == PTOWSP_AXIS_SPARSE) {
+        npu_sparse_for(x, s);
+        return;
     }
+    if (axis->kind == PTOWSP_AXIS_RAGGED) {
+        npu_add_ragged_for(x, s, axis->array);
+    } else if (axis->kind == PTOWSP_AXIS_PLAN || axis->kind == PTOWSP_AXIS_PLAN_MERGES) {
+        npu_add_units_for(x, s);
+    } else {
+        npu_add_counted_for(x, s->variable, s->axis);
+    }
+    npu_open(x);
 }
 
 // -- tasks and slots ------------------------------------------------------------------------------
@@ -2752,10 +2642,7 @@ static void npu_add_extent(npu_expand *x, int64_t size, uint32_t limit) {
 // TENSOR_x, READ, {b}, 0, 64, 0, 64
 static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char *access) {
     npu_add(x, "TENSOR_%s, %s{", npu_name(x->emitter, NPU_TENSOR, view->tensor), access);
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_add(x, "%s", i ? ", " : "");
-        npu_add_expr(x, view->lead[i], NPU_LITERAL_PLAIN);
-    }
+    npu_add_exprs(x, view->lead, view->lead_count, NPU_LITERAL_PLAIN);
     npu_add(x, "}, ");
     npu_add_expr(x, view->row, NPU_LITERAL_PLAIN);
     npu_add_extent(x, view->rows, view->row_count);
@@ -2764,71 +2651,57 @@ static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char
     npu_add_extent(x, view->cols, view->col_count);
 }
 
-static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
-    for (uint32_t i = 0; i < view->lead_count; i++) {
-        npu_prepare_expr(x, view->lead[i]);
-    }
-    npu_prepare_expr(x, view->row);
-    npu_prepare_expr(x, view->col);
-    npu_prepare_expr(x, view->row_count);
-    npu_prepare_expr(x, view->col_count);
-}
-
 // task.word(expr);
 static void npu_task_word(npu_expand *x, const char *word, uint32_t expr, npu_literal literal) {
     npu_prepare_expr(x, expr);
     npu_add(x, "task.%s(", word);
     npu_add_expr(x, expr, literal);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_line(x, ");");
 }
 
-static void npu_task_lines(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
+    const ptowsp_task_info *task = &x->tables->tasks[s->task];
+    const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
+    static const char *const key_words[] = {"dispatch", "priority", "stream"};
     x->part_count = 0;
-    npu_add(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
-            npu_name(x->emitter, NPU_KERNEL, task.kernel), npu_place(x->emitter, s->node));
-    npu_end_line(x);
-    for (uint32_t j = 0; j < task.axis_count; j++) {
-        npu_task_word(x, "axis", task.axes[j], NPU_LITERAL_PLAIN);
+    npu_line(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
+             npu_name(x->emitter, NPU_KERNEL, task->kernel), npu_place(x->emitter, s->node));
+    for (uint32_t j = 0; j < task->axis_count; j++) {
+        npu_task_word(x, "axis", task->axes[j], NPU_LITERAL_PLAIN);
     }
-    for (uint32_t j = 0; j < task.tile_count; j++) {
-        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
+    for (uint32_t j = 0; j < task->tile_count; j++) {
+        uint32_t exprs[NPU_VIEW_EXPR_MAX], count = npu_view_exprs(&task->tiles[j], exprs);
         char access[16];
-        snprintf(access, sizeof access, "%s, ", npu_access(&view));
-        npu_prepare_view(x, &view);
+        snprintf(access, sizeof access, "%s, ", npu_access(&task->tiles[j]));
+        for (uint32_t k = 0; k < count; k++) {
+            npu_prepare_expr(x, exprs[k]);
+        }
         npu_add(x, "task.tile(");
-        npu_add_view(x, &view, access);
-        npu_add(x, ");");
-        npu_end_line(x);
+        npu_add_view(x, &task->tiles[j], access);
+        npu_line(x, ");");
     }
-    for (uint32_t j = 0; j < task.scalar_count; j++) {
-        npu_task_word(x, "scalar", task.scalars[j], NPU_LITERAL_TYPED);
+    for (uint32_t j = 0; j < task->scalar_count; j++) {
+        npu_task_word(x, "scalar", task->scalars[j], NPU_LITERAL_TYPED);
     }
-    if (task.dispatch_key) {
-        npu_task_word(x, "dispatch", task.dispatch_key, NPU_LITERAL_TYPED);
+    for (uint32_t j = 0; j < 3; j++) {
+        if (keys[j]) {
+            npu_task_word(x, key_words[j], keys[j], NPU_LITERAL_TYPED);
+        }
     }
-    if (task.priority_key) {
-        npu_task_word(x, "priority", task.priority_key, NPU_LITERAL_TYPED);
-    }
-    if (task.stream_key) {
-        npu_task_word(x, "stream", task.stream_key, NPU_LITERAL_TYPED);
-    }
-    npu_edges(x, "task.after", task.first_in, task.in_count);
-    npu_edges(x, "task.before", task.first_out, task.out_count);
-    npu_add(x, "task.submit();");
-    npu_end_line(x);
+    npu_edges(x, "task.after", task->in, task->in_count);
+    npu_edges(x, "task.before", task->out, task->out_count);
+    npu_line(x, "task.submit();");
 }
 
 // A task has a block of its own, unless it is alone in the one around it.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    bool is_alone = ptowsp_program_statement_at(x->program, i - 1).end == i + 1;
-    uint32_t names = x->name_count;
+    bool is_alone = x->tables->statements[i - 1].end == i + 1;
+    uint32_t names = x->names.count;
     npu_place_comment(x, s->node);
     if (!is_alone) {
         npu_open(x);
     }
-    npu_task_lines(x, i, s);
+    npu_task_lines(x, s);
     if (!is_alone) {
         npu_close(x, "");
     }
@@ -2839,56 +2712,39 @@ static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
     npu_before_exprs(x, s->node, &s->value, 1);
     npu_add(x, "%s.set_slot(%u, ", x->walker, s->slot);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_line(x, ");");
 }
 
-static void npu_slot_load(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    ptowsp_load_info load = ptowsp_program_load_at(x->program, i);
-    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 6], count = 0;
-    for (; count < load.view.lead_count; count++) {
-        exprs[count] = load.view.lead[count];
-    }
-    exprs[count++] = load.view.row;
-    exprs[count++] = load.view.col;
-    exprs[count++] = load.view.row_count;
-    exprs[count++] = load.view.col_count;
-    exprs[count++] = load.row;
-    exprs[count++] = load.col;
-    npu_before_exprs(x, s->node, exprs, count);
+static void npu_slot_load(npu_expand *x, const ptowsp_statement *s) {
+    const ptowsp_load_info *load = &x->tables->loads[s->load];
+    uint32_t exprs[NPU_VIEW_EXPR_MAX + 2], count = npu_view_exprs(&load->view, exprs);
+    const uint32_t element[] = {load->row, load->col};
+    memcpy(exprs + count, element, sizeof element);
+    npu_before_exprs(x, s->node, exprs, count + 2);
     npu_add(x, "%s.load_slot(%u, %u, ", x->walker, npu_place(x->emitter, s->node), s->slot);
-    npu_add_view(x, &load.view, "");
+    npu_add_view(x, &load->view, "");
     npu_add(x, ", ");
-    npu_add_expr(x, load.row, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_add_expr(x, load.col, NPU_LITERAL_PLAIN);
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_add_exprs(x, element, 2, NPU_LITERAL_PLAIN);
+    npu_line(x, ");");
 }
 
 static void npu_reset(npu_expand *x, const ptowsp_statement *s) {
     char call[NPU_LOCAL_NAME_MAX + 8];
     snprintf(call, sizeof call, "%s.reset", x->walker);
-    npu_edges(x, call, s->first, s->count);
+    npu_edges(x, call, x->tables->edges + s->first, s->count);
 }
 
 static void npu_call(npu_expand *x, const ptowsp_statement *s) {
-    uint32_t args[PTOWSP_CALL_ARG_MAX], names = x->name_count;
-    for (uint32_t i = 0; i < s->count; i++) {
-        args[i] = ptowsp_program_value_at(x->program, s->first + i);
-    }
+    const uint32_t *args = x->tables->values + s->first, names = x->names.count;
     npu_before_exprs(x, s->node, args, s->count);
     if (s->scope) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_add(x, "%s(%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
-    for (uint32_t i = 0; i < s->count; i++) {
-        npu_add(x, ", ");
-        npu_add_expr(x, args[i], NPU_LITERAL_PLAIN);
-    }
-    npu_add(x, ");");
-    npu_end_line(x);
+    npu_add(x, "%s(%s%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker,
+            s->count ? ", " : "");
+    npu_add_exprs(x, args, s->count, NPU_LITERAL_PLAIN);
+    npu_line(x, ");");
     if (s->scope) {
         npu_close(x, "");
     }
@@ -2904,9 +2760,9 @@ static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement 
     npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
     for (uint32_t j = 0; j < s->count; j++) {
-        uint32_t variable = ptowsp_program_param_at(x->program, s->first + j);
+        uint32_t variable = x->tables->params[s->first + j];
         bool is_used = !is_definition || x->variable_uses[variable];
-        npu_add(x, ", %s ", npu_type(ptowsp_program_variable_at(x->program, variable).type));
+        npu_add(x, ", %s ", npu_type(x->tables->variables[variable].type));
         npu_add(x, "%s", is_used ? "" : "/* ");
         npu_add_variable(x, variable);
         npu_add(x, "%s", is_used ? "" : " */");
@@ -2918,7 +2774,7 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     npu_end_line(x);
     npu_collect_function(x, i + 1, s->end);
     for (uint32_t j = 0; j < s->count; j++) {
-        npu_name_variable(x, ptowsp_program_param_at(x->program, s->first + j));
+        npu_name_variable(x, x->tables->params[s->first + j]);
     }
     npu_add(x, "workload ");
     npu_print_comment(&x->line, s->name);
@@ -2933,39 +2789,31 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
 
 // Does a statement contain others, up to its end?
 static bool npu_is_block(ptowsp_statement_kind kind) {
-    switch (kind) {
-    case PTOWSP_STATEMENT_WORKLOAD:
-    case PTOWSP_STATEMENT_SCOPE:
-    case PTOWSP_STATEMENT_LOOP:
-    case PTOWSP_STATEMENT_WHEN:
-    case PTOWSP_STATEMENT_PIPELINE:
-    case PTOWSP_STATEMENT_PROCESS:
-    case PTOWSP_STATEMENT_CONSUME:
-    case PTOWSP_STATEMENT_RECEIVE: return true;
-    default: return false;
-    }
+    return kind == PTOWSP_STATEMENT_WORKLOAD || kind == PTOWSP_STATEMENT_SCOPE ||
+           kind == PTOWSP_STATEMENT_LOOP || kind == PTOWSP_STATEMENT_WHEN ||
+           kind == PTOWSP_STATEMENT_PIPELINE || kind == PTOWSP_STATEMENT_PROCESS ||
+           kind == PTOWSP_STATEMENT_CONSUME || kind == PTOWSP_STATEMENT_RECEIVE;
 }
 
 static uint32_t npu_statement_end(const npu_expand *x, uint32_t i) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-    if (!npu_is_block(s.kind)) {
+    const ptowsp_statement *s = &x->tables->statements[i];
+    if (!npu_is_block(s->kind)) {
         return i;
     }
-    ptowsp_statement end = ptowsp_program_statement_at(x->program, s.end);
-    return end.kind == PTOWSP_STATEMENT_OTHERWISE ? end.end : s.end;
+    const ptowsp_statement *end = &x->tables->statements[s->end];
+    return end->kind == PTOWSP_STATEMENT_OTHERWISE ? end->end : s->end;
 }
 
 // Is the block of statements [begin, end) so large that it must be split?
 static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, begin - 1);
-    return end - begin > NPU_FUNCTION_MAX && s.kind != PTOWSP_STATEMENT_PIPELINE;
+    const ptowsp_statement *s = &x->tables->statements[begin - 1];
+    return end - begin > NPU_FUNCTION_MAX && s->kind != PTOWSP_STATEMENT_PIPELINE;
 }
 
 static void npu_function_end(npu_expand *x, npu_block *block) {
     if (block->weight) {
         npu_close(x, ";");
-        npu_add(x, "%s();", block->function);
-        npu_end_line(x);
+        npu_line(x, "%s();", block->function);
         block->weight = 0;
     }
 }
@@ -2987,35 +2835,31 @@ static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
 }
 
 static void npu_block_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    x->blocks = (npu_block *)npu_expand_grow(x, x->blocks, &x->block_capacity, x->block_count + 1,
-                                             sizeof *x->blocks);
-    if (x->block_count < x->block_capacity) {
+    if (!NPU_ROOM(x->blocks, x->block_capacity, (uint64_t)x->block_count + 1)) {
+        x->is_out_of_memory = true;
+    } else {
         npu_block *block = &x->blocks[x->block_count++];
         memset(block, 0, sizeof *block);
-        block->name_count = x->name_count;
+        block->name_count = x->names.count;
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
 }
 
 static void npu_end(npu_expand *x, const ptowsp_statement *end) {
-    ptowsp_statement begin = ptowsp_program_statement_at(x->program, end->begin);
+    const ptowsp_statement *begin = &x->tables->statements[end->begin];
     if (x->block_count > 0) {
         npu_function_end(x, &x->blocks[x->block_count - 1]);
     }
-    switch (begin.kind) {
-    case PTOWSP_STATEMENT_PIPELINE:
-    case PTOWSP_STATEMENT_PROCESS: npu_pipeline_end(x, &begin); break;
-    case PTOWSP_STATEMENT_WORKLOAD:
+    if (begin->kind == PTOWSP_STATEMENT_PIPELINE || begin->kind == PTOWSP_STATEMENT_PROCESS) {
+        npu_pipeline_end(x, begin);
+    } else {
         npu_close(x, "");
+    }
+    if (begin->kind == PTOWSP_STATEMENT_LOOP && begin->scope) {
+        npu_close(x, "");
+    }
+    if (begin->kind == PTOWSP_STATEMENT_WORKLOAD) {
         npu_forget_locals(&x->function);
-        break;
-    case PTOWSP_STATEMENT_LOOP:
-        npu_close(x, "");
-        if (begin.scope) {
-            npu_close(x, "");
-        }
-        break;
-    default: npu_close(x, ""); break;
     }
     if (x->block_count > 0) {
         npu_close_names(x, x->blocks[--x->block_count].name_count);
@@ -3035,46 +2879,46 @@ static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) 
 }
 
 static void npu_statement(npu_expand *x, uint32_t i) {
-    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-    if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
+    const ptowsp_statement *s = &x->tables->statements[i];
+    if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
         x->block_count > 0 && x->blocks[x->block_count - 1].is_split) {
         npu_function_step(x, &x->blocks[x->block_count - 1], i);
     }
-    if (npu_is_block(s.kind)) {
-        npu_block_begin(x, i, &s);
+    if (npu_is_block(s->kind)) {
+        npu_block_begin(x, i, s);
     }
-    switch (s.kind) {
-    case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, &s); break;
+    switch (s->kind) {
+    case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, s); break;
     case PTOWSP_STATEMENT_SCOPE:
         npu_open(x);
-        if (s.scope) {
-            npu_scope(x, s.scope);
+        if (s->scope) {
+            npu_scope(x, s->scope);
         }
         break;
-    case PTOWSP_STATEMENT_LOOP: npu_loop(x, &s); break;
+    case PTOWSP_STATEMENT_LOOP: npu_loop(x, s); break;
     case PTOWSP_STATEMENT_WHEN:
-        npu_before_exprs(x, s.node, &s.value, 1);
+        npu_before_exprs(x, s->node, &s->value, 1);
         npu_add(x, "if (");
-        npu_add_expr(x, s.value, NPU_LITERAL_PLAIN);
+        npu_add_expr(x, s->value, NPU_LITERAL_PLAIN);
         npu_add(x, ") ");
         npu_open(x);
         break;
-    case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, &s); break;
-    case PTOWSP_STATEMENT_CALL: npu_call(x, &s); break;
-    case PTOWSP_STATEMENT_TASK: npu_task(x, i, &s); break;
-    case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, &s); break;
-    case PTOWSP_STATEMENT_SLOT_LOAD: npu_slot_load(x, i, &s); break;
-    case PTOWSP_STATEMENT_RESET: npu_reset(x, &s); break;
-    case PTOWSP_STATEMENT_END: npu_end(x, &s); break;
-    default: npu_pipeline_statement(x, i, &s); break;
+    case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, s); break;
+    case PTOWSP_STATEMENT_CALL: npu_call(x, s); break;
+    case PTOWSP_STATEMENT_TASK: npu_task(x, i, s); break;
+    case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, s); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD: npu_slot_load(x, s); break;
+    case PTOWSP_STATEMENT_RESET: npu_reset(x, s); break;
+    case PTOWSP_STATEMENT_END: npu_end(x, s); break;
+    default: npu_pipeline_statement(x, i, s); break;
     }
 }
 
 static void npu_prototypes(npu_expand *x) {
     bool has_any = false;
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        PTOWSP_ASSERT(s->kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller
@@ -3082,56 +2926,54 @@ static void npu_prototypes(npu_expand *x) {
                 npu_end_line(x);
             }
             has_any = true;
-            npu_add_signature(x, i, &s, false);
-            npu_add(x, ";");
-            npu_end_line(x);
+            npu_add_signature(x, i, s, false);
+            npu_line(x, ";");
         }
-        i = s.end;
+        i = s->end;
     }
 }
 
 // The requirements of the program's replicas, before any task: bound sizes are not 0.
 static void npu_check_replicas(npu_expand *x) {
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis && npu_axis_is_counted(x, s.axis)) {
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
+        const ptowsp_statement *s = &x->tables->statements[i];
+        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis && npu_axis_is_counted(x, s->axis)) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
-                      npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
+                      npu_name(x->emitter, NPU_AXIS, s->axis), npu_place(x->emitter, s->node));
         }
     }
 }
 
 // The sizes of transient tensors, which read what is bound.
 static void npu_sizes(npu_expand *x) {
-    uint32_t count = ptowsp_program_transient_count(x->program);
+    uint32_t count = x->tables->transient_count;
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
-        npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
+        const ptowsp_transient_info *transient = &x->tables->transients[i];
+        npu_collect_values(x, transient->sizes, x->tables->tensors[transient->tensor].desc.rank);
     }
     bool is_walked = x->function.count > 0;
     npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
     npu_open(x);
     npu_print_locals(x, &x->function);
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
-        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(x->program, transient.tensor).desc;
+        const ptowsp_transient_info *transient = &x->tables->transients[i];
+        ptowsp_tensor_desc desc = x->tables->tensors[transient->tensor].desc;
         npu_print_comment(&x->line, desc.name);
         npu_end_comment(x);
         x->part_count = 0;
         for (uint32_t k = 0; k < desc.rank; k++) {
-            npu_prepare_expr(x, transient.sizes[k]);
+            npu_prepare_expr(x, transient->sizes[k]);
         }
         npu_add(x, "sizes.add({");
         for (uint32_t k = 0; k < desc.rank; k++) {
             npu_add(x, "%s", k ? ", " : "");
-            if (transient.sizes[k]) {
-                npu_add_expr(x, transient.sizes[k], NPU_LITERAL_TYPED);
+            if (transient->sizes[k]) {
+                npu_add_expr(x, transient->sizes[k], NPU_LITERAL_TYPED);
             } else {
                 npu_print_i64(&x->line, desc.shape[k]);
             }
         }
-        npu_add(x, "});");
-        npu_end_line(x);
+        npu_line(x, "});");
     }
     npu_close(x, "");
     npu_forget_locals(&x->function);
@@ -3139,26 +2981,21 @@ static void npu_sizes(npu_expand *x) {
 
 static void npu_expand_file(npu_expand *x) {
     npu_add(x, "The tasks of module ");
-    npu_print_comment(&x->line, ptowsp_program_name(x->program));
+    npu_print_comment(&x->line, x->tables->name);
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
     npu_end_comment(x);
-    bool has_pipelines = ptowsp_program_channel_count(x->program) > 0;
-    for (uint32_t i = 0; i < x->emitter->statement_count && !has_pipelines; i++) {
-        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        has_pipelines = s.kind == PTOWSP_STATEMENT_PIPELINE;
-    }
     npu_print(x->out,
               "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
               "\nnamespace {\n\nusing namespace wsp;\n",
-              has_pipelines ? "#include \"wsp_pipeline.h\"\n" : "");
+              x->emitter->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
     npu_prototypes(x);
-    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         npu_statement(x, i);
     }
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
     npu_print(x->out, "    %s(run);\n}\n", npu_user_name(x->emitter, NPU_WORKLOAD, 0));
-    if (ptowsp_program_transient_count(x->program)) {
+    if (x->tables->transient_count) {
         npu_print(x->out, "\n");
         npu_sizes(x);
     }
@@ -3166,23 +3003,23 @@ static void npu_expand_file(npu_expand *x) {
 
 // Makes the tables, in one block. False when memory is out.
 static bool npu_expand_tables(npu_expand *x) {
-    size_t variables = ptowsp_program_variable_count(x->program);
-    size_t channels = ptowsp_program_channel_count(x->program);
-    size_t tensors = ptowsp_program_tensor_count(x->program);
+    size_t variables = x->tables->variable_count;
+    size_t channels = x->tables->channel_count;
+    size_t tensors = x->tables->tensor_count;
     size_t locals[NPU_LOCAL_KIND_COUNT], words = 2 * variables + channels;
     for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        locals[i] = i == NPU_LOCAL_SIZE     ? ptowsp_program_axis_count(x->program)
-                    : i == NPU_LOCAL_SYMBOL ? ptowsp_program_symbol_count(x->program)
-                                            : ptowsp_program_array_count(x->program);
+        locals[i] = i == NPU_LOCAL_SIZE     ? x->tables->axis_count
+                    : i == NPU_LOCAL_SYMBOL ? x->tables->symbol_count
+                                            : x->tables->array_count;
         words += 2 * locals[i];
     }
-    size_t size = words * sizeof(uint32_t) + variables + tensors + x->emitter->statement_count;
+    size_t size = words * sizeof(uint32_t) + variables + tensors + x->tables->statement_count;
     uint32_t *table = (uint32_t *)npu_resize(NULL, size + 1);
     if (!table) {
         return false;
     }
     memset(table, 0, size + 1);
-    x->tables = table;
+    x->storage = table;
     x->variable_suffixes = table;
     x->entry_suffixes = table + variables;
     x->channel_suffixes = x->entry_suffixes + variables;
@@ -3202,7 +3039,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
     npu_expand x;
     memset(&x, 0, sizeof x);
     x.emitter = emitter;
-    x.program = emitter->program;
+    x.tables = emitter->tables;
     x.out = out;
     x.walker = NPU_WALKER;
     if (npu_expand_tables(&x)) {
@@ -3214,10 +3051,10 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
                             x.line.is_out_of_memory || x.place.is_out_of_memory;
     npu_text_free(&x.line);
     npu_text_free(&x.place);
-    npu_resize(x.tables, 0);
+    npu_resize(x.storage, 0);
     npu_resize(x.function.items, 0);
     npu_resize(x.process.items, 0);
-    npu_resize(x.names, 0);
+    npu_taken_free(&x.names);
     npu_resize(x.blocks, 0);
     npu_resize(x.parts, 0);
 }
@@ -3306,15 +3143,14 @@ typedef enum npu_half {
 typedef struct npu_kernel {
     npu_emitter *emitter;
     uint32_t kernel;  // its index
-    ptowsp_kernel_info info;
+    const ptowsp_kernel_info *info;
     char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
     npu_half half;  // of a kernel that is cut: whose function is being written; ANY: its entry
     bool is_out_of_memory;
     npu_tile *tiles;            // [info.tile_object_count]
-    ptowsp_size_check *checks;  // [check_count], with extents in normal form
-    uint32_t check_count;
+    ptowsp_size_check *checks;  // [info->check_count], with extents in normal form
     npu_size *sizes;
     npu_window *windows;
     npu_clip *clips;
@@ -3331,6 +3167,7 @@ typedef struct npu_kernel {
     uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
+    const char *window, *window_tile;  // of the instruction that is being written
 } npu_kernel;
 
 // A lexer's state in a source: the open quotes and brackets.
@@ -3349,8 +3186,7 @@ typedef struct npu_lexer {
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
-// The parameter size that an extent depends on.
-// Is it the size of its parameter, as the task has it?
+// Is an extent the size of its parameter, as the task has it? And the size of that parameter.
 NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
@@ -3407,10 +3243,10 @@ NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
 // Writes what ends a task whose tensors cannot be moved.
 NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
 
-// Writes the constants before the function, and the declarations at its beginning. The checks
-// (text, or NULL) go after the sizes, before anything else.
+// Writes the constants before the function, and the declarations at its beginning. The checks go
+// after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out);
 
 // Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
 // to be added: those of an inner one may depend on a loop around it, which declares them.
@@ -3430,25 +3266,28 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
-// Writes an instruction as a statement, without its line's end. False: no such call exists.
-NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
+// Writes an instruction as a statement.
+NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
 
 // Writes a statement, broken at spaces where it is longer than a line.
 NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *statement);
 
 // -- kernel_halves.c ------------------------------------------------------------------------------
 
 // Writes what the head of a file says of a kernel that is cut.
 NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
 
-// Writes such a kernel: its FIFOs, the functions of its halves, and its entry. False with the
-// emitter's error.
-NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out);
+// Writes such a kernel: its FIFOs, the functions of its halves, and its entry.
+NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out);
 
 // -- native.c -------------------------------------------------------------------------------------
 
 // Takes a character. Returns whether it counts: outside of quotes and comments.
 NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
+
+// The word of a directive, behind its "#"; NULL: the line has none.
+NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line);
 
 // Takes a line, and its end if it has one.
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
@@ -3484,12 +3323,8 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 // Writes the checks of a task's sizes and bounds.
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
 
-// Writes the instructions of the function, with the declarations of each loop at its beginning. False
-// with the emitter's error.
-NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out);
-
-// Do the zeros that empty products take have room in L1? False with the emitter's error.
-NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k);
+// Writes the instructions of the function, with the declarations of each loop at its beginning.
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 
@@ -3538,11 +3373,11 @@ static bool npu_is_param_name(const npu_kernel *k, const char *name, uint32_t ti
 }
 
 static void npu_name_params(npu_kernel *k) {
-    for (uint32_t i = 0; i < k->info.tile_count + k->info.scalar_count; i++) {
-        uint32_t tiles = i < k->info.tile_count ? i : k->info.tile_count, scalars = i - tiles;
-        bool is_tile = i < k->info.tile_count;
+    for (uint32_t i = 0; i < k->info->tile_count + k->info->scalar_count; i++) {
+        uint32_t tiles = i < k->info->tile_count ? i : k->info->tile_count, scalars = i - tiles;
+        bool is_tile = i < k->info->tile_count;
         char name[NPU_LOCAL_MAX];
-        npu_operand_name(name, is_tile ? k->info.tiles[i].name : k->info.scalars[scalars].name);
+        npu_operand_name(name, is_tile ? k->info->tiles[i].name : k->info->scalars[scalars].name);
         size_t length = strlen(name);
         for (uint32_t n = 2; npu_is_param_name(k, name, tiles, scalars); n++) {
             snprintf(name + length, sizeof name - length, "%u", n);
@@ -3575,7 +3410,7 @@ static uint32_t npu_extent_at(const ptowsp_extent *extent, int64_t valid) {
 }
 
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
-    const ptowsp_tile_param *param = &k->info.tiles[extent->param];
+    const ptowsp_tile_param *param = &k->info->tiles[extent->param];
     return extent->axis ? param->cols : param->rows;
 }
 
@@ -3586,8 +3421,8 @@ static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent)
     if (extent->loop == 0) {
         return 1;
     }
-    ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, extent->loop);
-    bool is_inside = loop.end.tile == extent->param && loop.end.axis == extent->axis;
+    const ptowsp_loop_info *loop = &k->info->loops[extent->loop];
+    bool is_inside = loop->end.tile == extent->param && loop->end.axis == extent->axis;
     return is_inside ? 1 : -((int64_t)1 << 30);
 }
 
@@ -3596,21 +3431,20 @@ NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *
            extent->max == npu_param_size(k, extent);
 }
 
+// Its size where the parameter is smallest, or largest.
+static uint32_t npu_extent_end(const npu_kernel *k, const ptowsp_extent *extent, bool is_last) {
+    return extent->param == PTOWSP_NO_PARAM ? extent->max
+           : is_last                        ? npu_extent_at(extent, npu_param_size(k, extent))
+                                            : npu_extent_at(extent, npu_extent_base(k, extent));
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param == PTOWSP_NO_PARAM) {
-        return extent->max;
-    }
-    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
-    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    uint32_t low = npu_extent_end(k, extent, false), high = npu_extent_end(k, extent, true);
     return low > high ? low : high;
 }
 
 NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param == PTOWSP_NO_PARAM) {
-        return extent->max;
-    }
-    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
-    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    uint32_t low = npu_extent_end(k, extent, false), high = npu_extent_end(k, extent, true);
     return low < high ? low : high;
 }
 
@@ -3632,22 +3466,10 @@ static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
              a->add == b->add));
 }
 
-// Makes room for one more size; false when memory is out.
-static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
-                        size_t element_size) {
-    if (count < *capacity) {
-        return true;
-    }
-    uint32_t more = *capacity ? 2 * *capacity : 16;
-    void *moved = npu_resize(*array, more * element_size);
-    if (!moved) {
-        k->is_out_of_memory = true;
-        return false;
-    }
-    *array = moved;
-    *capacity = more;
-    return true;
-}
+// Makes room for one more; false when memory is out.
+#define NPU_MORE(k, array, capacity, count)                                                        \
+    (NPU_ROOM((k)->array, (k)->capacity, (uint64_t)(k)->count + 1) ||                              \
+     !((k)->is_out_of_memory = true))
 
 // The number of a size, plus 1; 0 when memory is out. Its operands come before it.
 static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
@@ -3666,10 +3488,7 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         npu_add_size(k, whole);
         same_axis = 1;
     }
-    void *sizes = k->sizes;
-    bool is_there = npu_reserve(k, &sizes, &k->size_capacity, k->size_count, sizeof k->sizes[0]);
-    k->sizes = (npu_size *)sizes;
-    if (!is_there) {
+    if (!NPU_MORE(k, sizes, size_capacity, size_count)) {
         return 0;
     }
     npu_size *size = &k->sizes[k->size_count++];
@@ -3709,7 +3528,7 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
 // its root; for scratch, among all scratch.
 static void npu_join_tiles(npu_kernel *k) {
     uint32_t scratch = 0;
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i], *root = &k->tiles[tile->object.root];
         tile->first = tile->address = i;
         if (!tile->is_used) {
@@ -3737,23 +3556,23 @@ static void npu_join_tiles(npu_kernel *k) {
 static void npu_name_tiles(npu_kernel *k) {
     bool is_taken[2][PTOWSP_TASK_TILE_MAX];  // in UB, in L1
     memset(is_taken, 0, sizeof is_taken);
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        uint32_t tile = strcmp(insn.name, "TLOAD") == 0    ? insn.dst[0]
-                        : strcmp(insn.name, "TSTORE") == 0 ? insn.src[0]
-                                                           : 0;
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        uint32_t tile = insn->op == PTOWSP_OP_TLOAD    ? insn->dst[0]
+                        : insn->op == PTOWSP_OP_TSTORE ? insn->src[0]
+                                                       : 0;
         bool is_l1 = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_L1;
         bool is_ub = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
-        if ((is_ub || is_l1) && !is_taken[is_l1][insn.param] &&
+        if ((is_ub || is_l1) && !is_taken[is_l1][insn->param] &&
             !k->tiles[k->tiles[tile].first].name[0]) {
-            is_taken[is_l1][insn.param] = true;
+            is_taken[is_l1][insn->param] = true;
             snprintf(k->tiles[k->tiles[tile].first].name, NPU_LOCAL_MAX, "%s%s",
-                     k->params[insn.param], is_l1 ? "_l1" : "");
+                     k->params[insn->param], is_l1 ? "_l1" : "");
         }
     }
     uint32_t counts[PTOWSP_MEMORY_COUNT + 1];
     memset(counts, 0, sizeof counts);
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i];
         if (!tile->is_used || tile->first != i || tile->name[0]) {
             continue;
@@ -3788,7 +3607,7 @@ NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memor
 }
 
 NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
-    return k->info.is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
+    return k->info->is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
            !k->tiles[k->tiles[tile].first].is_scratch;
 }
 
@@ -3802,13 +3621,13 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
 
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
     bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
-    for (uint32_t i = 0; i < k->info.insn_count && !has_any; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        if (is_mark && insn.loop == loop) {
+    for (uint32_t i = 0; i < k->info->insn_count && !has_any; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        if (is_mark && insn->loop == loop) {
             is_inside = !is_inside;
         }
-        has_any = is_inside && !is_mark && npu_kernel_half(k, &insn) == k->half;
+        has_any = is_inside && !is_mark && npu_kernel_half(k, insn) == k->half;
     }
     return has_any;
 }
@@ -3831,7 +3650,7 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     if (npu_kernel_is_shared(k, tile)) {
         // The second vector core has those behind the first one's; that one has as many as half of the
         // task's, which may be none.
-        const ptowsp_extent *split = &k->tiles[k->info.split_tile].object.valid_rows;
+        const ptowsp_extent *split = &k->tiles[k->info->split_tile].object.valid_rows;
         uint32_t first = (npu_extent_most(k, split) + 1) / 2;
         bool has_first = npu_extent_least(k, split) > 0;
         const ptowsp_extent *shared = object->rows == 1 ? &object->valid_cols : &object->valid_rows;
@@ -3844,21 +3663,21 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
 
 // Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
 static void npu_find_rights(npu_kernel *k) {
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_load = strcmp(insn.name, "TLOAD") == 0;
-        bool is_move = strcmp(insn.name, "TMOV") == 0 || strcmp(insn.name, "TEXTRACT") == 0;
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_load = insn->op == PTOWSP_OP_TLOAD;
+        bool is_move = insn->op == PTOWSP_OP_TMOV || insn->op == PTOWSP_OP_TEXTRACT;
         bool is_to_right =
-            is_move && insn.dst[0] && k->tiles[insn.dst[0]].object.memory == PTOWSP_MEMORY_L0B;
+            is_move && insn->dst[0] && k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_L0B;
         for (uint32_t j = 0; j < 4; j++) {
-            npu_tile *root = &k->tiles[k->tiles[insn.src[j]].object.root];
+            npu_tile *root = &k->tiles[k->tiles[insn->src[j]].object.root];
             root->is_right_not = root->is_right_not || !is_to_right;
         }
         for (uint32_t j = 0; j < 2; j++) {
-            npu_tile *root = &k->tiles[k->tiles[insn.dst[j]].object.root];
-            bool is_other = !is_load || (root->right_param && root->right_param != insn.param + 1);
+            npu_tile *root = &k->tiles[k->tiles[insn->dst[j]].object.root];
+            bool is_other = !is_load || (root->right_param && root->right_param != insn->param + 1);
             root->is_right_not = root->is_right_not || is_other;
-            root->right_param = is_load ? insn.param + 1 : 0;
+            root->right_param = is_load ? insn->param + 1 : 0;
         }
     }
 }
@@ -3873,7 +3692,7 @@ NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32
 
 // The end of the last tile in each memory.
 static void npu_find_ends(npu_kernel *k) {
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const ptowsp_tile_object *tile = &k->tiles[i].object;
         uint32_t end =
             tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
@@ -3889,7 +3708,7 @@ NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32 + (uint64_t)64 * object->rows;
     if (object->memory != PTOWSP_MEMORY_UB || object->layout != PTOWSP_LAYOUT_COL_MAJOR ||
         object->cols != 1 || (size != 2 && size != 4) ||
-        end > k->info.machine.memory_bytes[PTOWSP_MEMORY_UB]) {
+        end > k->info->machine.memory_bytes[PTOWSP_MEMORY_UB]) {
         return false;
     }
     k->column_rows = object->rows > k->column_rows ? object->rows : k->column_rows;
@@ -3900,37 +3719,35 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     memset(k, 0, sizeof *k);
     k->emitter = emitter;
     k->kernel = kernel;
-    k->info = ptowsp_program_kernel_at(emitter->program, kernel);
+    k->info = &emitter->tables->kernels[kernel];
     npu_name_params(k);
-    k->is_mixed = k->info.unit == PTOWSP_UNIT_MIX;
-    size_t size = (k->info.tile_object_count + 1) * sizeof k->tiles[0];
+    k->is_mixed = k->info->unit == PTOWSP_UNIT_MIX;
+    size_t size = (k->info->tile_object_count + 1) * sizeof k->tiles[0];
     k->tiles = (npu_tile *)npu_resize(NULL, size);
     if (!k->tiles) {
         return npu_out_of_memory(emitter);
     }
     memset(k->tiles, 0, size);
     k->checks =
-        (ptowsp_size_check *)npu_resize(NULL, (k->info.check_count + 1) * sizeof k->checks[0]);
+        (ptowsp_size_check *)npu_resize(NULL, (k->info->check_count + 1) * sizeof k->checks[0]);
     if (!k->checks) {
         return npu_out_of_memory(emitter);
     }
-    for (uint32_t i = 0; i < k->info.check_count; i++) {
-        ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, kernel, i);
-        check.a = npu_extent_normal(k, check.a);
-        check.b = npu_extent_normal(k, check.b);
-        k->checks[i] = check;
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
+        k->checks[i] = k->info->checks[i];
+        k->checks[i].a = npu_extent_normal(k, k->checks[i].a);
+        k->checks[i].b = npu_extent_normal(k, k->checks[i].b);
     }
-    k->check_count = k->info.check_count;
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
-        ptowsp_tile_object object = ptowsp_program_tile_at(emitter->program, kernel, i);
-        object.valid_rows = npu_extent_normal(k, object.valid_rows);
-        object.valid_cols = npu_extent_normal(k, object.valid_cols);
-        k->tiles[i].object = object;
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
+        ptowsp_tile_object *object = &k->tiles[i].object;
+        *object = k->info->objects[i];
+        object->valid_rows = npu_extent_normal(k, object->valid_rows);
+        object->valid_cols = npu_extent_normal(k, object->valid_cols);
     }
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(emitter->program, kernel, i);
-        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0],  insn.src[1],
-                            insn.src[2], insn.src[3], insn.cols_of, insn.tmp};
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        uint32_t tiles[] = {insn->dst[0], insn->dst[1], insn->src[0],  insn->src[1],
+                            insn->src[2], insn->src[3], insn->cols_of, insn->tmp};
         const size_t count = sizeof tiles / sizeof tiles[0];
         for (size_t j = 0; j < count; j++) {
             npu_tile *tile = &k->tiles[tiles[j]];
@@ -3957,7 +3774,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
 
 // Do the kernel's checks of a task imply that one size is at most another?
 static bool npu_checks_say(const npu_kernel *k, const ptowsp_extent *a, const ptowsp_extent *b) {
-    for (uint32_t i = 0; i < k->check_count; i++) {
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
         const ptowsp_extent *x = &k->checks[i].a, *y = &k->checks[i].b;
         bool is_equal = x->param != PTOWSP_NO_PARAM && y->param != PTOWSP_NO_PARAM;
         if ((npu_extent_is_same(a, x) && npu_extent_is_same(b, y)) ||
@@ -4004,11 +3821,7 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
         }
         of_param += window->param == like->param;
     }
-    void *windows = k->windows;
-    bool is_there =
-        npu_reserve(k, &windows, &k->window_capacity, k->window_count, sizeof k->windows[0]);
-    k->windows = (npu_window *)windows;
-    if (!is_there) {
+    if (!NPU_MORE(k, windows, window_capacity, window_count)) {
         return NULL;
     }
     npu_window *window = &k->windows[k->window_count++];
@@ -4030,10 +3843,7 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
         }
         of_tile += clip->tile == like->tile;
     }
-    void *clips = k->clips;
-    bool is_there = npu_reserve(k, &clips, &k->clip_capacity, k->clip_count, sizeof k->clips[0]);
-    k->clips = (npu_clip *)clips;
-    if (!is_there) {
+    if (!NPU_MORE(k, clips, clip_capacity, clip_count)) {
         return NULL;
     }
     npu_clip *clip = &k->clips[k->clip_count++];
@@ -4048,13 +3858,13 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
-    const ptowsp_tile_param *param = &k->info.tiles[insn->param];
+    const ptowsp_tile_param *param = &k->info->tiles[insn->param];
     ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows, insn->row_loop};
     ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols, insn->col_loop};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
     // MGATHER and MSCATTER pick rows out of the whole parameter.
-    bool is_table = insn->name[0] == 'M';
+    bool is_table = insn->op == PTOWSP_OP_MGATHER || insn->op == PTOWSP_OP_MSCATTER;
     npu_window window;
     npu_clip clip;
     memset(&window, 0, sizeof window);
@@ -4116,18 +3926,18 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
     if (!k->is_mixed) {
         return NPU_HALF_ANY;
     }
-    if (k->info.is_mixed) {
+    if (k->info->is_mixed) {
         return insn->side == PTOWSP_SIDE_CUBE     ? NPU_HALF_CUBE
                : insn->side == PTOWSP_SIDE_VECTOR ? NPU_HALF_VECTOR
                                                   : NPU_HALF_ANY;
     }
-    if (strcmp(insn->name, "LOOP") == 0 || strcmp(insn->name, "END") == 0) {
+    if (insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END) {
         return NPU_HALF_ANY;
     }
-    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
+    if (insn->op == PTOWSP_OP_PIPE_BARRIER) {
         return npu_pipe_half(insn->src_pipe);
     }
-    if (strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0) {
+    if (insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG) {
         npu_half from = npu_pipe_half(insn->src_pipe), to = npu_pipe_half(insn->dst_pipe);
         return from == to || to == NPU_HALF_ANY ? from
                : from == NPU_HALF_ANY           ? to
@@ -4161,8 +3971,8 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
     snprintf(whole, sizeof whole, "%s_%s", k->params[e->param], axis);
     if (e->loop) {
         snprintf(index, sizeof index, "i_%u", e->loop);
-        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, e->loop);
-        if (loop.end.tile != e->param || loop.end.axis != e->axis) {
+        const ptowsp_loop_info *loop = &k->info->loops[e->loop];
+        if (loop->end.tile != e->param || loop->end.axis != e->axis) {
             snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
                      axis, e->loop);
         }
@@ -4195,7 +4005,7 @@ static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t i
 // A bound of a loop, as a task has it.
 static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound, npu_text *out) {
     if (bound->scalar != PTOWSP_NO_PARAM) {
-        bool is_signed = k->info.scalar_dtypes[bound->scalar] == PTOWSP_I64;
+        bool is_signed = k->info->scalar_dtypes[bound->scalar] == PTOWSP_I64;
         npu_print(out,
                   is_signed ? "wsp::scalar_i64(task, %u)" : "wsp::bound(wsp::scalar_u64(task, %u))",
                   bound->scalar);
@@ -4207,44 +4017,42 @@ static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound,
 }
 
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out) {
-    npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
-    npu_print(&sum, "%u", k->info.insn_count);
-    for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+    npu_text sum = {NULL, 0, 0, false};
+    npu_print(&sum, "%u", k->info->insn_count);
+    for (uint32_t i = 1; i <= k->info->loop_count; i++) {
         if (!npu_kernel_has_loop(k, i)) {
             continue;
         }
-        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
+        const ptowsp_loop_info *loop = &k->info->loops[i];
         npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
-        npu_print_bound(k, &loop.begin, out);
+        npu_print_bound(k, &loop->begin, out);
         npu_print(out, ", ");
-        npu_print_bound(k, &loop.end, out);
-        npu_print(out, ", %lld);\n", (long long)loop.step);
+        npu_print_bound(k, &loop->end, out);
+        npu_print(out, ", %lld);\n", (long long)loop->step);
         if (k->half != NPU_HALF_ANY) {
             continue;
         }
         npu_print(out, "    const int64_t runs_%u = ", i);
-        if (loop.parent) {
-            npu_print(out, "runs_%u * ", loop.parent);
+        if (loop->parent) {
+            npu_print(out, "runs_%u * ", loop->parent);
         }
         npu_print(out, "loop_%u.count;\n", i);
-        npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
-        check.size = 0;
+        npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
+        npu_text check = {NULL, 0, 0, false};
         // Of more runs than that the sum might overflow.
         npu_print(&check,
                   "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
                   "%s <= PTOWSP_TASK_INSN_MAX);",
                   number++, i, i, sum.data ? sum.data : "");
-        npu_print_wrapped(out, 4, check.data ? check.data : "");
+        npu_append_wrapped(out, 4, &check);
     }
-    k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;
-    npu_text_free(&sum);
-    npu_text_free(&check);
+    npu_text_end(out, &sum);
 }
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
     npu_print(out, "// Addresses of tiles in their memories.\n");
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         if (tile->is_used && tile->first == i && tile->address == i &&
             npu_kernel_has_memory(k, tile->object.memory)) {
@@ -4265,13 +4073,14 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
         npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
         ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
     }
-    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
+    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n",
+              k->info->machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = ends[memory];
         if (end > 0 && npu_kernel_has_memory(k, (ptowsp_memory)memory)) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
-            uint32_t limit = k->info.machine.memory_bytes[memory];
+            uint32_t limit = k->info->machine.memory_bytes[memory];
             bool is_kib = limit % 1024 == 0;
             npu_print(out, "static_assert(%s_end <= %u%s, \"%s is full\");\n", name,
                       is_kib ? limit / 1024 : limit, is_kib ? " * 1024" : "",
@@ -4283,7 +4092,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
 // The fixed part of a tile's type, up to its valid sizes. Returns whether it is an alias.
 static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
                                 npu_text *out) {
-    bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;
+    bool is_a5 = k->info->machine.family == PTOWSP_FAMILY_A5;
     ptowsp_layout left = is_a5 ? PTOWSP_LAYOUT_NZ : PTOWSP_LAYOUT_ZZ;
     const char *alias =
         tile->pad                                                               ? NULL
@@ -4349,12 +4158,10 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
                   !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
     }
     npu_print(&text, ";");
-    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    npu_append_wrapped(out, indent, &text);
     npu_print(out, "%*sTASSIGN(%s, ", (int)indent, "", name);
     npu_kernel_print_address(k, i, out);
     npu_print(out, ");\n");
-    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
-    npu_text_free(&text);
 }
 
 // "16" or "i_1": a window begins at a number, or at a loop's index.
@@ -4383,7 +4190,7 @@ static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t in
         npu_print_start(col, window->col, window->col_loop);
         snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
                  window->name, window->is_column ? "columns" : "window",
-                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
+                 npu_cpp_type(k->info->tiles[window->param].dtype), window->param, row, col,
                  window->rows, window->cols);
         npu_print_wrapped(out, indent, text);
     }
@@ -4393,7 +4200,7 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
     static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
-        for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        for (uint32_t i = 0; i < k->info->tile_count; i++) {
             if (which < 2 ? k->is_dense[i][which] : k->is_right[i]) {
                 if (is_any) {
                     npu_print(out, ", %u", i);
@@ -4433,7 +4240,7 @@ static void npu_tile_sizes(npu_kernel *k, uint32_t i, char rows[NPU_SIZE_TEXT_MA
 
 // The tiles that are declared there. They add sizes, which come before them.
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
-    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
         if (npu_is_tile_of(k, i, loop)) {
@@ -4454,8 +4261,8 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
 
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
-    for (uint32_t loop = 1; loop <= k->info.loop_count; loop++) {
-        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+    for (uint32_t loop = 1; loop <= k->info->loop_count; loop++) {
+        for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
             if (npu_is_tile_of(k, i, loop)) {
                 npu_tile_sizes(k, i, rows, cols);
             }
@@ -4465,8 +4272,7 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
 
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
     uint32_t indent = 4;
-    for (uint32_t at = loop; at;
-         at = ptowsp_program_loop_at(k->emitter->program, k->kernel, at).parent) {
+    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
         indent += 4;
     }
     npu_text tiles = {NULL, 0, 0, false};
@@ -4479,15 +4285,13 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
         }
     }
     npu_print_windows_of(k, loop, indent, out);
-    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
-    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
-    npu_text_free(&tiles);
+    npu_append(out, &tiles);
 }
 
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
-    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+    for (uint32_t i = 0; i < k->info->scalar_count; i++) {
         if (k->is_scalar_used[i]) {
-            uint32_t dtype = k->info.scalar_dtypes[i];
+            uint32_t dtype = k->info->scalar_dtypes[i];
             npu_print(out, "    const auto %s = wsp::scalar_%s(task, %u);\n", k->scalars[i],
                       dtype == PTOWSP_F32   ? "f32"
                       : dtype == PTOWSP_F64 ? "f64"
@@ -4503,16 +4307,14 @@ NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
     npu_print_tiles_of(k, 0, 4, &tiles);
     npu_kernel_print_sizes(k, out);
-    npu_print(out, "%s", checks ? checks : "");
+    npu_append(out, checks);
     npu_print_windows(k, out);
     npu_print(out, "\n    // Its tiles.\n");
-    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
-    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
-    npu_text_free(&tiles);
+    npu_append(out, &tiles);
     if (k->has_lists) {
         npu_print(out, "    MrgSortExecutedNumList taken;  // counts of each list, unused\n");
     }
@@ -4524,8 +4326,8 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
 
 // Instructions as calls, spelled as PTO-ISA spells them.
 //
-// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. The
-// exceptions, and those with template arguments, are in npu_print_call.
+// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. npu_calls has
+// the others. A call that depends on where its tiles are is in npu_print_call.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -4622,247 +4424,191 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
 
 // -- words ----------------------------------------------------------------------------------------
 
-static const char *npu_pipe_word(ptowsp_pipe pipe) {
-    switch (pipe) {
-    case PTOWSP_PIPE_S: return "PIPE_S";
-    case PTOWSP_PIPE_V: return "PIPE_V";
-    case PTOWSP_PIPE_M: return "PIPE_M";
-    case PTOWSP_PIPE_MTE1: return "PIPE_MTE1";
-    case PTOWSP_PIPE_MTE2: return "PIPE_MTE2";
-    case PTOWSP_PIPE_MTE3: return "PIPE_MTE3";
-    case PTOWSP_PIPE_FIX: return "PIPE_FIX";
-    default: return "PIPE_ALL";
-    }
-}
-
-static const char *npu_compare_word(uint32_t mode) {
-    switch ((ptowsp_compare)mode) {
-    case PTOWSP_NE: return "NE";
-    case PTOWSP_LT: return "LT";
-    case PTOWSP_LE: return "LE";
-    case PTOWSP_GT: return "GT";
-    case PTOWSP_GE: return "GE";
-    default: return "EQ";
-    }
-}
-
-static const char *npu_pattern_word(uint32_t mode) {
-    switch (mode) {
-    case 0: return "P0101";
-    case 1: return "P1010";
-    case 2: return "P0001";
-    case 3: return "P0010";
-    case 4: return "P0100";
-    case 5: return "P1000";
-    default: return "P1111";
-    }
-}
-
 // Widening is declared without rounding; it has none under any mode.
-static const char *npu_round_word(const npu_kernel *k, const ptowsp_insn_info *insn) {
+static void npu_print_round(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     ptowsp_dtype from = k->tiles[insn->src[0]].object.dtype;
     ptowsp_dtype to = k->tiles[insn->dst[0]].object.dtype;
     bool is_to_float = to == PTOWSP_F16 || to == PTOWSP_BF16 || to == PTOWSP_F32;
     bool is_wider = ptowsp_dtype_size(to) > ptowsp_dtype_size(from);
-    switch ((ptowsp_round)insn->mode) {
-    case PTOWSP_ROUND_AWAY: return "CAST_ROUND";
-    case PTOWSP_ROUND_FLOOR: return "CAST_FLOOR";
-    case PTOWSP_ROUND_CEIL: return "CAST_CEIL";
-    case PTOWSP_ROUND_TRUNC: return "CAST_TRUNC";
-    default: return is_to_float && is_wider ? "CAST_NONE" : "CAST_RINT";
-    }
-}
-
-static bool npu_is_one_of(const char *name, const char *words) {
-    size_t length = strlen(name);
-    for (const char *at = strstr(words, name); at; at = strstr(at + 1, name)) {
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
+    bool is_exact = insn->mode == PTOWSP_ROUND_NEAREST && is_to_float && is_wider;
+    npu_print_word(out, "RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode);
 }
 
 // -- calls ----------------------------------------------------------------------------------------
 
-// Writes the tiles of the first sources and scratch, each after a comma.
+// Calls by opcode and form; the first row that fits counts. In a call
+//
+//      $n          the opcode's name           $a  all tiles but scratch
+//      $d          the destination             $t  scratch; without it, $0 again
+//      $0 $1       the sources                 $u  ", " and scratch, if there is any
+//      $g $l       the window, and its tile    $T  the destination's element type in C++
+//      $r $k       row and column              $m $p $R  comparison, mask pattern, rounding
+//      $w $c       the scalar as an element of $0, wrapped or compared
+//      $s $e       the scalar as an element of $d, saturated or compared
+//      $i $o $v    the pipes and the event of a flag
+enum { NPU_ANY_FORM = -1, NPU_WITH_SCRATCH = -2 };
+
+typedef struct npu_call_row {
+    int op, form;
+    const char *text;
+} npu_call_row;
+
+#define NPU_CALL(op, form, text) {PTOWSP_OP_##op, form, text},
+#define NPU_FORM(op, form, text) NPU_CALL(op, PTOWSP_FORM_##form, text)
+#define NPU_FORMS(op, text)      NPU_CALL(op, NPU_ANY_FORM, text)
+#define NPU_SCALAR(op)           NPU_FORMS(op, "$n($a, $w$u)")
+
+// clang-format off
+static const npu_call_row npu_calls[] = {
+    NPU_FORM(TSTORE, PLAIN, "$n($g, $l)")
+    NPU_FORM(TSTORE, ADD, "$n<decltype($l), decltype($g), AtomicType::AtomicAdd>($g, $l)")
+    NPU_FORM(TSTORE, RELU, "$n<decltype($l), decltype($g), AtomicType::AtomicNone, "
+                           "ReluPreMode::NormalRelu>($g, $l)")
+    NPU_FORMS(TLOAD, "$n($l, $g)")
+    NPU_FORMS(MGATHER, "$n<Coalesce::Row>($l, $g, $0)")
+    NPU_FORMS(MSCATTER, "$n<Coalesce::Row>($g, $l, $1)")
+    NPU_SCALAR(TADDS) NPU_SCALAR(TSUBS) NPU_SCALAR(TMULS) NPU_SCALAR(TDIVS)
+    NPU_SCALAR(TMAXS) NPU_SCALAR(TMINS) NPU_SCALAR(TANDS) NPU_SCALAR(TORS)
+    NPU_SCALAR(TXORS) NPU_SCALAR(TSHLS) NPU_SCALAR(TSHRS) NPU_SCALAR(TREMS)
+    NPU_SCALAR(TFMODS) NPU_SCALAR(TPOWS) NPU_SCALAR(TLRELU) NPU_SCALAR(TAXPY)
+    NPU_FORMS(TSDIV, "TDIVS($d, $w, $0)")
+    NPU_FORMS(TADDSC, "$n($d, $0, $w, $1)")
+    NPU_FORMS(TSUBSC, "$n($d, $0, $w, $1)")
+    NPU_FORMS(TEXTRACT, "$n($d, $0, $r, $k)")
+    NPU_FORMS(TINSERT, "$n($d, $0, $r, $k)")
+    NPU_FORMS(TCMP, "$n($d, $0, $1, CmpMode::$m)")
+    NPU_FORMS(TCMPS, "$n($d, $0, $c, CmpMode::$m)")
+    NPU_FORMS(TSEL, "$n($a, $t)")  // scratch is not the result here: without it, the mask again
+    NPU_FORMS(TSELS, "$n($a, $t, $e)")
+    NPU_FORM(TCVT, SATURATE, "$n($d, $0, RoundMode::CAST_$R, SaturationMode::ON)")
+    NPU_FORMS(TCVT, "$n($d, $0, RoundMode::CAST_$R)")
+    NPU_FORMS(TEXPANDS, "$n($d, $s)")
+    NPU_FORM(TCI, DESCENDING, "$n<decltype($d), $T, 1>($d, $s)")
+    NPU_FORMS(TCI, "$n<decltype($d), $T, 0>($d, $s)")
+    NPU_FORM(TTRI, UPPER, "$n<decltype($d), 1>($d, $k)")
+    NPU_FORMS(TTRI, "$n<decltype($d), 0>($d, $k)")
+    NPU_CALL(TCOLSUM, NPU_WITH_SCRATCH, "$n($d, $0, $t, true)")
+    NPU_FORMS(TGATHERMASK, "TGATHER<decltype($d), decltype($0), MaskPattern::$p>($d, $0)")
+    NPU_CALL(TQUANT, NPU_WITH_SCRATCH, "WSP_QUANT($d, $0, $1, $t)")
+    NPU_FORMS(TQUANT, "$n<QuantType::INT8_SYM>($d, $0, $1)")
+    NPU_FORM(TFILLPAD, EXPAND, "TFILLPAD_EXPAND($d, $0)")
+    NPU_FORM(TMRGSORT, PLAIN, "$n($d, $0, $k)")
+    NPU_FORMS(SET_FLAG, "set_flag(PIPE_$i, PIPE_$o, $v)")
+    NPU_FORMS(WAIT_FLAG, "wait_flag(PIPE_$i, PIPE_$o, $v)")
+    NPU_FORMS(PIPE_BARRIER, "pipe_barrier(PIPE_$i)")
+    NPU_FORM(NONE, PLAIN, "$n($a$u)")  // the others
+};
+// clang-format on
+
+static const char *npu_call_of(const ptowsp_insn_info *insn) {
+    const npu_call_row *call = npu_calls;
+    while (call->op && !(call->op == (int)insn->op &&
+                         (call->form == NPU_ANY_FORM || call->form == (int)insn->form ||
+                          (call->form == NPU_WITH_SCRATCH && insn->tmp)))) {
+        call++;
+    }
+    return call->text;
+}
+
+// Writes tiles, each after a comma but the first.
 static void npu_print_tiles(const npu_kernel *k, const uint32_t *tiles, uint32_t count,
-                            npu_text *out) {
+                            bool is_first, npu_text *out) {
     for (uint32_t i = 0; i < count; i++) {
         if (tiles[i]) {
-            npu_print(out, ", %s", npu_kernel_tile(k, tiles[i]));
+            npu_print(out, "%s%s", is_first ? "" : ", ", npu_kernel_tile(k, tiles[i]));
+            is_first = false;
+        }
+    }
+}
+
+static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char what,
+                              npu_text *out) {
+    static const char pipes[] = "S V M MTE1 MTE2 MTE3 FIX ALL";
+    const uint32_t d = insn->dst[0], *s = insn->src;
+    switch (what) {
+    case 'n': npu_print(out, "%s", ptowsp_opcode_name(insn->op)); break;
+    case 'd': npu_print(out, "%s", npu_kernel_tile(k, d)); break;
+    case '0':
+    case '1': npu_print(out, "%s", npu_kernel_tile(k, s[what - '0'])); break;
+    case 'a':
+        npu_print_tiles(k, insn->dst, 2, true, out);
+        npu_print_tiles(k, s, 4, false, out);
+        break;
+    case 't': npu_print(out, "%s", npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0])); break;
+    case 'u': npu_print_tiles(k, &insn->tmp, 1, false, out); break;
+    case 'g': npu_print(out, "%s", k->window); break;
+    case 'l': npu_print(out, "%s", k->window_tile); break;
+    case 'T': npu_print(out, "%s", npu_cpp_type(k->tiles[d].object.dtype)); break;
+    case 'r': npu_print(out, "%u", insn->row); break;
+    case 'k': npu_print(out, "%d", (int32_t)insn->col); break;
+    case 'm': npu_print_word(out, "EQ NE LT LE GT GE", insn->mode); break;
+    case 'p': npu_print_word(out, "P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode); break;
+    case 'R': npu_print_round(k, insn, out); break;
+    case 'w': npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out); break;
+    case 'c': npu_print_scalar(k, insn, s[0], NPU_COMPARED, out); break;
+    case 's': npu_print_scalar(k, insn, d, NPU_SATURATED, out); break;
+    case 'e': npu_print_scalar(k, insn, d, NPU_COMPARED, out); break;
+    case 'i': npu_print_word(out, pipes, insn->src_pipe); break;
+    case 'o': npu_print_word(out, pipes, insn->dst_pipe); break;
+    default:
+        PTOWSP_ASSERT(what == 'v');
+        npu_print(out, insn->loop ? "wsp::event(%u, n_%u)" : "EVENT_ID%u", insn->event, insn->loop);
+    }
+}
+
+static void npu_print_template(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    for (const char *at = npu_call_of(insn); *at; at++) {
+        if (*at == '$') {
+            npu_print_operand(k, insn, *++at, out);
+        } else {
+            npu_write(out, at, 1);
         }
     }
 }
 
 // TLOAD, TSTORE, MGATHER, MSCATTER.
-static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    bool is_in = insn->dst[0] != 0;
-    const char *tile;
-    const npu_window *window =
-        npu_kernel_window(k, insn, is_in ? insn->dst[0] : insn->src[0], &tile);
+static void npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    uint32_t object = insn->dst[0] ? insn->dst[0] : insn->src[0], right;
+    const npu_window *window = npu_kernel_window(k, insn, object, &k->window_tile);
     if (!window) {
-        return true;  // memory is out, which the text records
+        return;  // memory is out, which the text records
     }
-    const char *global = window->name;
-    uint32_t object = is_in ? insn->dst[0] : insn->src[0], right;
-    bool is_load = strcmp(insn->name, "TLOAD") == 0;
+    k->window = window->name;
+    bool is_load = insn->op == PTOWSP_OP_TLOAD;
+    bool is_right = is_load && npu_kernel_is_right(k, object, &right);
     bool is_plain = insn->form == PTOWSP_FORM_PLAIN || insn->form == PTOWSP_FORM_ADD;
-    if (is_load && npu_kernel_is_right(k, object, &right)) {
-        npu_print(out, "wsp::load_right(task, %u, %s, ", insn->param, tile);
+    if (is_right || (is_load && npu_kernel_has_column(k, object))) {
+        npu_print(out, "wsp::load_%s(task, %u, %s, ", is_right ? "right" : "column", insn->param,
+                  k->window_tile);
         npu_kernel_print_address(k, object, out);
-        npu_print(out, ", %s)", global);
-    } else if (is_load && npu_kernel_has_column(k, object)) {
-        npu_print(out, "wsp::load_column(task, %u, %s, ", insn->param, tile);
-        npu_kernel_print_address(k, object, out);
-        npu_print(out, ", %s, columns_at)", global);
-    } else if (strcmp(insn->name, "TSTORE") == 0 && is_plain && npu_kernel_has_column(k, object)) {
+        npu_print(out, ", %s%s)", k->window, is_right ? "" : ", columns_at");
+    } else if (insn->op == PTOWSP_OP_TSTORE && is_plain && npu_kernel_has_column(k, object)) {
         npu_print(out, "wsp::store_column<AtomicType::Atomic%s>(task, %u, %s, %s, columns_at)",
-                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, tile, global);
-    } else if (is_load) {
-        npu_print(out, "TLOAD(%s, %s)", tile, global);
-    } else if (strcmp(insn->name, "MGATHER") == 0) {
-        npu_print(out, "MGATHER<Coalesce::Row>(%s, %s, %s)", tile, global,
-                  npu_kernel_tile(k, insn->src[0]));
-    } else if (strcmp(insn->name, "MSCATTER") == 0) {
-        npu_print(out, "MSCATTER<Coalesce::Row>(%s, %s, %s)", global, tile,
-                  npu_kernel_tile(k, insn->src[1]));
-    } else if (insn->form == PTOWSP_FORM_PLAIN) {
-        npu_print(out, "TSTORE(%s, %s)", global, tile);
-    } else if (insn->form == PTOWSP_FORM_ADD) {
-        npu_print(out, "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicAdd>(%s, %s)", tile,
-                  global, global, tile);
-    } else if (NPU_NEVER(insn->form != PTOWSP_FORM_RELU)) {
-        return false;  // a store has no other form
+                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, k->window_tile,
+                  k->window);
     } else {
-        npu_print(out,
-                  "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicNone, "
-                  "ReluPreMode::NormalRelu>(%s, %s)",
-                  tile, global, global, tile);
+        npu_print_template(k, insn, out);
     }
-    return true;
 }
 
+// TMRGSORT of separate lists.
 static void npu_print_merge(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    const char *d = npu_kernel_tile(k, insn->dst[0]);
-    if (insn->form != PTOWSP_FORM_LISTS) {
-        npu_print(out, "TMRGSORT(%s, %s, %u)", d, npu_kernel_tile(k, insn->src[0]), insn->col);
-        return;
-    }
+    const char *d = npu_kernel_tile(k, insn->dst[0]), *tmp = npu_kernel_tile(k, insn->tmp);
     k->has_lists = true;
-    const char *tmp = npu_kernel_tile(k, insn->tmp);
     npu_print(out, "TMRGSORT<decltype(%s), decltype(%s)", d, tmp);
     for (uint32_t i = 0; i < 4 && insn->src[i]; i++) {
         npu_print(out, ", decltype(%s)", npu_kernel_tile(k, insn->src[i]));
     }
     npu_print(out, ", false>(%s, taken, %s", d, tmp);
-    npu_print_tiles(k, insn->src, 4, out);
+    npu_print_tiles(k, insn->src, 4, false, out);
     npu_print(out, ")");
-}
-
-// Flags and barriers.
-static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
-    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
-        if (insn->src_pipe == PTOWSP_PIPE_V) {
-            npu_print(out, "WSP_BARRIER_V()");
-        } else {
-            npu_print(out, "pipe_barrier(%s)", npu_pipe_word(insn->src_pipe));
-        }
-        return true;
-    }
-    bool is_set = strcmp(insn->name, "SET_FLAG") == 0;
-    if (!is_set && strcmp(insn->name, "WAIT_FLAG") != 0) {
-        return false;
-    }
-    npu_print(out, "%s(%s, %s, ", is_set ? "set_flag" : "wait_flag", npu_pipe_word(insn->src_pipe),
-              npu_pipe_word(insn->dst_pipe));
-    if (insn->loop) {
-        npu_print(out, "wsp::event(%u, n_%u))", insn->event, insn->loop);
-    } else {
-        npu_print(out, "EVENT_ID%u)", insn->event);
-    }
-    return true;
-}
-
-// The exceptions. False: not one of them.
-static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    const char *name = insn->name, *d = npu_kernel_tile(k, insn->dst[0]);
-    const uint32_t *s = insn->src;
-    if (npu_is_one_of(name, "TSDIV TADDSC TSUBSC")) {
-        bool is_div = strcmp(name, "TSDIV") == 0;
-        npu_print(out, "%s(%s, ", is_div ? "TDIVS" : name, d);
-        if (!is_div) {
-            npu_print(out, "%s, ", npu_kernel_tile(k, s[0]));
-        }
-        npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out);
-        npu_print(out, ", %s)", npu_kernel_tile(k, s[is_div ? 0 : 1]));
-    } else if (npu_is_one_of(name, "TEXTRACT TINSERT")) {
-        npu_print(out, "%s(%s, %s, %u, %u)", name, d, npu_kernel_tile(k, s[0]), insn->row,
-                  insn->col);
-    } else if (npu_is_one_of(name, "TCMP TCMPS")) {
-        npu_print(out, "%s(%s, %s, ", name, d, npu_kernel_tile(k, s[0]));
-        if (s[1]) {
-            npu_print(out, "%s", npu_kernel_tile(k, s[1]));
-        } else {
-            npu_print_scalar(k, insn, s[0], NPU_COMPARED, out);
-        }
-        npu_print(out, ", CmpMode::%s)", npu_compare_word(insn->mode));
-    } else if (npu_is_one_of(name, "TSEL TSELS")) {
-        // Scratch is not the result here: without scratch, the mask is passed again.
-        const char *tmp = npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0]);
-        npu_print(out, "%s(%s", name, d);
-        npu_print_tiles(k, s, 3, out);
-        npu_print(out, ", %s", tmp);
-        if (!s[2]) {
-            npu_print(out, ", ");
-            npu_print_scalar(k, insn, insn->dst[0], NPU_COMPARED, out);
-        }
-        npu_print(out, ")");
-    } else if (strcmp(name, "TCVT") == 0) {
-        npu_print(out, "TCVT(%s, %s, RoundMode::%s%s)", d, npu_kernel_tile(k, s[0]),
-                  npu_round_word(k, insn),
-                  insn->form == PTOWSP_FORM_SATURATE ? ", SaturationMode::ON" : "");
-    } else if (strcmp(name, "TEXPANDS") == 0) {
-        npu_print(out, "TEXPANDS(%s, ", d);
-        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TCI") == 0) {
-        npu_print(out, "TCI<decltype(%s), %s, %d>(%s, ", d,
-                  npu_cpp_type(k->tiles[insn->dst[0]].object.dtype),
-                  insn->form == PTOWSP_FORM_DESCENDING, d);
-        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TTRI") == 0) {
-        npu_print(out, "TTRI<decltype(%s), %d>(%s, %d)", d, insn->form == PTOWSP_FORM_UPPER, d,
-                  (int32_t)insn->col);
-    } else if (strcmp(name, "TCOLSUM") == 0 && insn->tmp) {
-        npu_print(out, "TCOLSUM(%s, %s, %s, true)", d, npu_kernel_tile(k, s[0]),
-                  npu_kernel_tile(k, insn->tmp));
-    } else if (strcmp(name, "TGATHERMASK") == 0) {
-        const char *from = npu_kernel_tile(k, s[0]);
-        npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
-                  npu_pattern_word(insn->mode), d, from);
-    } else if (strcmp(name, "TQUANT") == 0) {
-        npu_print(out,
-                  insn->tmp ? "WSP_QUANT(%s, %s, %s" : "TQUANT<QuantType::INT8_SYM>(%s, %s, %s", d,
-                  npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
-        npu_print_tiles(k, &insn->tmp, 1, out);
-        npu_print(out, ")");
-    } else if (strcmp(name, "TFILLPAD") == 0 && insn->form == PTOWSP_FORM_EXPAND) {
-        npu_print(out, "TFILLPAD_EXPAND(%s, %s)", d, npu_kernel_tile(k, s[0]));
-    } else if (strcmp(name, "TMRGSORT") == 0) {
-        npu_print_merge(k, insn, out);
-    } else {
-        return false;
-    }
-    return true;
 }
 
 // TMOV and TEXTRACT of a right factor that may be stored by columns.
 static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    bool is_extract = strcmp(insn->name, "TEXTRACT") == 0;
+    bool is_extract = insn->op == PTOWSP_OP_TEXTRACT;
     uint32_t param;
-    if ((!is_extract && strcmp(insn->name, "TMOV") != 0) ||
+    if ((!is_extract && insn->op != PTOWSP_OP_TMOV) ||
         !npu_kernel_is_right(k, insn->src[0], &param)) {
         return false;
     }
@@ -4876,48 +4622,27 @@ static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_tex
     return true;
 }
 
-// The call. False: none exists.
-static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    if (npu_print_sync(insn, out)) {
-        return true;
-    }
+static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    const uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+    const bool is_to_vector = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
     if (insn->param != PTOWSP_NO_PARAM) {
-        return npu_print_global(k, insn, out);
-    }
-    if (k->info.is_mixed && (strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0)) {
-        uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+        npu_print_global(k, insn, out);
+    } else if (insn->op == PTOWSP_OP_PIPE_BARRIER && insn->src_pipe == PTOWSP_PIPE_V) {
+        npu_print(out, "WSP_BARRIER_V()");
+    } else if (insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP) {
         npu_print(out, "%s.%s<%u>(%s)", insn->fifo ? "to_cube" : "to_vector",
                   insn->dst[0] ? "pop" : "push", k->tiles[tile].object.valid_cols.max,
                   npu_kernel_tile(k, tile));
-        return true;
+    } else if (insn->op == PTOWSP_OP_TMOV && npu_kernel_half(k, insn) == NPU_HALF_BOTH) {
+        const char *at = k->tiles[k->tiles[k->tiles[tile].first].address].name;
+        npu_print(out, is_to_vector ? "WSP_CROSS(%u, %s_at, 0" : "WSP_CROSS(%u, 0, %s_at",
+                  k->crossings++ % 8, at);
+        npu_print(out, ", %s, %s)", npu_kernel_tile(k, tile), npu_kernel_tile(k, insn->src[0]));
+    } else if (insn->op == PTOWSP_OP_TMRGSORT && insn->form == PTOWSP_FORM_LISTS) {
+        npu_print_merge(k, insn, out);
+    } else if (!npu_print_right(k, insn, out)) {
+        npu_print_template(k, insn, out);
     }
-    if (npu_kernel_half(k, insn) == NPU_HALF_BOTH && strcmp(insn->name, "TMOV") == 0) {
-        bool is_to_vector = k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_UB;
-        const char *to = npu_kernel_tile(k, insn->dst[0]);
-        const char *at = k->tiles[k->tiles[k->tiles[insn->dst[0]].first].address].name;
-        npu_print(out, "WSP_CROSS(%u, %s%s, %s%s, %s, %s)", k->crossings++ % 8,
-                  is_to_vector ? at : "0", is_to_vector ? "_at" : "", is_to_vector ? "0" : at,
-                  is_to_vector ? "" : "_at", to, npu_kernel_tile(k, insn->src[0]));
-        return true;
-    }
-    if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
-        return true;
-    }
-    if (NPU_NEVER(!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE ||
-                  insn->form == PTOWSP_FORM_EXPAND || insn->form == PTOWSP_FORM_ASYMMETRIC)) {
-        return false;  // the library makes no such instruction
-    }
-    npu_print(out, "%s(%s", insn->name, npu_kernel_tile(k, insn->dst[0]));
-    npu_print_tiles(k, insn->dst + 1, 1, out);
-    npu_print_tiles(k, insn->src, 4, out);
-    if (npu_is_one_of(insn->name, "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS "
-                                  "TSHRS TREMS TFMODS TPOWS TLRELU TAXPY")) {
-        npu_print(out, ", ");
-        npu_print_scalar(k, insn, insn->src[0], NPU_WRAPPED, out);
-    }
-    npu_print_tiles(k, &insn->tmp, 1, out);
-    npu_print(out, ")");
-    return true;
 }
 
 // -- statements -----------------------------------------------------------------------------------
@@ -4946,6 +4671,11 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
     npu_write(out, "\n", 1);
 }
 
+NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *statement) {
+    npu_print_wrapped(out, indent, statement->data ? statement->data : "");
+    npu_text_end(out, statement);
+}
+
 // The tiles that must be non-empty for an instruction to be executed: names, separated; "": they
 // always are.
 static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
@@ -4965,12 +4695,12 @@ static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn
     }
 }
 
-static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const char *call,
+static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *call,
                               npu_text *out) {
-    bool is_acc = strcmp(insn->name, "TMATMUL_ACC") == 0;
-    bool is_bias = strcmp(insn->name, "TMATMUL_BIAS") == 0;
+    bool is_acc = insn->op == PTOWSP_OP_TMATMUL_ACC;
+    bool is_bias = insn->op == PTOWSP_OP_TMATMUL_BIAS;
     uint32_t d = insn->dst[0], left = insn->src[is_acc ? 1 : 0];
-    if ((!is_acc && !is_bias && strcmp(insn->name, "TMATMUL") != 0) ||
+    if ((!is_acc && !is_bias && insn->op != PTOWSP_OP_TMATMUL) ||
         (!npu_kernel_may_be_empty(k, d) &&
          npu_extent_least(k, &k->tiles[left].object.valid_cols) > 0)) {
         return false;
@@ -4978,7 +4708,7 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
     int indent = (int)k->indent;
     npu_print(out, "%*sif (wsp::any_product(%s, %s)) {\n", indent, "", npu_kernel_tile(k, d),
               npu_kernel_tile(k, left));
-    npu_print_wrapped(out, k->indent + 4, call);
+    npu_append_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
         npu_text empty = {NULL, 0, 0, false};
         uint32_t right = insn->src[1];
@@ -4997,39 +4727,34 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
         npu_kernel_print_address(k, right, &empty);
         npu_print(&empty, ", zeros_at%s%s);", is_bias ? ", " : "",
                   is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
-        npu_print_wrapped(out, k->indent + 4, empty.data ? empty.data : "");
-        k->is_out_of_memory = k->is_out_of_memory || empty.is_out_of_memory;
-        npu_text_free(&empty);
+        npu_append_wrapped(out, k->indent + 4, &empty);
     }
     npu_print(out, "%*s}\n", indent, "");
     return true;
 }
 
-NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
+NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
     npu_text call = {NULL, 0, 0, false}, operands = {NULL, 0, 0, false};
     if (insn->is_implied) {
         npu_print(&call, "WSP_UNCOUNTED(");
     }
-    bool is_call = npu_print_call(k, insn, &call);
+    npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
     // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
-    if (strcmp(insn->name, "TPUSH") != 0 && strcmp(insn->name, "TPOP") != 0) {
+    if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
         npu_print_operands(k, insn, &operands);
     }
-    if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
+    if (!npu_print_product(k, insn, &call, out)) {
         if (operands.size) {
             npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
+        npu_append_wrapped(out, operands.size ? k->indent + 4 : k->indent, &call);
         if (operands.size) {
             npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }
-    k->is_out_of_memory = k->is_out_of_memory || call.is_out_of_memory || operands.is_out_of_memory;
-    npu_text_free(&call);
-    npu_text_free(&operands);
-    return is_call;
+    npu_text_end(out, &operands);
 }
 
 // =================================================================================================
@@ -5080,35 +4805,38 @@ static const char npu_fifo_types[][12] = {"ToVector", "ToCube"};
 static const char npu_half_names[][12] = {"", "cube", "vector"};
 
 static bool npu_is_fifo(const ptowsp_insn_info *insn) {
-    return strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0;
+    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
 }
 
 // -- the head of the file -------------------------------------------------------------------------
 
 // What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
 static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
-    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
-    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
-                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
+    bool is_wait = insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG ||
+                   insn->op == PTOWSP_OP_PIPE_BARRIER;
     npu_half of = npu_kernel_half(k, insn);
-    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+    return is_loop                 ? "for {"
+           : is_end                ? "}"
+           : is_wait || of != half ? NULL
+                                   : ptowsp_opcode_name(insn->op);
 }
 
 // The instructions of a half, one after another, without flags and barriers.
 static void npu_print_words(const npu_kernel *k, npu_half half, npu_text *out) {
     size_t line = out->size;
     npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        const char *word = npu_half_word(k, &insn, half);
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        const char *word = npu_half_word(k, insn, half);
         if (word && out->size - line + strlen(word) > 86) {
             line = out->size + 1;
             npu_print(out, "\n//              ");
         }
         if (word) {
-            bool is_fifo = npu_is_fifo(&insn);
+            bool is_fifo = npu_is_fifo(insn);
             npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+                      is_fifo ? npu_fifo_names[insn->fifo] : "", is_fifo ? ")" : "");
         }
     }
     npu_print(out, "\n");
@@ -5119,7 +4847,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
               "//\n// It has two halves, for a cube core and for vector cores, and tiles go from "
               "one to the other\n// through FIFOs in global memory.\n//\n");
     for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
                       npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
@@ -5130,7 +4858,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print_words(k, NPU_HALF_CUBE, out);
     npu_print_words(k, NPU_HALF_VECTOR, out);
     npu_print(out, "//\n// %s\n",
-              k->info.is_split
+              k->info->is_split
                   ? "The two vector cores of a block share the rows of the vector half."
                   : "The rows of the vector half need each other: the first vector core has all.");
 }
@@ -5141,18 +4869,18 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
 static void npu_print_fifo_types(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// What both halves know: the FIFOs between them.\n");
     for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "using %s = wsp::Fifo<%u, %s, %u, %u, TileSplitAxis::TILE_%s>;\n",
                       npu_fifo_types[i], fifo->flag, i ? "false" : "true", fifo->slot_bytes,
-                      fifo->slot_count, k->info.is_split ? "UP_DOWN" : "NO_SPLIT");
+                      fifo->slot_count, k->info->is_split ? "UP_DOWN" : "NO_SPLIT");
         }
     }
 }
 
 static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) {
     for (uint32_t i = 0; i < 2; i++) {
-        if (k->info.fifos[i].slot_bytes) {
+        if (k->info->fifos[i].slot_bytes) {
             npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_names[i],
                       is_shared ? ", mine" : "");
         }
@@ -5162,11 +4890,11 @@ static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) 
 // Does a loop push or pop?
 static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
     bool is_inside = false, has_any = false;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        is_inside = is_mark && insn.loop == loop ? !is_inside : is_inside;
-        has_any = has_any || (is_inside && npu_is_fifo(&insn));
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        is_inside = is_mark && insn->loop == loop ? !is_inside : is_inside;
+        has_any = has_any || (is_inside && npu_is_fifo(insn));
     }
     return has_any;
 }
@@ -5176,18 +4904,18 @@ static void npu_print_second(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");
     int indent = 8;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        bool is_loop = strcmp(insn.name, "LOOP") == 0, is_end = strcmp(insn.name, "END") == 0;
-        if (is_loop && npu_has_fifo(k, insn.loop)) {
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
+        if (is_loop && npu_has_fifo(k, insn->loop)) {
             npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", indent, "",
-                      insn.loop, insn.loop, insn.loop, insn.loop);
+                      insn->loop, insn->loop, insn->loop, insn->loop);
             indent += 4;
-        } else if (is_end && npu_has_fifo(k, insn.loop)) {
+        } else if (is_end && npu_has_fifo(k, insn->loop)) {
             indent -= 4;
             npu_print(out, "%*s}\n", indent, "");
-        } else if (npu_is_fifo(&insn) && insn.side == PTOWSP_SIDE_VECTOR) {
-            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn.fifo]);
+        } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
+            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn->fifo]);
         }
     }
     npu_print(out, "        return;\n    }\n");
@@ -5198,23 +4926,23 @@ static bool npu_half_mentions(const npu_text *text, const char *word) {
     return text->data && strstr(text->data, word);
 }
 
-// A half: its addresses, and its function. False with the emitter's error.
-static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out) {
+// A half: its addresses, and its function.
+static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, begin = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info.is_split;
+    bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info->is_split;
     npu_kernel_begin_half(k, half);
-    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
     npu_kernel_print_loops(k, 0, &begin);
     if (is_shared) {
         char rows[NPU_LOCAL_MAX];
-        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, rows);
+        npu_kernel_size(k, &k->tiles[k->info->split_tile].object.valid_rows, rows);
         npu_print(&begin, "    const wsp::Share mine = wsp::share(%s);  // of the rows\n", rows);
     }
     npu_print_fifos(k, is_shared, &begin);
     if (is_vector && !is_shared) {
         npu_print_second(k, &begin);
     }
-    npu_kernel_print_declarations(k, begin.data, &made);
+    npu_kernel_print_declarations(k, &begin, &made);
     npu_print(out, "\n// -- the %s half --\n\n#if WSP_HAS_%s\n\n", npu_half_names[half],
               is_vector ? "VECTOR" : "CUBE");
     npu_kernel_print_constants(k, out);
@@ -5222,16 +4950,10 @@ static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
     npu_print(out, "\nAICORE inline void %s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
               npu_half_names[half], has_task ? "task" : "",
               npu_half_mentions(&made, "(pipes") ? "pipes" : "");
-    npu_write(out, made.data ? made.data : "", made.size);
+    npu_append(out, &made);
     npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
+    npu_append(out, &body);
     npu_print(out, "}\n\n#endif\n");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || begin.is_out_of_memory ||
-                          made.is_out_of_memory;
-    npu_text_free(&body);
-    npu_text_free(&begin);
-    npu_text_free(&made);
-    return is_good;
 }
 
 // -- the kernel -----------------------------------------------------------------------------------
@@ -5246,22 +4968,19 @@ static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
               "\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task WSP_BLOCK_PARAM) {\n",
               name);
     npu_kernel_print_sizes(k, out);
-    npu_write(out, checks.data ? checks.data : "", checks.size);
+    npu_append(out, &checks);
     npu_kernel_print_requirements(k, out);
     npu_print(out, "    WSP_HALVES(task, v_%s::cube, v_%s::vector);\n}\n", name, name);
-    k->is_out_of_memory = k->is_out_of_memory || checks.is_out_of_memory;
-    npu_text_free(&checks);
 }
 
-NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out) {
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
     npu_print(out, "namespace v_%s {\n\n", name);
     npu_print_fifo_types(k, out);
-    bool is_good = npu_print_half_function(k, NPU_HALF_CUBE, out) &&
-                   npu_print_half_function(k, NPU_HALF_VECTOR, out) && npu_kernel_check_zeros(k);
+    npu_print_half_function(k, NPU_HALF_CUBE, out);
+    npu_print_half_function(k, NPU_HALF_VECTOR, out);
     npu_print(out, "\n}  // namespace v_%s\n", name);
     npu_print_halves_entry(k, out);
-    return is_good;
 }
 
 // =================================================================================================
@@ -5313,25 +5032,25 @@ NPU_INTERNAL FILE *npu_open_source(const char *path) {
 
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     FILE *file = npu_open_source(path);
     if (!file) {
         return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                        info.name, path,
+                        info->name, path,
                         errno == ESPIPE ? "it is a FIFO, not a file" : strerror(errno));
     }
-    bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
+    bool is_read = npu_read_stream(emitter, kernel, info->name, path, file, out);
     fclose(file);
     return is_read;
 }
 
 // The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if (info.source.text) {
-        npu_print(out, "%s", info.source.text);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
+    if (info->source.text) {
+        npu_print(out, "%s", info->source.text);
     } else {
-        if (!npu_read_file(emitter, kernel, info.source.file, out)) {
+        if (!npu_read_file(emitter, kernel, info->source.file, out)) {
             return false;
         }
     }
@@ -5375,6 +5094,12 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
         lexer->is_escaped = false;
     }
     return true;
+}
+
+NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line) {
+    const char *at = line + strspn(line, " \t");
+    return *at == '#' && !lexer->quote && !lexer->is_block_comment ? at + 1 + strspn(at + 1, " \t")
+                                                                   : NULL;
 }
 
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length) {
@@ -5478,13 +5203,8 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
     while (*text) {
         const char *end = strchr(text, '\n');
         size_t length = end ? (size_t)(end - text) : strlen(text);
-        size_t at = strspn(text, " \t");
-        bool is_open = lexer.quote || lexer.is_block_comment;
-        bool is_directive = !is_open && text[at] == '#';
-        if (is_directive) {
-            at += 1 + strspn(text + at + 1, " \t");
-        }
-        if ((is_directive && strncmp(text + at, "include", 7) == 0) == is_include) {
+        const char *word = npu_directive(&lexer, text);
+        if ((word && strncmp(word, "include", 7) == 0) == is_include) {
             npu_write(out, text, length);
             npu_write(out, "\n", 1);
         }
@@ -5494,21 +5214,19 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 }
 
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     npu_text call = {NULL, 0, 0, false};
     npu_print(&call, "::wsp::run_native(wsp_here, ");
-    npu_print_string(&call, info.name);
-    npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
-              info.has_cost ? info.source.cost : "nullptr");
-    npu_print_u64(&call, info.cycles);
+    npu_print_string(&call, info->name);
+    npu_print(&call, ", %s, %s, ", npu_source_fn(info),
+              info->has_cost ? info->source.cost : "nullptr");
+    npu_print_u64(&call, info->cycles);
     npu_print(&call, ");");
     npu_print(out,
               "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *wsp_here) {\n",
               npu_name(emitter, NPU_KERNEL, kernel));
-    npu_print_wrapped(out, 4, call.data ? call.data : "");
+    npu_append_wrapped(out, 4, &call);
     npu_print(out, "}\n");
-    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
-    npu_text_free(&call);
 }
 
 // Do two kernels have the same source?
@@ -5524,10 +5242,10 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
     const char *home = npu_name(emitter, NPU_KERNEL, kernel);
     bool is_first = true;
     npu_print(out, "// ");
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
         if (is_here[i]) {
             npu_print(out, "%s", is_first ? "Kernel " : ", ");
-            npu_print_comment(out, ptowsp_program_kernel_at(emitter->program, i).name);
+            npu_print_comment(out, emitter->tables->kernels[i].name);
             is_first = false;
         }
     }
@@ -5549,7 +5267,7 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
         npu_print_lines(out, text);
     }
     npu_print(out, "\n}  // namespace\n");
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
         if (is_here[i]) {
             npu_print_entry(emitter, i, out);
         }
@@ -5559,23 +5277,23 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
 
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
     npu_text source = {NULL, 0, 0, false}, text = {NULL, 0, 0, false};
-    bool *is_here = (bool *)npu_resize(NULL, emitter->kernel_count);
-    if (!is_here) {
+    bool *is_here = NULL;
+    uint32_t capacity = 0;
+    if (!NPU_ROOM(is_here, capacity, emitter->tables->kernel_count)) {
         npu_out_of_memory(emitter);
         return;
     }
-    memset(is_here, 0, emitter->kernel_count);
-    ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
-    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        is_here[i] = info.is_used && !info.is_tile_kernel && !info.pto &&
-                     npu_is_same_source(&first.source, &info.source);
+    const ptowsp_kernel_info *first = &emitter->tables->kernels[kernel];
+    for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        is_here[i] = info->is_used && !info->is_tile_kernel && !info->pto &&
+                     npu_is_same_source(&first->source, &info->source);
     }
     if (npu_read_source(emitter, kernel, &source)) {
         npu_print_native(emitter, kernel, &source, is_here, &text);
         uint32_t file = npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
                                      npu_name(emitter, NPU_KERNEL, kernel));
-        for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        for (uint32_t i = kernel; i < emitter->tables->kernel_count; i++) {
             emitter->kernel_files[i] = is_here[i] ? 1 + file : emitter->kernel_files[i];
         }
     }
@@ -5609,7 +5327,7 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
 typedef struct npu_own {
     npu_emitter *emitter;
     uint32_t kernel;
-    ptowsp_kernel_info info;
+    const ptowsp_kernel_info *info;
     npu_text includes;  // lines that are read at file scope
     npu_text hashes;    // comments
     uint32_t first_file;
@@ -5637,7 +5355,7 @@ static bool npu_is_readable(const char *path) {
 // source. PTO-ISA's own are never copied: a tree has stand-ins, or is given a checkout.
 static bool npu_find_header(const npu_own *own, const char *from, const char *name,
                             char out[NPU_OWN_PATH_MAX]) {
-    const ptowsp_pto_source *pto = own->info.pto;
+    const ptowsp_pto_source *pto = own->info->pto;
     if (strncmp(name, "pto/", 4) == 0) {
         return false;
     }
@@ -5677,7 +5395,7 @@ static bool npu_own_include(npu_own *own, const char *line, size_t length, const
         npu_write(&own->includes, "\n", 1);
         return true;
     }
-    ptowsp_kernel_info *info = &own->info;
+    const ptowsp_kernel_info *info = own->info;
     if (name[0] == '/' || strstr(name, "..")) {
         return npu_fail(own->emitter, PTOWSP_UNSUPPORTED, own->kernel,
                         "kernel %s: its source includes %s, outside of its directories", info->name,
@@ -5718,16 +5436,13 @@ static bool npu_own_directives(npu_own *own, const char *text, const char *from,
     memset(&lexer, 0, sizeof lexer);
     bool is_continued = false;
     while (*text) {
-        size_t length = strcspn(text, "\n"), at = strspn(text, " \t");
-        bool is_directive = !lexer.quote && !lexer.is_block_comment && text[at] == '#';
-        if (is_directive) {
-            at += 1 + strspn(text + at + 1, " \t");
-        }
-        bool is_condition = is_continued || (is_directive && npu_is_conditional(text + at));
+        size_t length = strcspn(text, "\n");
+        const char *word = npu_directive(&lexer, text);
+        bool is_condition = is_continued || (word && npu_is_conditional(word));
         if (is_condition) {
             npu_write(&own->includes, text, length);
             npu_write(&own->includes, "\n", 1);
-        } else if (is_directive && strncmp(text + at, "include", 7) == 0 &&
+        } else if (word && strncmp(word, "include", 7) == 0 &&
                    !npu_own_include(own, text, length, from, to)) {
             return false;
         }
@@ -5738,6 +5453,10 @@ static bool npu_own_directives(npu_own *own, const char *text, const char *from,
     return true;
 }
 
+static bool npu_is_word(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 // Is a name in a text, outside of comments and strings?
 static bool npu_has_name(const char *text, const char *name) {
     npu_lexer lexer;
@@ -5746,15 +5465,9 @@ static bool npu_has_name(const char *text, const char *name) {
     bool was_name = false;
     for (const char *at = text; *at; at++) {
         bool counts = npu_lex(&lexer, *at, at[1]);
-        bool is_name = counts && (*at == '_' || (*at >= '0' && *at <= '9') ||
-                                  (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'));
-        if (is_name && !was_name && strncmp(at, name, length) == 0) {
-            char next = at[length];
-            bool is_longer = next == '_' || (next >= '0' && next <= '9') ||
-                             (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
-            if (!is_longer) {
-                return true;
-            }
+        bool is_name = counts && npu_is_word(*at);
+        if (is_name && !was_name && strncmp(at, name, length) == 0 && !npu_is_word(at[length])) {
+            return true;
         }
         was_name = is_name;
         lexer.last = counts && *at != ' ' ? *at : lexer.last;
@@ -5767,14 +5480,14 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
     char hash[NPU_HASH_SIZE];
     if (own->emitter->file_count - own->first_file >= NPU_OWN_FILE_MAX) {
         return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
-                        "kernel %s: its source includes more than %d files", own->info.name,
+                        "kernel %s: its source includes more than %d files", own->info->name,
                         NPU_OWN_FILE_MAX);
     }
     npu_write(text, "", 0);
     if (text->is_out_of_memory) {
         return npu_out_of_memory(own->emitter);
     }
-    own->has_entry = own->has_entry || npu_has_name(text->data, own->info.pto->entry);
+    own->has_entry = own->has_entry || npu_has_name(text->data, own->info->pto->entry);
     npu_hash(text->data, text->size, hash);
     npu_print(&own->hashes, "//      %s  %s\n", hash, to);
     uint32_t file = npu_add_file(own->emitter, text, "%s", to);
@@ -5785,7 +5498,7 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
 // -- the call -------------------------------------------------------------------------------------
 
 static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text *out) {
-    const ptowsp_kernel_info *info = &own->info;
+    const ptowsp_kernel_info *info = own->info;
     switch (arg->value) {
     case PTOWSP_PTO_DATA: {
         ptowsp_dtype dtype = info->tiles[arg->index].dtype;
@@ -5816,14 +5529,14 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
 static void npu_own_blocks(const npu_own *own, npu_text *out) {
     npu_print(out,
               "#ifndef WSP_ASCEND\n    pto::cpu_sim::set_execution_context(static_cast<uint32_t>(");
-    npu_own_arg(own, &own->info.pto->block, out);
+    npu_own_arg(own, &own->info->pto->block, out);
     npu_print(out, "), 0, 1\n#if WSP_IS_SHIM\n        , static_cast<uint32_t>(");
-    npu_own_arg(own, &own->info.pto->block_count, out);
+    npu_own_arg(own, &own->info->pto->block_count, out);
     npu_print(out, ")\n#endif\n    );\n#endif\n");
 }
 
 static void npu_own_device_words(const npu_own *own, npu_text *out) {
-    const ptowsp_pto_arg *block = &own->info.pto->block, *count = &own->info.pto->block_count;
+    const ptowsp_pto_arg *block = &own->info->pto->block, *count = &own->info->pto->block_count;
     npu_print(out, "// A core calls the entry, and a task is a block [read].\n#ifdef WSP_ASCEND\n");
     if (block->value == PTOWSP_PTO_NUMBER && count->value == PTOWSP_PTO_NUMBER) {
         npu_print(out,
@@ -5841,19 +5554,20 @@ static void npu_own_device_words(const npu_own *own, npu_text *out) {
 // NULL) is a part of the name; "" takes the names away.
 static void npu_own_entries(const npu_own *own, const char *half, npu_text *out) {
     const npu_emitter *emitter = own->emitter;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        bool is_new = info.is_used && info.pto;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        bool is_new = info->is_used && info->pto;
         for (uint32_t j = 1; is_new && j < i; j++) {
-            ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, j);
-            is_new = !other.is_used || !other.pto || strcmp(other.pto->entry, info.pto->entry) != 0;
+            const ptowsp_kernel_info *other = &emitter->tables->kernels[j];
+            is_new =
+                !other->is_used || !other->pto || strcmp(other->pto->entry, info->pto->entry) != 0;
         }
         if (is_new && half && !*half) {
-            npu_print(out, "#undef %s\n", info.pto->entry);
+            npu_print(out, "#undef %s\n", info->pto->entry);
         } else if (is_new) {
-            npu_print(out, "#define %s v_%s_%s%s\n", info.pto->entry,
+            npu_print(out, "#define %s v_%s_%s%s\n", info->pto->entry,
                       npu_name(emitter, NPU_KERNEL, own->kernel), half ? half : "",
-                      info.pto->entry);
+                      info->pto->entry);
         }
     }
 }
@@ -5861,7 +5575,7 @@ static void npu_own_entries(const npu_own *own, const char *half, npu_text *out)
 // The source, in a namespace: once, or for each half of a mixed one.
 static void npu_own_source(const npu_own *own, const char *source, npu_text *out) {
     const char *path = source + sizeof "aicore/" - 1;
-    if (!own->info.pto->is_mixed) {
+    if (!own->info->pto->is_mixed) {
         npu_own_entries(own, NULL, out);
         npu_print(out,
                   "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
@@ -5892,29 +5606,27 @@ static void npu_own_call(const npu_own *own, const char *half, npu_text *out) {
     if (half) {
         npu_print(&call, "v_%s_%s::v_%s_%s_", name, half, name, half);
     }
-    npu_print(&call, "%s(", own->info.pto->entry);
-    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
+    npu_print(&call, "%s(", own->info->pto->entry);
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info->pto->args[i].value; i++) {
         npu_print(&call, "%s", i ? ", " : "");
-        npu_own_arg(own, &own->info.pto->args[i], &call);
+        npu_own_arg(own, &own->info->pto->args[i], &call);
     }
     npu_print(&call, ");");
-    npu_print_wrapped(out, half ? 8 : 4, call.data ? call.data : "");
-    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
-    npu_text_free(&call);
+    npu_append_wrapped(out, half ? 8 : 4, &call);
 }
 
 static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
     const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
-    bool is_mixed = own->info.pto->is_mixed;
+    bool is_mixed = own->info->pto->is_mixed;
     npu_print(out, "// Kernel ");
-    npu_print_comment(out, own->info.name);
+    npu_print_comment(out, own->info->name);
     npu_print(out, ": a PTO-ISA source of its own, unchanged, and the call of its entry. Generated."
                    "\n//\n");
-    npu_write(out, own->hashes.data, own->hashes.size);
+    npu_append(out, &own->hashes);
     npu_print(out, "\n%s#include \"wsp_kernel.h\"\n\n#if %s\n\n",
               npu_kernel_is_on_a5(own->emitter) ? "#define WSP_TARGET_A5\n" : "",
-              own->info.unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
-    npu_write(out, own->includes.data ? own->includes.data : "", own->includes.size);
+              own->info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
+    npu_append(out, &own->includes);
     npu_print(out, "\n");
     npu_own_device_words(own, out);
     npu_own_source(own, source, out);
@@ -5930,8 +5642,6 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
         npu_own_call(own, NULL, out);
     }
     npu_print(out, "}\n\n#endif\n");
-    out->is_out_of_memory =
-        out->is_out_of_memory || own->includes.is_out_of_memory || own->hashes.is_out_of_memory;
 }
 
 // -- a kernel -------------------------------------------------------------------------------------
@@ -5957,7 +5667,7 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     memset(&own, 0, sizeof own);
     own.emitter = emitter;
     own.kernel = kernel;
-    own.info = ptowsp_program_kernel_at(emitter->program, kernel);
+    own.info = &emitter->tables->kernels[kernel];
     npu_own_headers(emitter);
     own.first_file = emitter->file_count;
     char source[NPU_OWN_PATH_MAX];
@@ -5965,17 +5675,17 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     snprintf(source, sizeof source, "aicore/sources/%s/%s.hpp", name, name);
     npu_text text = {NULL, 0, 0, false};
     bool is_good = true;
-    if (own.info.pto->text) {
-        npu_print(&text, "%s", own.info.pto->text);
+    if (own.info->pto->text) {
+        npu_print(&text, "%s", own.info->pto->text);
     } else {
-        is_good = npu_read_file(emitter, kernel, own.info.pto->file, &text);
+        is_good = npu_read_file(emitter, kernel, own.info->pto->file, &text);
     }
-    is_good = is_good && npu_own_add(&own, &text, own.info.pto->file, source);
+    is_good = is_good && npu_own_add(&own, &text, own.info->pto->file, source);
     npu_text_free(&text);
     if (is_good && !own.has_entry) {
         is_good = npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                           "kernel %s: its PTO-ISA source has no entry %s", own.info.name,
-                           own.info.pto->entry);
+                           "kernel %s: its PTO-ISA source has no entry %s", own.info->name,
+                           own.info->pto->entry);
     }
     if (is_good) {
         npu_text wrapper = {NULL, 0, 0, false};
@@ -5994,11 +5704,15 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
 // aicore/dispatch.cpp: the function of each kernel, its launch by the host, and the texts of its
 // failed checks.
 
-// Is the kernel for cube cores, for vector cores, or for both (0)?
-static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
-    return info->unit == PTOWSP_UNIT_MIX    ? NULL
-           : info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE"
-                                            : "WSP_HAS_VECTOR";
+// What is for the cores of a kernel begins and ends with these; for both kinds, with nothing.
+static const char *npu_dispatch_if(const ptowsp_kernel_info *info) {
+    return info->unit == PTOWSP_UNIT_MIX    ? ""
+           : info->unit == PTOWSP_UNIT_CUBE ? "#if WSP_HAS_CUBE\n"
+                                            : "#if WSP_HAS_VECTOR\n";
+}
+
+static const char *npu_dispatch_endif(const ptowsp_kernel_info *info) {
+    return info->unit == PTOWSP_UNIT_MIX ? "" : "#endif\n";
 }
 
 static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b) {
@@ -6011,16 +5725,16 @@ static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b
 // The machine of a kernel: built into the shim, or a constant of dispatch.cpp, after the first
 // kernel with the same machine. Returns that kernel, or 0 for a built-in one.
 static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
-    if (info.pto || npu_machine_is_same(&info.machine, &a2a3) ||
-        npu_machine_is_same(&info.machine, &a5)) {
+    if (info->pto || npu_machine_is_same(&info->machine, &a2a3) ||
+        npu_machine_is_same(&info->machine, &a5)) {
         return 0;
     }
     for (uint32_t i = 1; i < kernel; i++) {
-        ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, i);
-        if (other.is_used && other.is_tile_kernel &&
-            npu_machine_is_same(&info.machine, &other.machine)) {
+        const ptowsp_kernel_info *other = &emitter->tables->kernels[i];
+        if (other->is_used && other->is_tile_kernel &&
+            npu_machine_is_same(&info->machine, &other->machine)) {
             return i;
         }
     }
@@ -6035,94 +5749,74 @@ static void npu_print_numbers(npu_text *out, const uint32_t *numbers, uint32_t c
 }
 
 static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || !info.is_tile_kernel || npu_machine_of(emitter, i) != i) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (!info->is_used || !info->is_tile_kernel || npu_machine_of(emitter, i) != i) {
             continue;
         }
         npu_text text = {NULL, 0, 0, false};
         npu_print(out, "// Name, family, clock in MHz, bytes of memories, rates in 1/100 GiB/s.\n");
         npu_print(&text, "const ptoisa_machine machine_%u = {", i);
-        npu_print_string(&text, info.machine.name);
+        npu_print_string(&text, info->machine.name);
         npu_print(&text, ", %s, %u, ",
-                  info.machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
-                  info.machine.clock_mhz);
-        npu_print_numbers(&text, info.machine.memory_bytes, PTOWSP_MEMORY_COUNT);
+                  info->machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
+                  info->machine.clock_mhz);
+        npu_print_numbers(&text, info->machine.memory_bytes, PTOWSP_MEMORY_COUNT);
         npu_print(&text, ", ");
-        npu_print_numbers(&text, info.machine.rates, PTOWSP_PATH_COUNT);
+        npu_print_numbers(&text, info->machine.rates, PTOWSP_PATH_COUNT);
         npu_print(&text, "};");
-        npu_print_wrapped(out, 0, text.data ? text.data : "");
+        npu_append_wrapped(out, 0, &text);
         npu_print(out, "\n");
-        out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
-        npu_text_free(&text);
     }
 }
 
 // The function that runs a task of a kernel.
 static void npu_print_run(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
-    npu_print(out, "\n");
-    if (unit) {
-        npu_print(out, "#if %s\n", unit);
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
+    const char *name = npu_name(emitter, NPU_KERNEL, kernel);
+    const bool is_tiles = info->is_tile_kernel || info->pto;
+    npu_print(out, "\n%sAICORE void run_kernel_%s(__gm__ wsp_task *task%s) {\n",
+              npu_dispatch_if(info), name, info->is_mixed ? " WSP_BLOCK_PARAM" : "");
+    uint32_t machine = is_tiles ? npu_machine_of(emitter, kernel) : 0;
+    if (machine) {
+        npu_print(out, "    wsp::begin_tiles(task, WSP_MACHINE(&machine_%u));\n", machine);
+    } else if (is_tiles) {
+        npu_print(out, "    wsp::begin_tiles(task, WSP_MACHINE(ptoisa_machine_%s()));\n",
+                  npu_kernel_is_on_a5(emitter) ? "950pr" : "910b");
     }
-    npu_print(out, "AICORE void run_kernel_%s(__gm__ wsp_task *task%s) {\n", name,
-              info.is_mixed ? " WSP_BLOCK_PARAM" : "");
-    if (info.is_tile_kernel || info.pto) {
-        uint32_t machine = npu_machine_of(emitter, kernel);
-        npu_print(out, "    wsp::begin_tiles(task, ");
-        if (machine) {
-            npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
-        } else {
-            npu_print(out, "WSP_MACHINE(ptoisa_machine_%s()));\n",
-                      npu_kernel_is_on_a5(emitter) ? "950pr" : "910b");
-        }
+    if (info->pto) {
+        npu_print(out, "    wsp::begin_own(%s);\n", info->pto->is_as_simulator ? "true" : "false");
     }
-    if (info.pto) {
-        npu_print(out, "    wsp::begin_own(%s);\n", info.pto->is_as_simulator ? "true" : "false");
-    }
-    npu_print(out, "    wsp_kernel_%s(task%s);\n", name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
-    if (info.is_tile_kernel || info.pto) {
-        npu_print(out, "    wsp::end_tiles(task);\n");
-    }
-    if (info.pto && info.cycles) {
+    npu_print(out, "    wsp_kernel_%s(task%s);\n%s", name, info->is_mixed ? " WSP_BLOCK_ARG" : "",
+              is_tiles ? "    wsp::end_tiles(task);\n" : "");
+    if (info->pto && info->cycles) {
         npu_print(out, "    wsp::set_cycles(task, UINT64_C(%llu));\n",
-                  (unsigned long long)info.cycles);
+                  (unsigned long long)info->cycles);
     }
-    npu_print(out, "}\n%s", unit ? "#endif\n" : "");
+    npu_print(out, "}\n%s", npu_dispatch_endif(info));
 }
 
 static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
-    if (unit) {
-        npu_print(out, "#if %s\n", unit);
-    }
-    npu_print(out, "    case KERNEL_%s: run_kernel_%s(task%s); break;\n", name, name,
-              info.is_mixed ? " WSP_BLOCK_ARG" : "");
-    if (unit) {
-        npu_print(out, "#endif\n");
-    }
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
+    const char *name = npu_name(emitter, NPU_KERNEL, kernel);
+    npu_print(out, "%s    case KERNEL_%s: run_kernel_%s(task%s); break;\n%s", npu_dispatch_if(info),
+              name, name, info->is_mixed ? " WSP_BLOCK_ARG" : "", npu_dispatch_endif(info));
 }
 
 // Launches, for a host that drives the device: of each kernel, an entry for the cores, and the
 // function of the host that starts it.
 static void npu_print_launch(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    const char *name = npu_name(emitter, NPU_KERNEL, kernel), *cores = npu_dispatch_unit(&info);
-    const char *unit = ptowsp_unit_name(info.unit);
-    npu_print(out, "\n#if WSP_LAUNCHES_%s\n", unit);
-    npu_print(out, "extern \"C\" __global__ AICORE void wsp_tasks_%s(WSP_TASKS) {\n", name);
-    npu_print(out, "%s", info.is_mixed ? "    WSP_TASKS_BLOCK\n" : "");
-    if (cores) {
-        npu_print(out, "#if %s\n", cores);
-    }
+    const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
+    const char *name = npu_name(emitter, NPU_KERNEL, kernel), *unit = ptowsp_unit_name(info->unit);
     npu_print(out,
+              "\n#if WSP_LAUNCHES_%s\n"
+              "extern \"C\" __global__ AICORE void wsp_tasks_%s(WSP_TASKS) {\n%s%s"
               "    if (__gm__ wsp_task *task = wsp::launched_%s(tasks, task_count)) {\n"
               "        run_kernel_%s(task%s);\n"
               "        wsp::write_results(task);\n"
               "    }\n",
-              unit, name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
+              unit, name, info->is_mixed ? "    WSP_TASKS_BLOCK\n" : "", npu_dispatch_if(info),
+              unit, name, info->is_mixed ? " WSP_BLOCK_ARG" : "");
     npu_print(out,
               "%s}\n\n"
               "extern \"C\" int32_t wsp_launch_%s(WSP_LAUNCH) {\n"
@@ -6130,25 +5824,25 @@ static void npu_print_launch(npu_emitter *emitter, uint32_t kernel, npu_text *ou
               "    return 0;\n"
               "}\n"
               "#endif\n",
-              cores ? "#endif\n" : "", name, unit, name);
+              npu_dispatch_endif(info), name, unit, name);
 }
 
 static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
     npu_print(out, "\n// For a host that launches tasks itself: see wsp_runner.h.\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_launch(emitter, i, out);
         }
     }
     npu_print(out, "\nwsp_launcher wsp_launcher_of(uint32_t kernel) {\n"
                    "    switch (kernel) {\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
         if (emitter->kernel_files[i]) {
             const char *name = npu_name(emitter, NPU_KERNEL, i);
             npu_print(out,
                       "#if WSP_LAUNCHES_%s\n    case KERNEL_%s: return wsp_launch_%s;\n#endif\n",
-                      ptowsp_unit_name(info.unit), name, name);
+                      ptowsp_unit_name(info->unit), name, name);
         }
     }
     npu_print(out, "    default: return nullptr;\n    }\n}\n");
@@ -6167,18 +5861,16 @@ static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_ch
         npu_print(&text, "too few valid %s of %s", axis, info->tiles[check->b.param].name);
     }
     npu_print(out, "        case %u: return ", number);
-    npu_print_string(out, text.data ? text.data : "");
+    npu_append_string(out, &text);
     npu_print(out, ";\n");
-    out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
-    npu_text_free(&text);
 }
 
 // The text of a failure.
 static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
     bool has_own = false;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        has_own = has_own || (info.is_used && info.pto);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        has_own = has_own || (info->is_used && info->pto);
     }
     npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
                    "    if (fault == UINT32_MAX) {\n");
@@ -6192,22 +5884,22 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
     npu_print(out, "        return \"the shim found an instruction or a flag wrong\";\n"
                    "    }\n"
                    "    switch (kernel) {\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || info.check_count + info.loop_count == 0) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (!info->is_used || info->check_count + info->loop_count == 0) {
             continue;
         }
         npu_print(out, "    case KERNEL_%s:\n        switch (fault) {\n",
                   npu_name(emitter, NPU_KERNEL, i));
-        for (uint32_t j = 0; j < info.check_count; j++) {
-            ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, i, j);
-            npu_print_check(&info, &check, j + 1, out);
+        for (uint32_t j = 0; j < info->check_count; j++) {
+            const ptowsp_size_check *check = &emitter->tables->kernels[i].checks[j];
+            npu_print_check(info, check, j + 1, out);
         }
-        for (uint32_t j = 1; j <= info.loop_count; j++) {
+        for (uint32_t j = 1; j <= info->loop_count; j++) {
             npu_print(out,
                       "        case %u: return \"loop %u: its bounds are out of order, or it runs "
                       "too often\";\n",
-                      info.check_count + j, j);
+                      info->check_count + j, j);
         }
         npu_print(out, "        default: return \"\";\n        }\n");
     }
@@ -6218,7 +5910,7 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
 // same for all programs with these kernels.
 static void npu_print_numbering(const npu_emitter *emitter, npu_text *out) {
     bool is_any = false;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print(out, "%s    KERNEL_%s = %u,\n",
                       is_any ? "" : "namespace {\n\n// As in program.h.\nenum : uint32_t {\n",
@@ -6243,9 +5935,9 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     npu_print_numbering(emitter, &text);
     npu_print(&text, "#if !defined(WSP_ASCEND) || defined(WSP_FOR_CORES)\n\n");
     bool has_mixed = false;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
-            bool is_mixed = ptowsp_program_kernel_at(emitter->program, i).is_mixed;
+            bool is_mixed = emitter->tables->kernels[i].is_mixed;
             has_mixed = has_mixed || is_mixed;
             npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task%s);\n",
                       npu_name(emitter, NPU_KERNEL, i), is_mixed ? " WSP_BLOCK_PARAM" : "");
@@ -6253,12 +5945,12 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     }
     npu_text machines = {NULL, 0, 0, false};
     npu_print_machines(emitter, &machines);
-    if (machines.size) {
-        npu_print(&text, "\n#if WSP_IS_SHIM\nnamespace {\n\n%s}  // namespace\n#endif\n",
-                  machines.data);
-    }
+    bool has_machines = machines.size > 0;
+    npu_print(&text, "%s", has_machines ? "\n#if WSP_IS_SHIM\nnamespace {\n\n" : "");
+    npu_append(&text, &machines);
+    npu_print(&text, "%s", has_machines ? "}  // namespace\n#endif\n" : "");
     npu_print(&text, "\nnamespace {\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_run(emitter, i, &text);
         }
@@ -6267,7 +5959,7 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
               "\n}  // namespace\n\n"
               "AICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
               has_mixed ? " WSP_BLOCK_PARAM" : "");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_case(emitter, i, &text);
         }
@@ -6277,8 +5969,6 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     npu_print(&text, "\n#endif\n\n#ifndef __CCE_AICORE__\n\n");
     npu_print_faults(emitter, &text);
     npu_print(&text, "\n#endif\n");
-    text.is_out_of_memory = text.is_out_of_memory || machines.is_out_of_memory;
-    npu_text_free(&machines);
     npu_add_file(emitter, &text, "aicore/dispatch.cpp");
 }
 
@@ -6307,31 +5997,32 @@ static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_i
 }
 
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
-    const ptowsp_program *program = k->emitter->program;
-    for (uint32_t i = 0; i < k->info.insn_count && k->emitter->is_for_device; i++) {
-        const char *name = ptowsp_program_insn_at(program, k->kernel, i).name;
-        if (strcmp(name, "TADDC") == 0 || strcmp(name, "TADDSC") == 0) {
+    const ptowsp_program_tables *t = k->emitter->tables;
+    for (uint32_t i = 0; i < k->info->insn_count && k->emitter->is_for_device; i++) {
+        const ptowsp_opcode op = k->info->insns[i].op;
+        if (op == PTOWSP_OP_TADDC || op == PTOWSP_OP_TADDSC) {
             return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                             "kernel %s: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
                             "(is_for_host: for threads and simulators)",
-                            k->info.name, name, name[4] == 'C' ? "TADD" : "TADDS");
+                            k->info->name, ptowsp_opcode_name(op),
+                            op == PTOWSP_OP_TADDC ? "TADD" : "TADDS");
         }
     }
-    for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
-        if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
-            ptowsp_program_task_at(program, i).kernel != k->kernel) {
+    for (uint32_t i = 0; i < t->statement_count && k->emitter->is_for_device; i++) {
+        if (t->statements[i].kind != PTOWSP_STATEMENT_TASK ||
+            t->tasks[t->statements[i].task].kernel != k->kernel) {
             continue;
         }
-        for (uint32_t j = 0; j < k->info.tile_count; j++) {
-            ptowsp_view_info view = ptowsp_program_view_at(program, i, j);
-            ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, view.tensor);
-            if (k->is_dense[j][1] && k->info.tiles[j].rows > 1 && npu_is_by_rows(&tensor, &view)) {
+        for (uint32_t j = 0; j < k->info->tile_count; j++) {
+            const ptowsp_view_info *view = &t->tasks[t->statements[i].task].tiles[j];
+            const ptowsp_tensor_info *tensor = &t->tensors[view->tensor];
+            if (k->is_dense[j][1] && k->info->tiles[j].rows > 1 && npu_is_by_rows(tensor, view)) {
                 return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                                 "kernel %s: parameter %s is moved by columns of %s, and a device "
                                 "cannot, as transient tensor %s lies by rows (rule: windows; "
                                 "is_for_host: for threads and simulators)",
-                                k->info.name, k->info.tiles[j].name,
-                                ptowsp_dtype_name(k->info.tiles[j].dtype), tensor.desc.name);
+                                k->info->name, k->info->tiles[j].name,
+                                ptowsp_dtype_name(k->info->tiles[j].dtype), tensor->desc.name);
             }
         }
     }
@@ -6377,7 +6068,7 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
 // -- the parts of a file --------------------------------------------------------------------------
 
 static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
-    const ptowsp_tile_param *param = &k->info.tiles[i];
+    const ptowsp_tile_param *param = &k->info->tiles[i];
     npu_print(out, "//      %-5s %s %lld x %lld  ",
               param->direction == PTOWSP_IN    ? "in"
               : param->direction == PTOWSP_OUT ? "out"
@@ -6389,18 +6080,18 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
 
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
-    npu_print_comment(out, k->info.name);
+    npu_print_comment(out, k->info->name);
     npu_print(out, ", for %s: %u instructions, with flags and barriers. Generated.\n//\n",
-              k->info.machine.name, k->info.insn_count);
-    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+              k->info->machine.name, k->info->insn_count);
+    for (uint32_t i = 0; i < k->info->tile_count; i++) {
         npu_print_param(k, i, out);
     }
-    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
-        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info.scalar_dtypes[i]));
-        npu_print_comment(out, k->info.scalars[i].name);
+    for (uint32_t i = 0; i < k->info->scalar_count; i++) {
+        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info->scalar_dtypes[i]));
+        npu_print_comment(out, k->info->scalars[i].name);
         npu_print(out, "\n");
     }
-    if (k->info.is_mixed) {
+    if (k->info->is_mixed) {
         npu_halves_print_heading(k, out);
     } else if (k->is_mixed) {
         npu_print(out,
@@ -6443,35 +6134,33 @@ static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, 
     npu_kernel_print_extent(k, &check->b, &text);
     npu_print(&text, ");");
     npu_print(out, "%*s// %s\n", (int)indent, "", check->operation);
-    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    npu_append_wrapped(out, indent, &text);
     while (indent > 4) {
         indent -= 4;
         npu_print(out, "%*s}\n", (int)indent, "");
     }
-    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
-    npu_text_free(&text);
 }
 
 // The sizes that must be equal among a task's parameters, and the bounds of loops.
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
-    npu_kernel_print_loops(k, k->info.check_count + 1, out);
-    for (uint32_t i = 0; i < k->info.check_count; i++) {
-        ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
-        bool is_equal = check.a.param != PTOWSP_NO_PARAM;  // b is of a parameter
+    npu_kernel_print_loops(k, k->info->check_count + 1, out);
+    for (uint32_t i = 0; i < k->info->check_count; i++) {
+        const ptowsp_size_check *check = &k->info->checks[i];
+        bool is_equal = check->a.param != PTOWSP_NO_PARAM;  // b is of a parameter
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
-        if (check.a.loop || check.b.loop) {
-            npu_name_param_size(k, &check.a);
-            npu_name_param_size(k, &check.b);
-            npu_print_loop_check(k, &check, i + 1, out);
+        if (check->a.loop || check->b.loop) {
+            npu_name_param_size(k, &check->a);
+            npu_name_param_size(k, &check->b);
+            npu_print_loop_check(k, check, i + 1, out);
             continue;
         }
-        npu_kernel_size(k, &check.a, a);
-        npu_kernel_size(k, &check.b, b);
+        npu_kernel_size(k, &check->a, a);
+        npu_kernel_size(k, &check->b, b);
         if (strcmp(a, b) == 0) {
             continue;
         }
         snprintf(text, sizeof text, "WSP_CHECK(task, %u, %s %s %s);  // %s", i + 1, a,
-                 is_equal ? "==" : "<=", b, check.operation);
+                 is_equal ? "==" : "<=", b, check->operation);
         npu_print_wrapped(out, 4, text);
     }
 }
@@ -6484,14 +6173,14 @@ static const char *npu_half_condition(npu_half half) {
 
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
-    if (strcmp(insn->name, "LOOP") == 0) {
+    if (insn->op == PTOWSP_OP_LOOP) {
         npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
                   "", insn->loop, insn->loop, insn->loop, insn->loop);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
     }
-    if (strcmp(insn->name, "END") == 0) {
+    if (insn->op == PTOWSP_OP_END) {
         k->indent -= 4;
         npu_print(out, "%*s}\n", (int)k->indent, "");
         return true;
@@ -6503,7 +6192,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
-    for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+    for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
         if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
             continue;
         }
@@ -6526,36 +6215,29 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     }
 }
 
-NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
-    bool is_good = true;
     k->indent = 4;
     memset(k->loop_at, 0, sizeof k->loop_at);
-    for (uint32_t i = 0; i < k->info.insn_count && is_good; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        npu_half half = npu_kernel_half(k, &insn);
-        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
-        if (is_mark ? !npu_kernel_has_loop(k, insn.loop)
+    for (uint32_t i = 0; i < k->info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &k->info->insns[i];
+        npu_half half = npu_kernel_half(k, insn);
+        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+        if (is_mark ? !npu_kernel_has_loop(k, insn->loop)
                     : k->half != NPU_HALF_ANY && half != k->half) {
             continue;
         }
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
-        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
-        // kernel_insns.c says why.
-        if (NPU_NEVER(!is_good)) {
-            npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                     "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                     insn.name);
+        if (!npu_print_mark(k, insn, &body)) {
+            npu_kernel_print_insn(k, insn, &body);
         }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
     npu_write_body(k, &body, out);
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory;
-    npu_text_free(&body);
-    return is_good;
+    npu_text_end(out, &body);
 }
 
 static bool npu_mentions_bf16(const npu_text *text) {
@@ -6563,9 +6245,9 @@ static bool npu_mentions_bf16(const npu_text *text) {
 }
 
 // Products that may have nothing to sum take zeros from L1.
-NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
+static bool npu_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
-    uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
+    uint32_t limit = k->info->machine.memory_bytes[PTOWSP_MEMORY_L1];
     if (k->zero_bytes == 0 || end <= limit) {
         return true;
     }
@@ -6573,17 +6255,16 @@ NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
                     "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
                     "zeros in "
                     "L1, and %u of %u are in use (rule: empty products)",
-                    k->info.name, ptowsp_dtype_name(k->zero_dtype), k->info.machine.name,
+                    k->info->name, ptowsp_dtype_name(k->zero_dtype), k->info->machine.name,
                     k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
-// A kernel that is one function: its constants, then itself. False with the emitter's error.
-static bool npu_print_function(npu_kernel *k, npu_text *out) {
+// A kernel that is one function: its constants, then itself.
+static void npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
-    is_good = npu_kernel_check_zeros(k) && is_good;
+    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
     npu_kernel_print_checks(k, &checks);
-    npu_kernel_print_declarations(k, checks.data, &made);
+    npu_kernel_print_declarations(k, &checks, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
     npu_print(out, "namespace v_%s {\n\n", name);
     npu_kernel_print_constants(k, out);
@@ -6592,25 +6273,19 @@ static bool npu_print_function(npu_kernel *k, npu_text *out) {
               "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
               "    using namespace v_%s;\n",
               name, name, name);
-    npu_write(out, made.data ? made.data : "", made.size);
+    npu_append(out, &made);
     npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
+    npu_append(out, &body);
     npu_print(out, "}\n");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
-                          made.is_out_of_memory;
-    npu_text_free(&body);
-    npu_text_free(&checks);
-    npu_text_free(&made);
-    return is_good;
 }
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text code = {NULL, 0, 0, false};
-    bool is_good = k->info.is_mixed ? npu_halves_print(k, &code) : npu_print_function(k, &code);
-    is_good = npu_strides_check(k) && is_good;
+    (k->info->is_mixed ? npu_halves_print : npu_print_function)(k, &code);
+    bool is_good = npu_check_zeros(k) && npu_strides_check(k);
     const char *unit =
         k->is_mixed ? NULL
-        : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
+        : k->info->memory_bytes[PTOWSP_MEMORY_L1] || k->info->memory_bytes[PTOWSP_MEMORY_L0C]
             ? "WSP_HAS_CUBE"
             : "WSP_HAS_VECTOR";
     npu_print_heading(k, out);
@@ -6621,10 +6296,8 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     }
     npu_print(out, "using namespace pto;\n\n%s",
               npu_mentions_bf16(&code) ? "WSP_NEEDS_BF16();\n\n" : "");
-    npu_write(out, code.data ? code.data : "", code.size);
+    npu_append(out, &code);
     npu_print(out, "%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || code.is_out_of_memory;
-    npu_text_free(&code);
     if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
         npu_out_of_memory(k->emitter);
     }
@@ -6637,10 +6310,10 @@ static ptowsp_family npu_family(const ptowsp_kernel_info *info) {
 }
 
 bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && (info.is_tile_kernel || info.pto)) {
-            return npu_family(&info) == PTOWSP_FAMILY_A5;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (info->is_used && (info->is_tile_kernel || info->pto)) {
+            return npu_family(info) == PTOWSP_FAMILY_A5;
         }
     }
     return false;
@@ -6649,13 +6322,13 @@ bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
 // Tiles have one layout in L0A for a whole program: its kernels are for one family of machines.
 static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && (info.is_tile_kernel || info.pto) &&
-            (npu_family(&info) == PTOWSP_FAMILY_A5) != is_a5) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (info->is_used && (info->is_tile_kernel || info->pto) &&
+            (npu_family(info) == PTOWSP_FAMILY_A5) != is_a5) {
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s is for %s, other kernels for %s: a tree is for one machine",
-                            info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
+                            info->name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
         }
     }
     return true;
@@ -6665,16 +6338,16 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
     if (!npu_check_families(emitter)) {
         return;
     }
-    for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || emitter->kernel_files[i]) {
+    for (uint32_t i = 1; i < emitter->tables->kernel_count && emitter->status == PTOWSP_OK; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        if (!info->is_used || emitter->kernel_files[i]) {
             continue;
         }
-        if (info.pto) {
+        if (info->pto) {
             npu_own_emit(emitter, i);
             continue;
         }
-        if (!info.is_tile_kernel) {
+        if (!info->is_tile_kernel) {
             npu_native_emit(emitter, i);
             continue;
         }
@@ -6734,7 +6407,7 @@ static void npu_print_enum(const npu_emitter *emitter, npu_text *text, npu_kind 
 static void npu_program_header_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// What program ");
-    npu_print_comment(&text, ptowsp_program_name(emitter->program));
+    npu_print_comment(&text, emitter->tables->name);
     npu_print(&text, " is made of, by index in the tables of program.cpp. Generated.\n\n"
                      "#ifndef WSP_PROGRAM_H\n"
                      "#define WSP_PROGRAM_H\n\n"
@@ -6748,7 +6421,7 @@ static void npu_program_header_emit(npu_emitter *emitter) {
     npu_print_enum(emitter, &text, NPU_CHANNEL, "Channels between processes.", "CHANNEL", 0);
     npu_print(&text, "\n// expand.cpp: makes the program's tasks.\n"
                      "void wsp_expand(wsp::Run &run);\n\n");
-    if (ptowsp_program_transient_count(emitter->program)) {
+    if (emitter->tables->transient_count) {
         npu_print(&text, "// The same: evaluates the sizes of transient tensors.\n"
                          "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes);\n\n");
     }
@@ -6762,22 +6435,22 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, kind, lengths, size, is_used\n"
                     "const wsp_axis_decl axes[] = {\n    {nullptr, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
-        if (!axis.name) {
+        const ptowsp_axis_info *axis = &emitter->tables->axes[i];
+        if (!axis->name) {
             npu_print(text, "    {nullptr, 0, 0, 0, 0},\n");
             continue;
         }
         npu_print(text, "    {");
-        npu_print_string(text, axis.name);
+        npu_print_string(text, axis->name);
         npu_print(text, ", ");
         npu_print_word(text,
                        "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
                        "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
                        "PTOWSP_AXIS_PLAN_LANES",
-                       (uint32_t)axis.kind);
-        npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
-                  axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
-                  axis.kind == PTOWSP_AXIS_DENSE ? (long long)axis.size : 0, axis.is_used);
+                       (uint32_t)axis->kind);
+        npu_print(text, ", %s%s, %lld, %d},\n", axis->array ? "ARRAY_" : "0",
+                  axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
+                  axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -6799,15 +6472,15 @@ static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
 static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
-        if (!array.plan_axis) {
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
+        if (!array->plan_axis) {
             continue;
         }
         npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
                   count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
-                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array.plan_axis));
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis));
 #define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
-        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array.field);
+        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field);
 #undef NPU_FIELD_WORD
         npu_print(text, "},\n");
     }
@@ -6819,20 +6492,20 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, dtype, is_lengths, is_used\n"
                     "const wsp_array_decl arrays[] = {\n    {nullptr, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
         npu_print(text, "    {");
-        npu_print_string(text, array.name);
+        npu_print_string(text, array->name);
         npu_print(text, ", ");
-        npu_print_dtype(text, array.dtype);
-        npu_print(text, ", %d, %d},\n", array.is_lengths, array.is_used);
+        npu_print_dtype(text, array->dtype);
+        npu_print(text, ", %d, %d},\n", array->is_lengths, array->is_used);
     }
     npu_print(text, "};\n\n// name, is_used\n"
                     "const wsp_symbol_decl symbols[] = {\n    {nullptr, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
+        const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
         npu_print(text, "    {");
-        npu_print_string(text, symbol.name);
-        npu_print(text, ", %d},\n", symbol.is_used);
+        npu_print_string(text, symbol->name);
+        npu_print(text, ", %d},\n", symbol->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -6841,22 +6514,22 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded, is_transient\n"
                     "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
         npu_print(text, "    {");
-        npu_print_string(text, tensor.desc.name);
+        npu_print_string(text, tensor->desc.name);
         npu_print(text, ", ");
-        npu_print_dtype(text, tensor.desc.dtype);
-        npu_print(text, ", %u, {", (unsigned)tensor.desc.rank);
-        for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+        npu_print_dtype(text, tensor->desc.dtype);
+        npu_print(text, ", %u, {", (unsigned)tensor->desc.rank);
+        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
                 npu_print(text, "PTOWSP_DYNAMIC");
             } else {
-                npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
             }
         }
-        npu_print(text, "}, %d, %d, %d, %d},\n", tensor.is_used, tensor.is_written,
-                  tensor.is_loaded, tensor.is_transient);
+        npu_print(text, "}, %d, %d, %d, %d},\n", tensor->is_used, tensor->is_written,
+                  tensor->is_loaded, tensor->is_transient);
     }
     npu_print(text, "};\n\n");
 }
@@ -6864,62 +6537,56 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
 // A string of a table, a line.
 static void npu_print_row_of(npu_text *text, npu_text *row) {
     npu_print(text, "    ");
-    npu_print_string(text, row->data ? row->data : "");
+    npu_append_string(text, row);
     npu_print(text, ",\n");
-    text->is_out_of_memory = text->is_out_of_memory || row->is_out_of_memory;
-    npu_text_free(row);
 }
 
 // Transient tensors; nothing where there are none.
 static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
-    const ptowsp_program *program = emitter->program;
-    uint32_t count = ptowsp_program_transient_count(program), lifetime_count = 0;
+    const ptowsp_program_tables *t = emitter->tables;
+    uint32_t count = t->transient_count;
     if (count == 0) {
         return;
     }
     npu_print(text, "// tensor, number of lifetimes\n"
                     "const wsp_transient_decl transient_tensors[] = {\n");
     for (uint32_t i = 0; i < count; i++) {
-        ptowsp_transient_info transient = ptowsp_program_transient_at(program, i);
-        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient.tensor),
-                  (unsigned)transient.lifetime_count);
-        lifetime_count += transient.lifetime_count;
+        const ptowsp_transient_info *transient = &t->transients[i];
+        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient->tensor),
+                  (unsigned)transient->lifetime_count);
     }
     npu_print(text, "};\n\n// From one point to another.\nconst uint32_t lifetimes[][2] = {\n");
-    for (uint32_t i = 0; i < lifetime_count; i++) {
-        uint32_t first, last;
-        ptowsp_program_lifetime_at(program, i, &first, &last);
-        npu_print(text, "    {%u, %u},\n", (unsigned)first, (unsigned)last);
+    for (uint32_t i = 0; i < t->lifetime_count; i++) {
+        npu_print(text, "    {%u, %u},\n", t->lifetimes[i].first, t->lifetimes[i].last);
     }
     npu_print(text, "%s};\n\nconst char *const points[] = {\n",
-              lifetime_count ? "" : "    {0, 0},  // there is none\n");
-    for (uint32_t i = 0; i < ptowsp_program_point_count(program); i++) {
+              t->lifetime_count ? "" : "    {0, 0},  // there is none\n");
+    for (uint32_t i = 0; i < t->point_count; i++) {
         npu_text row = {NULL, 0, 0, false};
-        ptowsp_program_print_point(program, i, npu_text_sink(&row));
+        ptowsp_program_print_point(emitter->program, i, npu_text_sink(&row));
         npu_print_row_of(text, &row);
     }
     npu_print(text,
               "%s};\n\nconst wsp_transients transients = {%u, transient_tensors, lifetimes, %u, "
               "points, wsp_sizes};\n\n",
-              ptowsp_program_point_count(program) ? "" : "    nullptr,\n", (unsigned)count,
-              (unsigned)ptowsp_program_point_count(program));
+              t->point_count ? "" : "    nullptr,\n", (unsigned)count, (unsigned)t->point_count);
 }
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, unit, axes, tiles, scalars, names of the tiles\n"
                     "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         npu_print(text, "    {");
-        npu_print_string(text, kernel.name);
+        npu_print_string(text, kernel->name);
         npu_print(text, ", ");
         npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE PTOWSP_UNIT_MIX",
-                       (uint32_t)kernel.unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count, (unsigned)kernel.tile_count,
-                  (unsigned)kernel.scalar_count);
-        for (uint32_t k = 0; k < kernel.tile_count; k++) {
+                       (uint32_t)kernel->unit);
+        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel->axis_count,
+                  (unsigned)kernel->tile_count, (unsigned)kernel->scalar_count);
+        for (uint32_t k = 0; k < kernel->tile_count; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            npu_print_string(text, kernel.tiles[k].name);
+            npu_print_string(text, kernel->tiles[k].name);
         }
         npu_print(text, "}},\n");
     }
@@ -6938,48 +6605,50 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "};\n\n");
 }
 
+// A field of the schedule that is word n of a list.
+static void npu_schedule_word(npu_text *text, const char *words, uint32_t n) {
+    npu_print(text, "        ");
+    npu_print_word(text, words, n);
+    npu_print(text, ",\n");
+}
+
 // The fields of a ptowsp_schedule in their order. Keys are in expand.cpp.
 static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
-    ptowsp_schedule s = emitter->schedule;
-    npu_print(text, "    {\n        ");
-    npu_print_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s.issue);
-    npu_print(text, ",\n        ");
-    npu_print_word(text,
-                   "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                   "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                   "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
-                   (uint32_t)s.dispatch);
-    npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
-              (unsigned)s.lane_count);
-    npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
-                   (uint32_t)s.pools);
-    npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
-              (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
-    npu_print_word(text,
-                   "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                   "PTOWSP_WINDOW_BENCHMARK",
-                   (uint32_t)s.window_policy);
+    const ptowsp_schedule *s = &emitter->tables->schedule;
+    npu_print(text, "    {\n");
+    npu_schedule_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s->issue);
+    npu_schedule_word(text,
+                      "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
+                      "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
+                      "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
+                      (uint32_t)s->dispatch);
+    npu_print(text, "        {nullptr, 0},\n        %u,  // lanes\n", (unsigned)s->lane_count);
+    npu_schedule_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
+                      (uint32_t)s->pools);
+    npu_print(text, "        %u,  // vector lanes\n        %u,  // cube lanes\n",
+              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count);
+    npu_schedule_word(text,
+                      "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
+                      "PTOWSP_WINDOW_BENCHMARK",
+                      (uint32_t)s->window_policy);
     npu_print(text,
-              ",\n        %u,  // window\n        %u,  // dependencies\n"
-              "        %u,  // hazards\n        ",
-              (unsigned)s.window, (unsigned)s.dependencies, (unsigned)s.hazards);
-    npu_print_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
-                   (uint32_t)s.ready);
-    npu_print(text, ",\n        {nullptr, 0},\n        ");
-    npu_print_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
-                   (uint32_t)s.start);
-    npu_print(text, ",\n        ");
-    npu_print_u64(text, s.start_threshold);
-    npu_print(text,
-              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
-              "        ",
-              (unsigned)s.stream_count);
-    npu_print_word(text,
-                   "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                   "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
-                   (uint32_t)s.timing);
-    npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
-    npu_print_u64(text, s.timing_cycles);
+              "        %u,  // window\n        %u,  // dependencies\n        %u,  // hazards\n",
+              (unsigned)s->window, (unsigned)s->dependencies, (unsigned)s->hazards);
+    npu_schedule_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
+                      (uint32_t)s->ready);
+    npu_print(text, "        {nullptr, 0},\n");
+    npu_schedule_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
+                      (uint32_t)s->start);
+    npu_print(text, "        ");
+    npu_print_u64(text, s->start_threshold);
+    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n",
+              (unsigned)s->stream_count);
+    npu_schedule_word(text,
+                      "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
+                      "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
+                      (uint32_t)s->timing);
+    npu_print(text, "        %u,  // timing_count\n        ", (unsigned)s->timing_count);
+    npu_print_u64(text, s->timing_cycles);
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
                     "        nullptr,\n        0,  // no named pools\n    },\n");
@@ -6991,15 +6660,15 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
                                    uint32_t end) {
     uint32_t open = 0, most = 0;
     for (uint32_t i = at; i < end; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-        if (statement.kind == PTOWSP_STATEMENT_END) {
-            ptowsp_statement begin = ptowsp_program_statement_at(emitter->program, statement.begin);
-            open -= begin.scope != PTOWSP_SCOPE_NONE;
+        const ptowsp_statement *statement = &emitter->tables->statements[i];
+        if (statement->kind == PTOWSP_STATEMENT_END) {
+            const ptowsp_statement *begin = &emitter->tables->statements[statement->begin];
+            open -= begin->scope != PTOWSP_SCOPE_NONE;
             continue;
         }
-        uint32_t inside = open + (statement.scope != PTOWSP_SCOPE_NONE);
-        if (statement.kind == PTOWSP_STATEMENT_CALL) {
-            inside += depths[statement.target];
+        uint32_t inside = open + (statement->scope != PTOWSP_SCOPE_NONE);
+        if (statement->kind == PTOWSP_STATEMENT_CALL) {
+            inside += depths[statement->target];
         } else {
             open = inside;
         }
@@ -7011,19 +6680,17 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
 // Of the whole program, including the outermost scope. Called workloads mostly follow their
 // callers, so going backwards finds most at once.
 static uint32_t npu_scope_depth(npu_emitter *emitter) {
-    size_t size = (emitter->statement_count + 1) * sizeof(uint32_t);
-    uint32_t *depths = (uint32_t *)npu_resize(NULL, size);
-    if (!depths) {
+    uint32_t *depths = NULL, capacity = 0;
+    if (!NPU_ROOM(depths, capacity, (uint64_t)emitter->tables->statement_count + 1)) {
         npu_out_of_memory(emitter);
         return 0;
     }
-    memset(depths, 0, size);
     for (bool is_changed = true; is_changed;) {
         is_changed = false;
-        for (uint32_t i = emitter->statement_count; i-- > 0;) {
-            ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-            if (statement.kind == PTOWSP_STATEMENT_WORKLOAD) {
-                uint32_t depth = npu_workload_depth(emitter, depths, i, statement.end);
+        for (uint32_t i = emitter->tables->statement_count; i-- > 0;) {
+            const ptowsp_statement *statement = &emitter->tables->statements[i];
+            if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
+                uint32_t depth = npu_workload_depth(emitter, depths, i, statement->end);
                 is_changed = is_changed || depth != depths[i];
                 depths[i] = depth;
             }
@@ -7034,34 +6701,14 @@ static uint32_t npu_scope_depth(npu_emitter *emitter) {
     return depth;
 }
 
-// Facts about the tree of statements: its depth of scopes, its pipelines, its streams.
-typedef struct npu_shape {
-    uint32_t scope_depth, pipeline_count;
-    bool has_streams;
-} npu_shape;
-
-static npu_shape npu_shape_of(npu_emitter *emitter) {
-    npu_shape shape = {0, 0, false};
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
-        shape.pipeline_count += statement.kind == PTOWSP_STATEMENT_PIPELINE;
-        bool is_task = statement.kind == PTOWSP_STATEMENT_TASK;
-        if (is_task && ptowsp_program_task_at(emitter->program, i).stream_key) {
-            shape.has_streams = true;
-        }
-    }
-    shape.scope_depth = npu_scope_depth(emitter);
-    return shape;
-}
-
 static const char npu_hash_line[] = "    \"--------------------------------\",  // hash\n";
 
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_program_header_emit(emitter);
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// The tables of program ");
-    npu_print_comment(&text, ptowsp_program_name(program));
+    npu_print_comment(&text, t->name);
     npu_print(&text,
               ". Generated.\n\n"
               "#include \"program.h\"\n\n"
@@ -7075,11 +6722,11 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
-    npu_shape shape = npu_shape_of(emitter);
+    const uint32_t scope_depth = npu_scope_depth(emitter);
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
-    npu_print_string(&text, ptowsp_program_name(program));
+    npu_print_string(&text, t->name);
     npu_print(&text, ",\n");
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
@@ -7090,23 +6737,21 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               "    %u,  // places\n    places,\n",
               (unsigned)names->count[NPU_AXIS], (unsigned)names->count[NPU_ARRAY],
               (unsigned)names->count[NPU_SYMBOL], (unsigned)names->count[NPU_TENSOR],
-              (unsigned)emitter->kernel_count, (unsigned)ptowsp_program_slot_count(program),
+              (unsigned)emitter->tables->kernel_count, (unsigned)t->slot_count,
               (unsigned)(emitter->place_count ? emitter->place_count : 1));
     npu_schedule_emit(emitter, &text);
     npu_print(&text,
               "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
               "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
-              (unsigned)ptowsp_program_lane_count(program),
-              ptowsp_program_is_priority_signed(program), shape.has_streams,
-              (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
-              (unsigned)shape.pipeline_count);
-    uint32_t latency = ptowsp_program_latency_symbol(program);
+              (unsigned)t->lane_count, t->is_priority_signed, emitter->has_streams,
+              (unsigned)t->edge_count, (unsigned)scope_depth, (unsigned)emitter->pipeline_count);
+    uint32_t latency = t->latency_symbol;
     npu_print(
         &text,
         "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n    %s,\n};\n",
         latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
         (unsigned)field_count, field_count ? "fields" : "nullptr",
-        ptowsp_program_transient_count(program) ? "&transients" : "nullptr");
+        t->transient_count ? "&transients" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 
@@ -7150,17 +6795,17 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'axes': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
-        if (axis.name) {
+        const ptowsp_axis_info *axis = &emitter->tables->axes[i];
+        if (axis->name) {
             npu_print_row(text, &is_first);
-            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis.name);
+            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis->name);
             npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
-                           (uint32_t)axis.kind);
+                           (uint32_t)axis->kind);
             npu_print(text, "\"");
-            if (axis.kind == PTOWSP_AXIS_DENSE) {
-                npu_print_json(text, ", 'size': %lld", (long long)axis.size);
+            if (axis->kind == PTOWSP_AXIS_DENSE) {
+                npu_print_json(text, ", 'size': %lld", (long long)axis->size);
             }
-            npu_print_json(text, ", 'used': %s}", npu_bool(axis.is_used));
+            npu_print_json(text, ", 'used': %s}", npu_bool(axis->is_used));
         }
     }
     npu_print(text, "\n  ],\n");
@@ -7170,24 +6815,24 @@ static void npu_manifest_bound(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'arrays': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        const ptowsp_array_info *array = &emitter->tables->arrays[i];
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'lengths': %s, 'used': %s",
-                       (unsigned)i, array.name,
-                       array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer",
-                       npu_bool(array.is_lengths), npu_bool(array.is_used));
-        if (array.plan_axis) {
-            npu_print_json(text, ", 'plan_axis': %u", (unsigned)array.plan_axis);
+                       (unsigned)i, array->name,
+                       array->dtype ? ptowsp_dtype_name(array->dtype) : "any integer",
+                       npu_bool(array->is_lengths), npu_bool(array->is_used));
+        if (array->plan_axis) {
+            npu_print_json(text, ", 'plan_axis': %u", (unsigned)array->plan_axis);
         }
         npu_print(text, "}");
     }
     is_first = true;
     npu_print_json(text, "\n  ],\n  'symbols': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
+        const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
         npu_print_row(text, &is_first);
-        npu_print_json(text, "'id': %u, 'name': '%s', 'used': %s}", (unsigned)i, symbol.name,
-                       npu_bool(symbol.is_used));
+        npu_print_json(text, "'id': %u, 'name': '%s', 'used': %s}", (unsigned)i, symbol->name,
+                       npu_bool(symbol->is_used));
     }
     npu_print(text, "\n  ],\n");
 }
@@ -7196,24 +6841,24 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'tensors': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'shape': [", (unsigned)i,
-                       tensor.desc.name, ptowsp_dtype_name(tensor.desc.dtype));
-        for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+                       tensor->desc.name, ptowsp_dtype_name(tensor->desc.dtype));
+        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
             npu_print(text, "%s", k ? ", " : "");
-            if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
                 npu_print(text, "null");
             } else {
-                npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
             }
         }
         npu_print_json(text,
                        "], 'location': '%s', 'used': %s, 'written': %s, 'loaded': %s, "
                        "'transient': %s}",
-                       ptowsp_location_name(tensor.desc.location), npu_bool(tensor.is_used),
-                       npu_bool(tensor.is_written), npu_bool(tensor.is_loaded),
-                       npu_bool(tensor.is_transient));
+                       ptowsp_location_name(tensor->desc.location), npu_bool(tensor->is_used),
+                       npu_bool(tensor->is_written), npu_bool(tensor->is_loaded),
+                       npu_bool(tensor->is_transient));
     }
     npu_print(text, "\n  ],\n");
 }
@@ -7241,25 +6886,25 @@ static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel
 static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'kernels': [");
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         const uint32_t file = emitter->kernel_files[i];
         npu_print_row(text, &is_first);
         npu_print_json(text,
                        "'id': %u, 'name': '%s', 'kind': '%s', 'unit': '%s', 'used': %s, "
                        "'source': ",
-                       (unsigned)i, kernel.name,
-                       kernel.is_tile_kernel ? "tile"
-                       : kernel.pto          ? "pto"
-                                             : "native",
-                       ptowsp_unit_name(kernel.unit), npu_bool(kernel.is_used));
+                       (unsigned)i, kernel->name,
+                       kernel->is_tile_kernel ? "tile"
+                       : kernel->pto          ? "pto"
+                                              : "native",
+                       ptowsp_unit_name(kernel->unit), npu_bool(kernel->is_used));
         npu_print_json(text, file ? "'%s'" : "%s", file ? emitter->files[file - 1].path : "null");
-        if (kernel.is_tile_kernel) {
-            npu_print_json(text, ", 'instructions': %u", (unsigned)kernel.insn_count);
-        } else if (kernel.cycles && !kernel.has_cost) {
-            npu_print_json(text, ", 'cycles': %llu", (unsigned long long)kernel.cycles);
+        if (kernel->is_tile_kernel) {
+            npu_print_json(text, ", 'instructions': %u", (unsigned)kernel->insn_count);
+        } else if (kernel->cycles && !kernel->has_cost) {
+            npu_print_json(text, ", 'cycles': %llu", (unsigned long long)kernel->cycles);
         }
-        npu_manifest_params(text, &kernel);
+        npu_manifest_params(text, kernel);
         npu_print(text, "}");
     }
     npu_print(text, "\n  ],\n");
@@ -7269,12 +6914,12 @@ static void npu_manifest_channels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
     npu_print_json(text, "  'channels': [");
     for (uint32_t i = 0; i < emitter->names.count[NPU_CHANNEL]; i++) {
-        ptowsp_channel_info channel = ptowsp_program_channel_at(emitter->program, i);
+        const ptowsp_channel_info *channel = &emitter->tables->channels[i];
         npu_print_row(text, &is_first);
-        npu_print_json(text, "'id': %u, 'name': '%s', 'event': %s", (unsigned)i, channel.name,
-                       npu_bool(channel.is_event));
-        npu_print_known(text, "depth", !channel.depth_at_start, (long long)channel.depth);
-        npu_print_known(text, "latency", !channel.latency_at_start, (long long)channel.latency);
+        npu_print_json(text, "'id': %u, 'name': '%s', 'event': %s", (unsigned)i, channel->name,
+                       npu_bool(channel->is_event));
+        npu_print_known(text, "depth", !channel->depth_at_start, (long long)channel->depth);
+        npu_print_known(text, "latency", !channel->latency_at_start, (long long)channel->latency);
         npu_print(text, "}");
     }
     npu_print(text, "\n  ],\n");
@@ -7306,23 +6951,12 @@ static void npu_manifest_set(npu_text *text, bool *is_first, const char *directi
     }
 }
 
-static bool npu_has_stream_keys(const npu_emitter *emitter) {
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_TASK &&
-            ptowsp_program_task_at(emitter->program, i).stream_key) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
-    const ptowsp_schedule *s = &emitter->schedule;
+    const ptowsp_schedule *s = &emitter->tables->schedule;
     npu_text printed = {NULL, 0, 0, false};
     ptowsp_program_print_schedule(emitter->program, npu_text_sink(&printed));
     npu_print_json(text, "  'schedule': {\n    'text': '%s'", printed.data ? printed.data : "");
-    text->is_out_of_memory = text->is_out_of_memory || printed.is_out_of_memory;
-    npu_text_free(&printed);
+    npu_text_end(text, &printed);
     npu_print_json(text, ",\n    'lanes': %u, 'vector_lanes': %u, 'cube_lanes': %u,\n",
                    (unsigned)s->lane_count, (unsigned)s->vector_lane_count,
                    (unsigned)s->cube_lane_count);
@@ -7341,7 +6975,7 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_manifest_set(text, &is_first, "hazards", s->hazards);
     npu_manifest_directive(text, &is_first, "ready", (uint32_t)s->ready);
     npu_manifest_directive(text, &is_first, "start", (uint32_t)s->start);
-    npu_manifest_directive(text, &is_first, "streams", npu_has_stream_keys(emitter));
+    npu_manifest_directive(text, &is_first, "streams", emitter->has_streams);
     npu_manifest_directive(text, &is_first, "timing", (uint32_t)s->timing);
     npu_print(text, "\n    ]\n  },\n");
 }
@@ -7362,14 +6996,13 @@ static void npu_manifest_files(const npu_emitter *emitter, npu_text *text) {
 }
 
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
-    const ptowsp_program *program = emitter->program;
+    const ptowsp_program_tables *t = emitter->tables;
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, NPU_MANIFEST_START);
     npu_print_json(&text,
                    " 'abi': %u,\n  'ptowsp': '%s',\n  'program': '%s',\n  'hash': '%s',\n"
                    "  'drivers': ['aicpu', 'host'],\n  'slots': %u,\n",
-                   NPU_ABI_VERSION, PTOWSP_VERSION, ptowsp_program_name(program), hash,
-                   (unsigned)ptowsp_program_slot_count(program));
+                   NPU_ABI_VERSION, PTOWSP_VERSION, t->name, hash, (unsigned)t->slot_count);
     npu_manifest_axes(emitter, &text);
     npu_manifest_bound(emitter, &text);
     npu_manifest_tensors(emitter, &text);
@@ -7387,7 +7020,8 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
 // src/npu/documents.c
 // =================================================================================================
 
-// README.md of a tree: for a reader who has never heard of this library.
+// README.md of a tree: for a reader who has never heard of this library. It is tree/README.md, where
+// $words stand for what differs from program to program.
 
 // A name in Markdown: what could be markup is escaped.
 static void npu_print_plain(npu_text *text, const char *name) {
@@ -7399,168 +7033,78 @@ static void npu_print_plain(npu_text *text, const char *name) {
     }
 }
 
-static void npu_readme_builds(npu_text *text) {
-    npu_print(
-        text,
-        "## Building and running\n\n"
-        "The same sources build in three ways.\n\n"
-        "**On this machine**, with a C++17 compiler and nothing else: kernels run on the "
-        "CPU through `shim/`, threads take the place of the device's processors, and "
-        "time is simulated.\n\n"
-        "```\n"
-        "make                             # build/run and build/libwsp_tree.so\n"
-        "cmake -S . -B build && cmake --build build                     # the same\n"
-        "build/run --help\n"
-        "build/run --list                 # lists the bindings\n"
-        "build/run ... --record DIR       # keeps a run: what is bound, what came of it\n"
-        "build/run --check DIR            # compares with a run kept so, or by the library\n"
-        "```\n\n"
-        "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
-        "compiler: the same, with the kernels' instructions from there, which take no "
-        "simulated time.\n\n"
-        "```\n"
-        "make PTO_ISA_ROOT=DIR            # build-pto-isa/run\n"
-        "cmake -S . -B build-pto-isa -DPTO_ISA_ROOT=DIR\n"
-        "cmake --build build-pto-isa\n"
-        "```\n\n"
-        "**For the device**, with CANN and PTO-ISA's headers:\n\n"
-        "```\n"
-        "cmake -S . -B build-ascend -DPTOWSP_ASCEND=ON -DPTO_ISA_ROOT=DIR\n"
-        "cmake --build build-ascend\n"
-        "```\n\n"
-        "**Two drivers** launch tasks in all three. With `--driver aicpu`, which is the "
-        "default, cores run as long as the run, and take tasks from the AICPU; "
-        "`libwsp_aicpu.so` is loaded there by the AICPU's own loader. With `--driver host` no "
-        "AICPU takes part: `run` walks the loops and schedules, and launches each kernel for "
-        "the tasks of it that are ready, at most one for each core, by "
-        "`kernel<<<blocks, nullptr, stream>>>` (`wsp_launch_...` of `aicore/dispatch.cpp`). "
-        "It costs a launch and a wait for each such wave. Outputs and simulated cycles are "
-        "the same. `-DWSP_AICPU=OFF` builds for the device without the AICPU's compiler.\n\n"
-        "`run` is a command line. Programs use the C functions of `host/wsp_runner.h`: "
-        "bind sizes, arrays, symbols and tensors, then run. Other sizes, lengths, "
-        "symbols or data need no new build.\n\n");
-}
-
-static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(
-        text,
-        "## Files\n\n"
-        "These are this program:\n\n"
-        "| file | contents |\n"
-        "|---|---|\n"
-        "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
-        "| `aicore/kernels/` | **one source per kernel** |\n"
-        "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
-        "and the schedule |\n"
-        "| `aicore/dispatch.cpp` | kernels by their number, and their launches by the host |\n"
-        "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
-        "The others are build files and the runtime, which is generated and the same in "
-        "every tree of this version:\n\n"
-        "| file | contents |\n"
-        "|---|---|\n"
-        "| `aicpu/wsp_expand.h` | the vocabulary of `expand.cpp` |\n");
-    if (has_pipelines) {
-        npu_print(text, "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: processes and "
-                        "channels |\n");
-    }
-    npu_print(text,
-              "| `aicpu/wsp_aicpu.*` | tasks on their way to cores, the choice of a core for each, "
-              "and simulated time; below it are the bounded ring, queues and AICPU threads of "
-              "`include/wsp_core.h` |\n"
-              "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels: tile "
-              "operations, C functions |\n"
-              "| `aicore/wsp_aicore.cpp` | the loop of a core, on a thread and on the device |\n"
-              "| `host/wsp_runner.h` | **C functions** that bind and run |\n"
-              "| `host/wsp_host.cpp` | the same in C++: bindings, the stand-in for the device, the "
-              "device with CANN, launches by the host |\n"
-              "| `host/main.cpp` | the command line |\n"
-              "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
-              "| `include/wsp_core.h` | the library's own C, which the library runs on, too; "
-              "`aicpu/wsp_core.cpp` compiles it |\n"
-              "| `include/wsp_list.h` | lists, which compile faster than std::vector |\n"
-              "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
-              "needed to build it |\n"
-              "| `shim/ptoisa_shim.h` | PTO-ISA's instructions on a CPU |\n\n");
-}
-
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
-    const ptowsp_program *program = emitter->program;
-    npu_print(text, "## Bindings of a run\n\n"
-                    "| name | kind |\n"
-                    "|---|---|\n");
+    const ptowsp_program_tables *t = emitter->tables;
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
-        bool is_bound = axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind == PTOWSP_AXIS_SPARSE;
-        if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
+        const ptowsp_axis_info *axis = &t->axes[i];
+        bool is_bound = axis->kind == PTOWSP_AXIS_DYNAMIC || axis->kind == PTOWSP_AXIS_SPARSE;
+        if (axis->name && axis->is_used && axis->kind >= PTOWSP_AXIS_PLAN) {
             npu_print(text, "| ");
-            npu_print_plain(text, axis.name);
+            npu_print_plain(text, axis->name);
             npu_print(text, " | plan, or a batch to plan: its %s |\n",
-                      axis.kind == PTOWSP_AXIS_PLAN          ? "units"
-                      : axis.kind == PTOWSP_AXIS_PLAN_MERGES ? "merges"
-                                                             : "lanes");
+                      axis->kind == PTOWSP_AXIS_PLAN          ? "units"
+                      : axis->kind == PTOWSP_AXIS_PLAN_MERGES ? "merges"
+                                                              : "lanes");
         }
-        if (axis.name && axis.is_used && is_bound) {
+        if (axis->name && axis->is_used && is_bound) {
             npu_print(text, "| ");
-            npu_print_plain(text, axis.name);
+            npu_print_plain(text, axis->name);
             npu_print(text, " | %s |\n",
-                      axis.kind == PTOWSP_AXIS_DYNAMIC ? "size of an axis"
-                                                       : "sparse axis: CSR indices");
+                      axis->kind == PTOWSP_AXIS_DYNAMIC ? "size of an axis"
+                                                        : "sparse axis: CSR indices");
         }
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        ptowsp_array_info array = ptowsp_program_array_at(program, i);
-        if (array.is_used && !array.plan_axis) {
+        const ptowsp_array_info *array = &t->arrays[i];
+        if (array->is_used && !array->plan_axis) {
             npu_print(text, "| ");
-            npu_print_plain(text, array.name);
-            npu_print(text, " | %s %s |\n", array.is_lengths ? "lengths:" : "array of",
-                      array.dtype ? ptowsp_dtype_name(array.dtype) : "integers");
+            npu_print_plain(text, array->name);
+            npu_print(text, " | %s %s |\n", array->is_lengths ? "lengths:" : "array of",
+                      array->dtype ? ptowsp_dtype_name(array->dtype) : "integers");
         }
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(program, i);
-        if (symbol.is_used) {
+        const ptowsp_symbol_info *symbol = &t->symbols[i];
+        if (symbol->is_used) {
             npu_print(text, "| ");
-            npu_print_plain(text, symbol.name);
+            npu_print_plain(text, symbol->name);
             npu_print(text, " | number |\n");
         }
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, i);
-        if (tensor.is_used) {
+        const ptowsp_tensor_info *tensor = &t->tensors[i];
+        if (tensor->is_used) {
             npu_print(text, "| ");
-            npu_print_plain(text, tensor.desc.name);
-            npu_print(text, " | tensor %s [", ptowsp_dtype_name(tensor.desc.dtype));
-            for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+            npu_print_plain(text, tensor->desc.name);
+            npu_print(text, " | tensor %s [", ptowsp_dtype_name(tensor->desc.dtype));
+            for (uint32_t k = 0; k < tensor->desc.rank; k++) {
                 npu_print(text, "%s", k ? ", " : "");
-                if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+                if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
                     npu_print(text, "any");
                 } else {
-                    npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                    npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
                 }
             }
-            npu_print(text, "], %s |\n", tensor.is_written ? "written" : "read");
+            npu_print(text, "], %s |\n", tensor->is_written ? "written" : "read");
         }
     }
     npu_print(text, "\n");
 }
 
 static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
-    npu_print(text, "## Kernels\n\n"
-                    "| kernel | unit | source |\n"
-                    "|---|---|---|\n");
     bool has_mix = false;
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         uint32_t file = emitter->kernel_files[i];
         if (file) {
             npu_print(text, "| ");
-            npu_print_plain(text, kernel.name);
-            has_mix = has_mix || kernel.unit == PTOWSP_UNIT_MIX;
-            npu_print(text, " | %s | `%s`%s |\n", ptowsp_unit_name(kernel.unit),
+            npu_print_plain(text, kernel->name);
+            has_mix = has_mix || kernel->unit == PTOWSP_UNIT_MIX;
+            npu_print(text, " | %s | `%s`%s |\n", ptowsp_unit_name(kernel->unit),
                       emitter->files[file - 1].path,
-                      kernel.is_tile_kernel ? ""
-                      : kernel.pto          ? ", which calls the source in `aicore/sources/`"
-                                            : ", C++ as it was written");
+                      kernel->is_tile_kernel ? ""
+                      : kernel->pto          ? ", which calls the source in `aicore/sources/`"
+                                             : ", C++ as it was written");
         }
     }
     npu_print(text, "%s",
@@ -7570,51 +7114,54 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
                       : "\n");
 }
 
-static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
-    npu_print(text, "## Schedule\n\n```\n");
-    ptowsp_program_print_schedule(emitter->program, npu_text_sink(text));
-    npu_print(
-        text,
-        "```\n\n"
-        "## Limits\n\n"
-        "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
-        "dimensions.\n"
-        "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
-        "Its size is chosen when running.\n"
-        "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
-        "Reading outside an array ends the run with an error.\n"
-        "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most "
-        "tiles are moved by rows: they need a column stride of 1. Right factors of products are "
-        "moved "
-        "either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of "
-        "bytes are not. Strides are those of bound tensors and so known in a run only: each task "
-        "checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a "
-        "device "
-        "it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in "
-        "every run: a kernel that cannot move them is refused when a tree for the device is "
-        "written. "
-        "The shim and PTO-ISA's simulator move tiles of all strides.\n"
-        "- Of the three builds, the first is the one that has run. What the kernels of the second "
-        "and all of the third say has been written from public headers and documents of PTO-ISA "
-        "and CANN. Loops, scheduler and kernels are the same in all.\n",
-        PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX, PTOWSP_TENSOR_RANK_MAX);
+// Words of the template that do not stand for text.
+static void npu_readme_part(const npu_emitter *emitter, const char *word, npu_text *text) {
+    if (strcmp(word, "name") == 0) {
+        npu_print_plain(text, emitter->tables->name);
+    } else if (strcmp(word, "version") == 0) {
+        npu_print(text, "%s", PTOWSP_VERSION);
+    } else if (strcmp(word, "pipelines") == 0) {
+        npu_print(text, "%s",
+                  emitter->pipeline_count
+                      ? "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: "
+                        "processes and channels |\n"
+                      : "");
+    } else if (strcmp(word, "bindings") == 0) {
+        npu_readme_bindings(emitter, text);
+    } else if (strcmp(word, "kernels") == 0) {
+        npu_readme_kernels(emitter, text);
+    } else if (strcmp(word, "schedule") == 0) {
+        ptowsp_program_print_schedule(emitter->program, npu_text_sink(text));
+    } else {
+        const bool is_axes = strcmp(word, "axes") == 0, is_tiles = strcmp(word, "tiles") == 0;
+        PTOWSP_ASSERT(is_axes || is_tiles || strcmp(word, "scalars") == 0 ||
+                      strcmp(word, "rank") == 0);
+        npu_print(text, "%d",
+                  is_axes                     ? PTOWSP_TASK_AXIS_MAX
+                  : is_tiles                  ? PTOWSP_TASK_TILE_MAX
+                  : strcmp(word, "rank") == 0 ? PTOWSP_TENSOR_RANK_MAX
+                                              : PTOWSP_TASK_SCALAR_MAX);
+    }
 }
 
-NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines) {
+NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from) {
     npu_text text = {NULL, 0, 0, false};
-    npu_print(&text, "# ");
-    npu_print_plain(&text, ptowsp_program_name(emitter->program));
-    npu_print(&text,
-              "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
-              "loops on the AICPU make its tasks from the sizes and data of the moment, and "
-              "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
-              "the sources). It needs nothing that is not here.\n\n",
-              PTOWSP_VERSION);
-    npu_readme_builds(&text);
-    npu_readme_files(&text, has_pipelines);
-    npu_readme_bindings(emitter, &text);
-    npu_readme_kernels(emitter, &text);
-    npu_readme_schedule(emitter, &text);
+    for (const char *at = from; *at;) {
+        size_t size = strcspn(at, "$");
+        npu_write(&text, at, size);
+        at += size;
+        if (*at == '$') {
+            bool is_line =
+                at == from || at[-1] == '\n';  // of the word alone: its text has line ends
+            char word[16] = "";
+            size = strspn(++at, "abcdefghijklmnopqrstuvwxyz");
+            PTOWSP_ASSERT(size < sizeof word);
+            memcpy(word, at, size);
+            npu_readme_part(emitter, word, &text);
+            at += size;
+            at += is_line && *at == '\n';
+        }
+    }
     uint32_t file = npu_add_file(emitter, &text, "README.md");
     if (emitter->status == PTOWSP_OK) {
         emitter->files[file].is_product = true;
@@ -7969,8 +7516,7 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 //      expand.cpp      names its places
 //      kernels         may fail by name
 //      program.cpp     tables, places
-//      fixed files
-//      README.md
+//      fixed files, README.md
 //      manifest.json   with the hash of all sources, which goes into program.cpp too
 
 // -- checks ---------------------------------------------------------------------------------------
@@ -7983,42 +7529,39 @@ static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, 
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {
-    const ptowsp_program *program = emitter->program;
-    return npu_check_count(emitter, ptowsp_program_axis_count(program), NPU_TABLE_MAX, "axes") &&
-           npu_check_count(emitter, ptowsp_program_array_count(program), NPU_TABLE_MAX, "arrays") &&
-           npu_check_count(emitter, ptowsp_program_symbol_count(program), NPU_TABLE_MAX,
-                           "symbols") &&
-           npu_check_count(emitter, ptowsp_program_tensor_count(program), NPU_TABLE_MAX,
-                           "tensors") &&
-           npu_check_count(emitter, emitter->kernel_count, NPU_TABLE_MAX, "kernels") &&
-           npu_check_count(emitter, ptowsp_program_channel_count(program), NPU_TABLE_MAX,
-                           "channels") &&
-           npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
+    const ptowsp_program_tables *t = emitter->tables;
+    return npu_check_count(emitter, t->axis_count, NPU_TABLE_MAX, "axes") &&
+           npu_check_count(emitter, t->array_count, NPU_TABLE_MAX, "arrays") &&
+           npu_check_count(emitter, t->symbol_count, NPU_TABLE_MAX, "symbols") &&
+           npu_check_count(emitter, t->tensor_count, NPU_TABLE_MAX, "tensors") &&
+           npu_check_count(emitter, t->kernel_count, NPU_TABLE_MAX, "kernels") &&
+           npu_check_count(emitter, t->channel_count, NPU_TABLE_MAX, "channels") &&
+           npu_check_count(emitter, t->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
 // Kernels that are C functions need their source; with a cost function, its source as well. PTO-ISA
 // sources have none of a cost function.
 static bool npu_check_kernels(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         const char *wrong = NULL;
-        if (!kernel.is_used || kernel.is_tile_kernel) {
+        if (!kernel->is_used || kernel->is_tile_kernel) {
             continue;
         }
-        if (kernel.pto) {
-            wrong = kernel.has_cost
+        if (kernel->pto) {
+            wrong = kernel->has_cost
                         ? ": a PTO-ISA source with a cost function cannot be emitted, as "
                           "a tree does not have the function (give cycles, or neither)"
                         : NULL;
-        } else if (!kernel.source.text && !kernel.source.file) {
+        } else if (!kernel->source.text && !kernel->source.file) {
             wrong = " has no source (ptowsp_kernel_source), which a tree needs";
-        } else if (!kernel.has_fn) {
+        } else if (!kernel->has_fn) {
             wrong = ": no source, as it has no function";
-        } else if (kernel.has_cost && !kernel.source.cost) {
+        } else if (kernel->has_cost && !kernel->source.cost) {
             wrong = " has a cost function, which its source does not name";
         }
         if (wrong) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel.name, wrong);
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel->name, wrong);
         }
     }
     return true;
@@ -8027,18 +7570,18 @@ static bool npu_check_kernels(npu_emitter *emitter) {
 // A kernel of MIX runs on a block's three cores, if it has a half for each kind of core. Others are
 // executed where one core is both.
 static bool npu_check_mixed(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (kernel.is_used && kernel.unit == PTOWSP_UNIT_MIX && !kernel.is_mixed) {
-            bool is_tiles = kernel.is_tile_kernel;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
+        if (kernel->is_used && kernel->unit == PTOWSP_UNIT_MIX && !kernel->is_mixed) {
+            bool is_tiles = kernel->is_tile_kernel;
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s works on cube and vector cores at once: %s%s%s "
                             "(%sis_for_host: for threads and simulators)",
-                            kernel.name,
-                            is_tiles     ? "kernels of "
-                            : kernel.pto ? "PTO-ISA sources of this kind have"
-                                         : "C functions have",
-                            is_tiles ? kernel.machine.name : "",
+                            kernel->name,
+                            is_tiles      ? "kernels of "
+                            : kernel->pto ? "PTO-ISA sources of this kind have"
+                                          : "C functions have",
+                            is_tiles ? kernel->machine.name : "",
                             is_tiles ? " are not cut into a half for each"
                                      : " no halves that a tree could start on a device",
                             is_tiles ? "rule: direct FIFOs; " : "");
@@ -8049,13 +7592,20 @@ static bool npu_check_mixed(npu_emitter *emitter) {
 
 // -- a tree in memory -----------------------------------------------------------------------------
 
-static bool npu_has_pipelines(const npu_emitter *emitter) {
-    for (uint32_t i = 0; i < emitter->statement_count; i++) {
-        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_PIPELINE) {
-            return true;
-        }
+NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program) {
+    const ptowsp_program_tables *t = ptowsp_program_read(program);
+    if (!t) {
+        return npu_out_of_memory(emitter);
     }
-    return false;
+    emitter->program = program;
+    emitter->tables = t;
+    for (uint32_t i = 0; i < t->statement_count; i++) {
+        const ptowsp_statement *s = &t->statements[i];
+        emitter->pipeline_count += s->kind == PTOWSP_STATEMENT_PIPELINE;
+        emitter->has_streams = emitter->has_streams || (s->kind == PTOWSP_STATEMENT_TASK &&
+                                                        t->tasks[s->task].stream_key != 0);
+    }
+    return true;
 }
 
 static void npu_make_files(npu_emitter *emitter) {
@@ -8067,9 +7617,7 @@ static void npu_make_files(npu_emitter *emitter) {
         npu_kernels_emit(emitter);
     }
     if (emitter->status == PTOWSP_OK) {
-        bool has_pipelines = npu_has_pipelines(emitter);
-        npu_fixed_emit(emitter, has_pipelines);
-        npu_readme_emit(emitter, has_pipelines);
+        npu_fixed_emit(emitter);
         npu_hash_sources(emitter, emitter->hash);
         if (emitter->status == PTOWSP_OK) {
             npu_program_set_hash(emitter, emitter->hash);
@@ -8083,7 +7631,6 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     memset(emitter, 0, sizeof *emitter);
     emitter->is_for_device = is_for_device;
     emitter->context = context;
-    emitter->program = program;
     emitter->index = PTOWSP_NO_INDEX;
     if (!program) {
         npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "program is NULL");
@@ -8096,19 +7643,14 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     if (emitter->status != PTOWSP_OK) {
         return;  // reported in the context
     }
-    emitter->schedule = ptowsp_program_schedule(program);
-    emitter->kernel_count = ptowsp_program_kernel_count(program);
-    emitter->statement_count = ptowsp_program_statement_count(program);
-    if (!npu_check_limits(emitter) || !npu_check_kernels(emitter)) {
+    if (!npu_read(emitter, program) || !npu_check_limits(emitter) || !npu_check_kernels(emitter)) {
         return;
     }
-    size_t size = (emitter->kernel_count + 1) * sizeof(uint32_t);
-    emitter->kernel_files = (uint32_t *)npu_resize(NULL, size);
-    if (!emitter->kernel_files) {
+    uint32_t capacity = 0;
+    if (!NPU_ROOM(emitter->kernel_files, capacity, emitter->tables->kernel_count)) {
         npu_out_of_memory(emitter);
         return;
     }
-    memset(emitter->kernel_files, 0, size);
     npu_names_make(emitter);
     if (emitter->status == PTOWSP_OK) {
         npu_make_files(emitter);
@@ -8197,7 +7739,7 @@ typedef struct npu_span {
 typedef struct npu_recording {
     npu_emitter *emitter;  // its files are the recording's
     ptowsp_run *run;
-    const ptowsp_program *program;
+    const ptowsp_program_tables *tables;
     npu_text text;
     npu_span *blocks;
     uint32_t block_count, data_count, output_count;
@@ -8236,8 +7778,7 @@ static void npu_record_data(npu_recording *r, const void *data, uint64_t size) {
 static bool npu_record_span(const npu_recording *r, uint32_t tensor, ptowsp_buffer *buffer,
                             npu_span *out_span) {
     int64_t low = 0, high = 0;
-    if (!ptowsp_program_tensor_at(r->program, tensor).is_used ||
-        !ptowsp_run_bound_tensor(r->run, tensor, buffer)) {
+    if (!r->tables->tensors[tensor].is_used || !ptowsp_run_bound_tensor(r->run, tensor, buffer)) {
         return false;
     }
     for (uint32_t i = 0; i < buffer->rank; i++) {
@@ -8265,7 +7806,7 @@ static int npu_span_compare(const void *a, const void *b) {
 
 // Makes blocks of all tensors' memory, and a file of each.
 static bool npu_record_memory(npu_recording *r) {
-    uint32_t count = ptowsp_program_tensor_count(r->program), merged = 0;
+    uint32_t count = r->tables->tensor_count, merged = 0;
     r->blocks = (npu_span *)npu_resize(NULL, (count + 1) * sizeof *r->blocks);
     if (!r->blocks) {
         return npu_out_of_memory(r->emitter);
@@ -8299,11 +7840,11 @@ static bool npu_record_memory(npu_recording *r) {
 }
 
 static bool npu_record_views(npu_recording *r) {
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program); i++) {
+    for (uint32_t i = 1; i < r->tables->tensor_count; i++) {
         ptowsp_buffer buffer;
         npu_span span;
         uint32_t block = 0;
-        const char *name = ptowsp_program_tensor_at(r->program, i).desc.name;
+        const char *name = r->tables->tensors[i].desc.name;
         if (!npu_record_span(r, i, &buffer, &span)) {
             continue;
         }
@@ -8355,14 +7896,14 @@ static void npu_print_elements(npu_text *bytes, const ptowsp_buffer *buffer) {
 // -- what else is bound ---------------------------------------------------------------------------
 
 static bool npu_record_axis(npu_recording *r, uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    const ptowsp_axis_info *axis = &r->tables->axes[i];
     int64_t size;
     ptowsp_csr csr;
-    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(r->run, i, &size)) {
-        npu_print(&r->text, "--size %s=%lld\n", axis.name, (long long)size);
-    } else if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(r->run, i, &csr)) {
+    if (axis->kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(r->run, i, &size)) {
+        npu_print(&r->text, "--size %s=%lld\n", axis->name, (long long)size);
+    } else if (axis->kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(r->run, i, &csr)) {
         uint64_t bytes = ptowsp_dtype_size(csr.dtype);
-        npu_print(&r->text, "--csr %s=%s", axis.name, ptowsp_dtype_name(csr.dtype));
+        npu_print(&r->text, "--csr %s=%s", axis->name, ptowsp_dtype_name(csr.dtype));
         npu_record_data(r, csr.indptr, (csr.row_count + 1) * bytes);
         npu_print(&r->text, ",");
         npu_record_data(r, csr.indices, csr.entry_count * bytes);
@@ -8370,24 +7911,25 @@ static bool npu_record_axis(npu_recording *r, uint32_t i) {
     } else {
         return true;
     }
-    return npu_record_name(r, axis.name);
+    return npu_record_name(r, axis->name);
 }
 
 // The plan of a plan's first axis: that which a batch became in the execution.
 static bool npu_record_plan(npu_recording *r, uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    const ptowsp_axis_info *axis = &r->tables->axes[i];
     ptowsp_attention_plan plan;
-    for (uint32_t k = 1; axis.name && k < i; k++) {
-        ptowsp_axis_info other = ptowsp_program_axis_at(r->program, k);
-        if (other.name && other.kind >= PTOWSP_AXIS_PLAN && strcmp(other.name, axis.name) == 0) {
+    for (uint32_t k = 1; axis->name && k < i; k++) {
+        const ptowsp_axis_info *other = &r->tables->axes[k];
+        if (other->name && other->kind >= PTOWSP_AXIS_PLAN &&
+            strcmp(other->name, axis->name) == 0) {
             return true;
         }
     }
-    if (!axis.name || axis.kind < PTOWSP_AXIS_PLAN || !ptowsp_run_bound_plan(r->run, i, &plan)) {
+    if (!axis->name || axis->kind < PTOWSP_AXIS_PLAN || !ptowsp_run_bound_plan(r->run, i, &plan)) {
         return true;
     }
     uint64_t begin_size = (plan.lane_count + (uint64_t)1) * sizeof(uint32_t);
-    npu_print(&r->text, "--plan %s=", axis.name);
+    npu_print(&r->text, "--plan %s=", axis->name);
     npu_record_data(r, plan.units, plan.unit_count * sizeof(ptowsp_work));
     if (plan.lane_count) {
         npu_print(&r->text, ",");
@@ -8400,41 +7942,41 @@ static bool npu_record_plan(npu_recording *r, uint32_t i) {
         npu_record_data(r, plan.merge_begin, begin_size);
     }
     npu_print(&r->text, "\n");
-    return npu_record_name(r, axis.name);
+    return npu_record_name(r, axis->name);
 }
 
 static bool npu_record_array(npu_recording *r, uint32_t i) {
-    ptowsp_array_info array = ptowsp_program_array_at(r->program, i);
+    const ptowsp_array_info *array = &r->tables->arrays[i];
     ptowsp_dtype dtype;
     const void *data;
     uint64_t count;
-    if (array.plan_axis || !ptowsp_run_bound_array(r->run, i, &dtype, &data, &count)) {
+    if (array->plan_axis || !ptowsp_run_bound_array(r->run, i, &dtype, &data, &count)) {
         return true;
     }
-    npu_print(&r->text, "--%s %s=%s", array.is_lengths ? "lengths" : "array", array.name,
-              array.is_lengths ? ptowsp_dtype_name(dtype) : "");
+    npu_print(&r->text, "--%s %s=%s", array->is_lengths ? "lengths" : "array", array->name,
+              array->is_lengths ? ptowsp_dtype_name(dtype) : "");
     npu_record_data(r, data, count * ptowsp_dtype_size(dtype));
     npu_print(&r->text, "\n");
-    return npu_record_name(r, array.name);
+    return npu_record_name(r, array->name);
 }
 
 static bool npu_record_bindings(npu_recording *r) {
     bool is_good = true;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->axis_count && is_good; i++) {
         is_good = npu_record_axis(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_array_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->array_count && is_good; i++) {
         is_good = npu_record_array(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_symbol_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->symbol_count && is_good; i++) {
         uint64_t value;
-        const char *name = ptowsp_program_symbol_at(r->program, i).name;
+        const char *name = r->tables->symbols[i].name;
         if (ptowsp_run_bound_symbol(r->run, i, &value)) {
             npu_print(&r->text, "--symbol %s=%llu\n", name, (unsigned long long)value);
             is_good = npu_record_name(r, name);
         }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+    for (uint32_t i = 0; i < r->tables->slot_count; i++) {
         uint64_t value = ptowsp_run_bound_slot(r->run, i);
         if (value) {
             npu_print(&r->text, "--slot %u=%llu\n", (unsigned)i, (unsigned long long)value);
@@ -8447,21 +7989,21 @@ static bool npu_record_bindings(npu_recording *r) {
 
 static bool npu_record_results(npu_recording *r) {
     bool is_good = true;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+    for (uint32_t i = 1; i < r->tables->axis_count && is_good; i++) {
         is_good = npu_record_plan(r, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program) && is_good; i++) {
-        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(r->program, i);
+    for (uint32_t i = 1; i < r->tables->tensor_count && is_good; i++) {
+        const ptowsp_tensor_info *tensor = &r->tables->tensors[i];
         ptowsp_buffer buffer;
         npu_text bytes = {NULL, 0, 0, false};
-        if (tensor.is_used && tensor.is_written && ptowsp_run_bound_tensor(r->run, i, &buffer)) {
+        if (tensor->is_used && tensor->is_written && ptowsp_run_bound_tensor(r->run, i, &buffer)) {
             npu_print_elements(&bytes, &buffer);
-            npu_print(&r->text, "--expect %s=", tensor.desc.name);
+            npu_print(&r->text, "--expect %s=", tensor->desc.name);
             npu_record_file(r, "o", ++r->output_count, &bytes);
             npu_print(&r->text, "\n");
         }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+    for (uint32_t i = 0; i < r->tables->slot_count; i++) {
         npu_print(&r->text, "--expect-slot %u=%llu\n", (unsigned)i,
                   (unsigned long long)ptowsp_run_slot(r->run, i));
     }
@@ -8510,7 +8052,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
     memset(&r, 0, sizeof r);
     r.emitter = &emitter;
     r.run = run;
-    r.program = ptowsp_run_program(run);
+    r.tables = emitter.tables;
     npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter.hash,
               models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
     // Files may have failed where lines have not.
@@ -8622,13 +8164,13 @@ typedef enum npu_group {
 typedef struct npu_unit {
     npu_group group;
     uint32_t file_count;
-    const char *path;  // of the last file
-    npu_text before;   // options for those before it, as arguments
-    npu_text sources;  // "hash path" of all
-    uint64_t headers;  // a bit for each included header
-    bool is_shared;    // it is compiled alike for many programs: its object is kept
-    npu_text object;   // the final place of its object
-    npu_text output;   // where the compiler puts it; and, with .log behind, its output
+    const char *path;    // of the last file
+    npu_text before;     // options for those before it, as arguments
+    npu_text sources;    // "hash path" of all
+    uint64_t headers;    // a bit for each included header
+    bool is_shared;      // it is compiled alike for many programs: its object is kept
+    const char *object;  // the final place of its object
+    const char *output;  // where the compiler puts it; and, with .log behind, its output
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -8696,8 +8238,9 @@ typedef struct npu_build {
     char (*hashes)[NPU_HASH_SIZE];  // of each file
     npu_unit *units;
     uint32_t unit_count, unit_capacity;
-    npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
-    npu_text work;               // and its temporary, if there is one
+    struct npu_kept *paths;           // all that npu_path has made
+    const char *cache, *entry, *log;  // paths: the cache, the entry KEY, KEY.log
+    const char *work;                 // and its temporary, if there is one
     npu_text compile_log;
     bool is_log_wanted;    // the compiler has failed: it goes to `log`
     bool is_reused;        // objects of the cache were used
@@ -8713,26 +8256,28 @@ NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, cons
 NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
 NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it whole?
 
+// A path that lives as long as the build; when memory is out, "", which no file has.
+NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) NPU_PRINTF(2, 3);
+
 // -- cache.c --------------------------------------------------------------------------------------
 
 // Sets build->cache to an absolute path of a directory that exists and only the user can write.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
 // Removes temporaries of processes that have died.
-NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
-// Makes an empty temporary directory; it is removed with the text of its path.
-NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
-NPU_INTERNAL void npu_cache_remove(npu_text *path);
+NPU_INTERNAL void npu_cache_sweep(npu_build *build);
+// Makes an empty temporary directory, which the caller removes. NULL with an error.
+NPU_INTERNAL const char *npu_cache_new(npu_build *build);
 // Writes the mark of a whole entry into build->work; checks the mark in a directory.
 NPU_INTERNAL bool npu_cache_mark(npu_build *build);
-NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
+NPU_INTERNAL bool npu_cache_is_whole(npu_build *build, const char *directory);
 // Makes build->work the entry, and forgets it. If another process has made a whole entry meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
 // Puts an object with its hash into the cache; checks that one is there and unchanged.
-NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
-NPU_INTERNAL bool npu_cache_has(const npu_text *object);
-// Makes a path absolute.
-NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const char *output, const char *object);
+NPU_INTERNAL bool npu_cache_has(npu_build *build, const char *object);
+// The absolute path.
+NPU_INTERNAL const char *npu_absolute(npu_build *build, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
 NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
 NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk
@@ -8929,55 +8474,42 @@ NPU_INTERNAL bool npu_file_sync(const char *path) {
     return close(file) == 0 && is_good;
 }
 
-NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
-    if (path[0] == '/') {
-        npu_print(text, "%s", path);
-        return;
-    }
-    for (size_t size = 256;; size *= 2) {
+NPU_INTERNAL const char *npu_absolute(npu_build *build, const char *path) {
+    const char *absolute = path[0] == '/' ? path : NULL;
+    for (size_t size = 256; !absolute; size *= 2) {
         char *here = (char *)npu_resize(NULL, size);
-        bool is_there = here && getcwd(here, size) != NULL;
-        if (is_there) {
-            npu_print(text, "%s/%s", here, path);
+        if (here && getcwd(here, size)) {
+            absolute = npu_path(build, "%s/%s", here, path);
+        } else if (!here || errno != ERANGE) {  // deleted, or not readable: it may work as it is
+            absolute = path;
         }
-        int error = errno;
         npu_resize(here, 0);
-        if (is_there) {
-            return;
-        }
-        if (!here || error != ERANGE) {  // deleted, or not readable: the path may work as it is
-            npu_print(text, "%s", path);
-            return;
-        }
     }
+    return npu_path(build, "%s", absolute);
 }
 
 // -- the directory --------------------------------------------------------------------------------
 
-static bool npu_cache_default(npu_build *build, npu_text *text) {
+// NULL with an error.
+static const char *npu_cache_default(npu_build *build) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/') {  // relative paths are to be ignored, by the XDG specification
-        npu_print(text, "%s/ptowsp", cache);
-    } else if (home && home[0] != '\0') {
-        npu_print_absolute(text, home);
-        npu_print(text, "/.cache/ptowsp");
-    } else {
-        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+        return npu_path(build, "%s/ptowsp", cache);
     }
-    return true;
+    if (home && home[0] != '\0') {
+        return npu_path(build, "%s/.cache/ptowsp", npu_absolute(build, home));
+    }
+    npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                   "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+    return NULL;
 }
 
 // Makes a directory and its parents. False with errno.
-static bool npu_cache_make(char *path) {
-    for (char *at = path + 1; *at; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            bool is_there = mkdir(path, 0700) == 0 || errno == EEXIST || access(path, F_OK) == 0;
-            *at = '/';
-            if (!is_there) {
-                return false;
-            }
+static bool npu_cache_make(npu_build *build, const char *path) {
+    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        const char *parent = npu_path(build, "%.*s", (int)(at - path), path);
+        if (mkdir(parent, 0700) != 0 && errno != EEXIST && access(parent, F_OK) != 0) {
+            return false;
         }
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
@@ -8988,7 +8520,6 @@ static bool npu_cache_check_path(npu_build *build, const char *path, unsigned de
 // The path that a link leads to.
 static bool npu_cache_check_link(npu_build *build, const char *link, unsigned depth) {
     char target[4096];
-    npu_text path = {NULL, 0, 0, false};
     ssize_t size = readlink(link, target, sizeof target - 1);
     if (size < 0 || depth == NPU_LINK_MAX) {
         errno = size < 0 ? errno : ELOOP;
@@ -8996,14 +8527,8 @@ static bool npu_cache_check_link(npu_build *build, const char *link, unsigned de
     }
     target[size] = '\0';
     const char *last = strrchr(link, '/');
-    if (target[0] != '/') {
-        npu_print(&path, "%.*s", (int)(last - link) + 1, link);
-    }
-    npu_print(&path, "%s", target);
-    bool is_good =
-        npu_build_check(build, &path) && npu_cache_check_path(build, path.data, depth + 1);
-    npu_text_free(&path);
-    return is_good;
+    int parent = target[0] == '/' ? 0 : (int)(last - link) + 1;
+    return npu_cache_check_path(build, npu_path(build, "%.*s%s", parent, link, target), depth + 1);
 }
 
 // A part of the path of the cache, which is not its end.
@@ -9019,7 +8544,7 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
     if (!is_ours || is_open) {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
                               "the cache %s can be exchanged by others: %s on the way to it %s",
-                              build->cache.data, path,
+                              build->cache, path,
                               !is_ours ? "belongs to another user" : "is writable for others");
     }
     return !is_link || npu_cache_check_link(build, path, depth);
@@ -9029,74 +8554,63 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
 // link can lead it elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
 // also behind links, has to be of the user or of root, and no one else may write to it.
 static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
-    npu_text part = {NULL, 0, 0, false};
     struct stat state;
     bool is_good = npu_cache_check_part(build, "/", depth);
     for (const char *at = strchr(path + 1, '/'); is_good && at; at = strchr(at + 1, '/')) {
-        part.size = 0;
-        npu_print(&part, "%.*s", (int)(at - path), path);
-        is_good = npu_build_check(build, &part) && npu_cache_check_part(build, part.data, depth);
+        const char *part = npu_path(build, "%.*s", (int)(at - path), path);
+        is_good = npu_cache_check_part(build, part, depth);
     }
-    npu_text_free(&part);
     bool is_link = is_good && lstat(path, &state) == 0 && S_ISLNK(state.st_mode);
     return is_good && (!is_link || npu_cache_check_link(build, path, depth));
 }
 
 // Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
-    npu_text *path = &build->cache;
-    if (directory && directory[0] != '\0') {
-        npu_print_absolute(path, directory);
-    } else if (!npu_cache_default(build, path)) {
+    const char *path =
+        directory && directory[0] ? npu_absolute(build, directory) : npu_cache_default(build);
+    if (!path || build->status != PTOWSP_OK) {
         return false;
     }
-    if (path->is_out_of_memory) {
-        return npu_build_out_of_memory(build);
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') {
+        size--;
     }
-    while (path->size > 1 && path->data[path->size - 1] == '/') {
-        path->data[--path->size] = '\0';
-    }
+    path = build->cache = npu_path(build, "%.*s", (int)size, path);
     struct stat state, link;
-    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0 ||
-        lstat(path->data, &link) != 0) {
-        return npu_build_fail_system(build, "cannot make the cache", path->data);
+    if (!npu_cache_make(build, path) || stat(path, &state) != 0 || lstat(path, &link) != 0) {
+        return npu_build_fail_system(build, "cannot make the cache", path);
     }
     if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
-            "the cache %s is a link of another user, so its target cannot be trusted", path->data);
+            "the cache %s is a link of another user, so its target cannot be trusted", path);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
-        return npu_build_fail_system(build, "cannot use the cache", path->data);
+        return npu_build_fail_system(build, "cannot use the cache", path);
     }
     if (state.st_uid != geteuid()) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
-            "the cache %s belongs to another user, so its contents cannot be trusted", path->data);
+            "the cache %s belongs to another user, so its contents cannot be trusted", path);
     }
     if (state.st_mode & (S_IWGRP | S_IWOTH)) {
         return npu_build_fail(
             build, PTOWSP_SYSTEM_FAILED,
             "the cache %s is writable for others, so its contents cannot be trusted "
             "(chmod go-w)",
-            path->data);
+            path);
     }
-    return npu_cache_check_path(build, path->data, 0);
+    return npu_cache_check_path(build, path, 0);
 }
 
 // -- temporaries ----------------------------------------------------------------------------------
 
 // Writes the mark that identifies our directories.
 static bool npu_cache_sign(npu_build *build, const char *directory) {
-    npu_text path = {NULL, 0, 0, false};
-    npu_print(&path, "%s/" NPU_MARK, directory);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good && !npu_file_write(path.data, "ptowsp\n", 7)) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
-    }
-    npu_text_free(&path);
-    return is_good;
+    const char *path = npu_path(build, "%s/" NPU_MARK, directory);
+    return npu_file_write(path, "ptowsp\n", 7) ? true
+                                               : npu_build_fail_system(build, "cannot write", path);
 }
 
 // Is it "tmp.PID.N"?
@@ -9112,32 +8626,25 @@ static bool npu_is_temporary(const char *name) {
 }
 
 // Is it a directory with the mark inside, unchanged for long?
-static bool npu_is_stale(const char *path, time_t now) {
+static bool npu_is_stale(npu_build *build, const char *path, time_t now) {
     struct stat state, mark;
-    npu_text inside = {NULL, 0, 0, false};
-    npu_print(&inside, "%s/" NPU_MARK, path);
-    bool is_stale = lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
-                    difftime(now, state.st_mtime) > NPU_STALE_SECONDS && !inside.is_out_of_memory &&
-                    lstat(inside.data, &mark) == 0 && S_ISREG(mark.st_mode);
-    npu_text_free(&inside);
-    return is_stale;
+    return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
+           difftime(now, state.st_mtime) > NPU_STALE_SECONDS &&
+           lstat(npu_path(build, "%s/" NPU_MARK, path), &mark) == 0 && S_ISREG(mark.st_mode);
 }
 
 // A user may have put other files there: only directories with the name and the mark are removed.
-NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
+NPU_INTERNAL void npu_cache_sweep(npu_build *build) {
     time_t now = time(NULL);
-    DIR *directory = opendir(build->cache.data);
+    DIR *directory = opendir(build->cache);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)) != NULL) {
-        npu_text path = {NULL, 0, 0, false};
-        if (!npu_is_temporary(entry->d_name)) {
-            continue;
+        if (npu_is_temporary(entry->d_name)) {
+            const char *path = npu_path(build, "%s/%s", build->cache, entry->d_name);
+            if (npu_is_stale(build, path, now)) {
+                npu_remove(AT_FDCWD, path);
+            }
         }
-        npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
-        if (!path.is_out_of_memory && npu_is_stale(path.data, now)) {
-            npu_remove(AT_FDCWD, path.data);
-        }
-        npu_text_free(&path);
     }
     if (directory) {
         closedir(directory);
@@ -9146,154 +8653,106 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
 
 // A name is used once: dlopen returns the library it has loaded by that name, whatever the file
 // holds now.
-NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
+NPU_INTERNAL const char *npu_cache_new(npu_build *build) {
+    const char *path;
     do {
-        path->size = 0;
-        npu_print(path, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache.data, (long)getpid(),
-                  (unsigned long long)ptowsp_clock_ns());
-        if (path->is_out_of_memory) {
-            return npu_build_out_of_memory(build);
-        }
-        if (mkdir(path->data, 0700) == 0) {
-            bool is_good = npu_cache_sign(build, path->data);
-            if (!is_good) {
-                npu_remove(AT_FDCWD, path->data);
+        path = npu_path(build, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache, (long)getpid(),
+                        (unsigned long long)ptowsp_clock_ns());
+        if (mkdir(path, 0700) == 0) {
+            if (npu_cache_sign(build, path)) {
+                return path;
             }
-            return is_good;
+            npu_remove(AT_FDCWD, path);
+            return NULL;
         }
     } while (errno == EEXIST);
-    return npu_build_fail_system(build, "cannot make", path->data);
-}
-
-NPU_INTERNAL void npu_cache_remove(npu_text *path) {
-    if (path->size && !path->is_out_of_memory) {
-        npu_remove(AT_FDCWD, path->data);
-    }
-    npu_text_free(path);
+    npu_build_fail_system(build, "cannot make", path);
+    return NULL;
 }
 
 // -- entries --------------------------------------------------------------------------------------
 
 // The hash of a file. False with errno.
-static bool npu_file_hash(const npu_text *path, char hash[NPU_HASH_SIZE]) {
+static bool npu_file_hash(const char *path, char hash[NPU_HASH_SIZE]) {
     npu_text file = {NULL, 0, 0, false};
-    bool is_good = !path->is_out_of_memory && npu_file_read(path->data, &file);
+    bool is_good = npu_file_read(path, &file);
     if (is_good) {
         npu_hash(file.data, file.size, hash);
-    } else if (path->is_out_of_memory || file.is_out_of_memory) {
-        errno = ENOMEM;
     }
-    int error = errno;
+    int error = file.is_out_of_memory ? ENOMEM : errno;
     npu_text_free(&file);
     errno = error;
     return is_good;
 }
 
-// The hash of the library in a directory. False with errno.
-static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
-    npu_text path = {NULL, 0, 0, false};
-    npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    bool is_good = npu_file_hash(&path, hash);
-    int error = errno;
-    npu_text_free(&path);
-    errno = error;
-    return is_good;
+// Does a file hold the hash of another?
+static bool npu_is_hash_of(const char *sum, const char *path) {
+    char hash[NPU_HASH_SIZE];
+    npu_text text = {NULL, 0, 0, false};
+    bool is_whole = npu_file_read(sum, &text) && text.size && npu_file_hash(path, hash) &&
+                    strcmp(text.data, hash) == 0;
+    npu_text_free(&text);
+    return is_whole;
 }
 
 // The file with the hash of an object: KEY.sum for KEY.o.
-static void npu_print_sum(npu_text *text, const npu_text *object) {
-    PTOWSP_ASSERT(!object->is_out_of_memory && object->size > 1);  // npu_prepare_work checks it
-    npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
+static const char *npu_sum_of(npu_build *build, const char *object) {
+    return npu_path(build, "%.*ssum", (int)strlen(object) - 1, object);
 }
 
 // The hash is renamed into place first. In between, or when another process does the same, an
 // object may have another's hash; it is then compiled again.
-NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const char *output, const char *object) {
     char hash[NPU_HASH_SIZE];
-    npu_text from = {NULL, 0, 0, false}, to = from;
-    npu_print_sum(&from, output);
-    npu_print_sum(&to, object);
-    bool is_good = npu_build_check(build, &from) && npu_build_check(build, &to);
-    if (is_good &&
-        (!npu_file_hash(output, hash) || !npu_file_write(from.data, hash, strlen(hash)) ||
-         !npu_file_sync(from.data) || !npu_file_sync(output->data) ||
-         rename(from.data, to.data) != 0 || rename(output->data, object->data) != 0)) {
-        is_good = npu_build_fail_system(build, "cannot make", object->data);
-    }
-    npu_text_free(&from);
-    npu_text_free(&to);
-    return is_good;
+    const char *from = npu_sum_of(build, output), *to = npu_sum_of(build, object);
+    return npu_file_hash(output, hash) && npu_file_write(from, hash, strlen(hash)) &&
+                   npu_file_sync(from) && npu_file_sync(output) && rename(from, to) == 0 &&
+                   rename(output, object) == 0
+               ? true
+               : npu_build_fail_system(build, "cannot make", object);
 }
 
-NPU_INTERNAL bool npu_cache_has(const npu_text *object) {
-    char hash[NPU_HASH_SIZE];
-    npu_text path = {NULL, 0, 0, false}, sum = path;
-    npu_print_sum(&path, object);
-    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &sum) && sum.size &&
-                    npu_file_hash(object, hash) && strcmp(sum.data, hash) == 0;
-    npu_text_free(&path);
-    npu_text_free(&sum);
-    return is_whole;
+NPU_INTERNAL bool npu_cache_has(npu_build *build, const char *object) {
+    return npu_is_hash_of(npu_sum_of(build, object), object);
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
-    npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
-    if (!npu_cache_hash(build->work.data, hash)) {
-        return npu_build_fail_system(build, "cannot read the library in", build->work.data);
+    const char *path = npu_path(build, "%s/complete", build->work);
+    if (!npu_file_hash(npu_path(build, "%s/" NPU_LIBRARY, build->work), hash)) {
+        return npu_build_fail_system(build, "cannot read the library in", build->work);
     }
-    npu_print(&path, "%s/complete", build->work.data);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
-    }
-    npu_text_free(&path);
-    return is_good;
+    return npu_file_write(path, hash, strlen(hash)) && npu_file_sync(path)
+               ? true
+               : npu_build_fail_system(build, "cannot write", path);
 }
 
-NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
-    npu_text path = {NULL, 0, 0, false}, mark = path;
-    char hash[NPU_HASH_SIZE];
-    npu_print(&path, "%s/complete", directory);
-    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
-    if (is_whole) {
-        is_whole = npu_cache_hash(directory, hash) && strcmp(mark.data, hash) == 0;
-    }
-    npu_text_free(&path);
-    npu_text_free(&mark);
-    return is_whole;
+NPU_INTERNAL bool npu_cache_is_whole(npu_build *build, const char *directory) {
+    return npu_is_hash_of(npu_path(build, "%s/complete", directory),
+                          npu_path(build, "%s/" NPU_LIBRARY, directory));
 }
 
 // Another process may replace or remove the entry at any moment, so this is tried a few times.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     for (int i = 0; i < 10; i++) {
-        if (rename(build->work.data, build->entry.data) == 0) {
-            npu_text_free(&build->work);
+        if (rename(build->work, build->entry) == 0) {
+            build->work = NULL;
             return true;
         }
         if ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) || i == 9) {
             break;
         }
-        if (npu_cache_is_whole(build->entry.data)) {
+        if (npu_cache_is_whole(build, build->entry)) {
             return true;
         }
-        npu_text aside = {NULL, 0, 0, false}, old = aside;
-        if (!npu_cache_new(build, &aside)) {
-            npu_text_free(&aside);
+        const char *aside = npu_cache_new(build);
+        if (!aside) {
             return false;
         }
-        npu_print(&old, "%s/old", aside.data);
-        bool is_good = npu_build_check(build, &old);
-        if (is_good) {
-            rename(build->entry.data, old.data);
-        }
-        npu_text_free(&old);
-        npu_cache_remove(&aside);
-        if (!is_good) {
-            return false;
-        }
+        rename(build->entry, npu_path(build, "%s/old", aside));
+        npu_remove(AT_FDCWD, aside);
     }
-    return npu_build_fail_system(build, "cannot make", build->entry.data);
+    return npu_build_fail_system(build, "cannot make", build->entry);
 }
 
 #endif
@@ -9317,10 +8776,9 @@ static const npu_text npu_nothing = {NULL, 0, 0, false};
 // Names of objects contain the compiler, their own text and that of their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
-    char hash[NPU_HASH_SIZE];
-    npu_print(&unit->output, "%s/%u.o", build->work.data, (unsigned)number);
+    char hash[NPU_HASH_SIZE] = "";
+    unit->object = unit->output = npu_path(build, "%s/%u.o", build->work, (unsigned)number);
     if (!unit->is_shared) {
-        npu_print(&unit->object, "%s", unit->output.data);
         return;
     }
     npu_print(&key, "%s%s", build->tool.data, unit->sources.data);
@@ -9330,10 +8788,10 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
             npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
         }
     }
-    if (npu_build_check(build, &key)) {  // else the object has no name, and the build has failed
+    if (npu_build_check(build, &key)) {  // else the build has failed
         npu_hash(key.data, key.size, hash);
-        npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
     }
+    unit->object = npu_path(build, "%s/objects/%s.o", build->cache, hash);
     npu_text_free(&key);
 }
 
@@ -9350,7 +8808,8 @@ static bool npu_start(npu_build *build, const npu_text *command, const char *dir
 }
 
 static bool npu_compile_start(npu_build *build, npu_unit *unit) {
-    npu_text directory = npu_nothing, log = npu_nothing;
+    const char *directory = npu_path(build, "%s/tree", build->work);
+    const char *log = npu_path(build, "%s.log", unit->output);
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
     npu_argument_words(&unit->command, NPU_FLAGS);
@@ -9363,15 +8822,9 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_argument(&unit->command, "-c");
     npu_argument(&unit->command, "%s", unit->path);
     npu_argument(&unit->command, "-o");
-    npu_argument(&unit->command, "%s", unit->output.data);
-    npu_print(&directory, "%s/tree", build->work.data);
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good = npu_build_check(build, &unit->command) && npu_build_check(build, &directory) &&
-                   npu_build_check(build, &log) &&
-                   npu_start(build, &unit->command, directory.data, log.data, &unit->process);
-    npu_text_free(&directory);
-    npu_text_free(&log);
-    return is_good;
+    npu_argument(&unit->command, "%s", unit->output);
+    return npu_build_check(build, &unit->command) &&
+           npu_start(build, &unit->command, directory, log, &unit->process);
 }
 
 static bool npu_mentions(const char *text, size_t size, const char *word) {
@@ -9424,7 +8877,7 @@ static bool npu_compiled(npu_build *build, const npu_text *command, const char *
             npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
                            code < 0 ? "the compiler was killed: %s (all of it: %s)"
                                     : "the compiler failed: %s (all of it: %s)",
-                           error.data, build->log.data);
+                           error.data, build->log);
         }
         build->is_log_wanted = true;
     }
@@ -9434,17 +8887,11 @@ static bool npu_compiled(npu_build *build, const npu_text *command, const char *
 }
 
 static bool npu_compile_end(npu_build *build, npu_unit *unit) {
-    npu_text log = npu_nothing;
+    const char *log = npu_path(build, "%s.log", unit->output);
     int code = npu_process_wait(unit->process);
     unit->process = 0;
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good = npu_build_check(build, &log) &&
-                   npu_compiled(build, &unit->command, log.data, code, unit->output.data);
-    if (is_good && unit->is_shared) {
-        is_good = npu_cache_keep(build, &unit->output, &unit->object);
-    }
-    npu_text_free(&log);
-    return is_good;
+    return npu_compiled(build, &unit->command, log, code, unit->output) &&
+           (!unit->is_shared || npu_cache_keep(build, unit->output, unit->object));
 }
 
 // Compiles all units without objects, one for each processor at a time. Waits for every process it
@@ -9456,7 +8903,7 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {
             npu_unit *unit = &build->units[next];
-            if (!is_reusing || !unit->is_shared || !npu_cache_has(&unit->object)) {
+            if (!is_reusing || !unit->is_shared || !npu_cache_has(build, unit->object)) {
                 is_good = npu_compile_start(build, unit);
                 running += is_good;
             } else {
@@ -9472,31 +8919,28 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
 }
 
 static bool npu_link(npu_build *build) {
-    npu_text command = npu_nothing, log = npu_nothing, output = npu_nothing;
+    npu_text command = npu_nothing;
     pid_t process;
-    npu_print(&output, "%s/" NPU_LIBRARY, build->work.data);
-    npu_print(&log, "%s/link.log", build->work.data);
+    const char *output = npu_path(build, "%s/" NPU_LIBRARY, build->work);
+    const char *log = npu_path(build, "%s/link.log", build->work);
     npu_write(&command, build->compiler.data, build->compiler.size);
     npu_argument_words(&command, "-shared -fPIC -pthread");
 #if !defined(__APPLE__)
     npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, despite equal names
 #endif
     npu_argument(&command, "-o");
-    npu_argument(&command, "%s", output.data);
+    npu_argument(&command, "%s", output);
     for (uint32_t i = 0; i < build->unit_count; i++) {
-        npu_argument(&command, "%s", build->units[i].object.data);
+        npu_argument(&command, "%s", build->units[i].object);
     }
     npu_write(&command, build->options.data, build->options.size);
-    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &log) &&
-                   npu_build_check(build, &command) &&
-                   npu_start(build, &command, build->work.data, log.data, &process) &&
-                   npu_compiled(build, &command, log.data, npu_process_wait(process), output.data);
-    if (is_good && !npu_file_sync(output.data)) {
-        is_good = npu_build_fail_system(build, "cannot write", output.data);
+    bool is_good = npu_build_check(build, &command) &&
+                   npu_start(build, &command, build->work, log, &process) &&
+                   npu_compiled(build, &command, log, npu_process_wait(process), output);
+    if (is_good && !npu_file_sync(output)) {
+        is_good = npu_build_fail_system(build, "cannot write", output);
     }
     npu_text_free(&command);
-    npu_text_free(&log);
-    npu_text_free(&output);
     return is_good;
 }
 
@@ -9516,7 +8960,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
             return false;
         }
         bool is_good = npu_link(build);
-        if (is_good && !npu_load(build->npu, build->work.data, &why)) {
+        if (is_good && !npu_load(build->npu, build->work, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
                                why.size ? why.data : "no memory");
@@ -9575,77 +9019,61 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// The thing declared at index i, of each kind, if it is bound. Dense axes are not.
+// What is bound to an axis, if it is. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i) {
-    ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
+    const ptowsp_axis_kind kind = ptowsp_program_read(ptowsp_run_program(run))->axes[i].kind;
     int64_t size;
     ptowsp_csr csr;
     ptowsp_attention_plan plan;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_sizes capacity;
-    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
+    if (kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
         return api->bind_size_at(runner, i, size);
     }
-    if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
+    if (kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
         return api->bind_csr_at(runner, i, &csr);
     }
-    if (axis.kind >= PTOWSP_AXIS_PLAN &&
-        ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
+    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
         return api->bind_batch_at(runner, i, &batch, &config,
                                   capacity.lane_count ? &capacity : NULL);
     }
-    if (axis.kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
         return api->bind_plan_at(runner, i, &plan);
     }
     return PTOWSP_OK;
 }
 
-static ptowsp_status npu_bind_array(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                    uint32_t i) {
-    ptowsp_dtype dtype;
-    const void *data;
-    uint64_t count;
-    return ptowsp_run_bound_array(run, i, &dtype, &data, &count)
-               ? api->bind_array_at(runner, i, dtype, data, count)
-               : PTOWSP_OK;
-}
-
-static ptowsp_status npu_bind_symbol(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                     uint32_t i) {
-    uint64_t value;
-    return ptowsp_run_bound_symbol(run, i, &value) ? api->bind_symbol_at(runner, i, value)
-                                                   : PTOWSP_OK;
-}
-
-static ptowsp_status npu_bind_tensor(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                     uint32_t i) {
-    ptowsp_buffer buffer;
-    return ptowsp_run_bound_tensor(run, i, &buffer) ? api->bind_tensor_at(runner, i, &buffer)
-                                                    : PTOWSP_OK;
-}
-
 static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
-    const ptowsp_program *program = ptowsp_run_program(run);
+    const ptowsp_program_tables *t = ptowsp_program_read(ptowsp_run_program(run));
     ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 1; i < ptowsp_program_axis_count(program) && status == PTOWSP_OK; i++) {
+    ptowsp_dtype dtype;
+    ptowsp_buffer buffer;
+    const void *data;
+    void *block;
+    uint64_t count, value, size;
+    for (uint32_t i = 1; i < t->axis_count && status == PTOWSP_OK; i++) {
         status = npu_bind_axis(api, runner, run, i);
     }
-    for (uint32_t i = 1; i < ptowsp_program_array_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_array(api, runner, run, i);
+    for (uint32_t i = 1; i < t->array_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_array(run, i, &dtype, &data, &count)) {
+            status = api->bind_array_at(runner, i, dtype, data, count);
+        }
     }
-    for (uint32_t i = 1; i < ptowsp_program_symbol_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_symbol(api, runner, run, i);
+    for (uint32_t i = 1; i < t->symbol_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_symbol(run, i, &value)) {
+            status = api->bind_symbol_at(runner, i, value);
+        }
     }
-    for (uint32_t i = 1; i < ptowsp_program_tensor_count(program) && status == PTOWSP_OK; i++) {
-        status = npu_bind_tensor(api, runner, run, i);
+    for (uint32_t i = 1; i < t->tensor_count && status == PTOWSP_OK; i++) {
+        if (ptowsp_run_bound_tensor(run, i, &buffer)) {
+            status = api->bind_tensor_at(runner, i, &buffer);
+        }
     }
-    for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
+    for (uint32_t i = 0; i < t->slot_count && status == PTOWSP_OK; i++) {
         status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
     }
-    void *block;
-    uint64_t size;
     ptowsp_run_bound_transients(run, &block, &size);
     return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
 }
@@ -9761,6 +9189,7 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9805,6 +9234,34 @@ NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
     return text->is_out_of_memory ? npu_build_out_of_memory(build) : true;
 }
 
+// -- paths ----------------------------------------------------------------------------------------
+
+struct npu_kept {
+    struct npu_kept *next;
+    char path[];
+};
+
+NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) {
+    npu_text text = npu_no_text;
+    va_list args;
+    va_start(args, format);
+    npu_vprint(&text, format, args);
+    va_end(args);
+    struct npu_kept *kept =
+        text.is_out_of_memory
+            ? NULL
+            : (struct npu_kept *)npu_resize(NULL, sizeof(struct npu_kept) + text.size + 1);
+    if (kept) {
+        memcpy(kept->path, text.data, text.size + 1);
+        kept->next = build->paths;
+        build->paths = kept;
+    } else {
+        npu_build_out_of_memory(build);
+    }
+    npu_text_free(&text);
+    return kept ? kept->path : "";
+}
+
 // -- inputs of an entry ---------------------------------------------------------------------------
 
 static bool npu_has_suffix(const char *path, const char *suffix) {
@@ -9815,20 +9272,6 @@ static bool npu_has_suffix(const char *path, const char *suffix) {
 // As in the tree's own Makefile: everything except the program.
 static bool npu_is_unit(const char *path) {
     return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
-}
-
-static npu_unit *npu_new_unit(npu_build *build) {
-    if (build->unit_count == build->unit_capacity) {
-        uint32_t capacity = build->unit_capacity ? 2 * build->unit_capacity : 32;
-        npu_unit *units = (npu_unit *)npu_resize(build->units, capacity * sizeof *units);
-        if (!units) {
-            return NULL;
-        }
-        memset(units + build->unit_count, 0, (capacity - build->unit_count) * sizeof *units);
-        build->units = units;
-        build->unit_capacity = capacity;
-    }
-    return &build->units[build->unit_count++];
 }
 
 // The headers of the tree that a text includes directly.
@@ -9903,11 +9346,12 @@ static npu_unit *npu_unit_for(npu_build *build, const npu_file *file) {
             return &build->units[i];
         }
     }
-    npu_unit *unit = npu_new_unit(build);
-    if (unit) {
-        unit->group = group;
-        unit->is_shared = true;
+    if (!NPU_ROOM(build->units, build->unit_capacity, (uint64_t)build->unit_count + 1)) {
+        return NULL;
     }
+    npu_unit *unit = &build->units[build->unit_count++];
+    unit->group = group;
+    unit->is_shared = true;
     return unit;
 }
 
@@ -9960,17 +9404,9 @@ static bool npu_describe_tree(npu_build *build) {
 static void npu_split_compiler(npu_build *build, const char *compiler) {
     bool is_file = strchr(compiler, '/') && access(compiler, X_OK) == 0;
     size_t length = is_file ? strlen(compiler) : strcspn(compiler, " ");
-    npu_text first = npu_no_text;
-    npu_write(&first, compiler, length);
-    if (!first.is_out_of_memory && strchr(first.data, '/')) {
-        npu_print_absolute(&build->compiler, first.data);
-        npu_write(&build->compiler, "", 1);
-    } else if (!first.is_out_of_memory) {
-        npu_argument(&build->compiler, "%s", first.data);
-    }
-    build->compiler.is_out_of_memory |= first.is_out_of_memory;
+    const char *first = npu_path(build, "%.*s", (int)length, compiler);
+    npu_argument(&build->compiler, "%s", strchr(first, '/') ? npu_absolute(build, first) : first);
     npu_argument_words(&build->compiler, compiler + length);
-    npu_text_free(&first);
 }
 
 // Arguments for the key, each with its length: "a b" is not "a" and "b".
@@ -9982,44 +9418,38 @@ static void npu_print_key(npu_text *text, const npu_text *arguments) {
 
 // Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
-    npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
+    npu_text arguments = npu_no_text;
     pid_t process;
-    if (!npu_cache_new(build, &directory)) {
-        npu_text_free(&directory);
+    const char *name = build->compiler.data, *directory = npu_cache_new(build);
+    if (!directory) {
         return false;
     }
-    npu_print(&output, "%s/version", directory.data);
+    const char *output = npu_path(build, "%s/version", directory);
     npu_write(&arguments, build->compiler.data, build->compiler.size);
     npu_argument(&arguments, "--version");
-    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &arguments);
-    const char *name = build->compiler.data;
-    if (is_good) {
-        errno = npu_process_start(&arguments, directory.data, output.data, &process);
-        is_good = errno ? npu_build_fail_system(build, "cannot run the compiler", name) : true;
-    }
-    if (is_good) {
-        int code = npu_process_wait(process);
-        if (code == NPU_EXIT_NOT_FOUND) {
-            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                                     "there is no compiler %s (it is chosen by the description of "
-                                     "the build, or CXX)",
-                                     name);
-        } else if (code != 0) {
-            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                                     "the compiler %s does not work: asked for its --version, it "
-                                     "exits with %d",
-                                     name, code);
-        } else {
-            npu_print_key(&build->tool, &build->compiler);
-            bool is_read = npu_file_read(output.data, &build->tool);
-            is_good = npu_build_check(build, &build->tool) &&
-                      (is_read ? true : npu_build_fail_system(build, "cannot read", output.data));
+    int error = npu_process_start(&arguments, directory, output, &process);
+    int code = error ? -1 : npu_process_wait(process);
+    if (error) {
+        errno = error;
+        npu_build_fail_system(build, "cannot run the compiler", name);
+    } else if (code == NPU_EXIT_NOT_FOUND) {
+        npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                       "there is no compiler %s (it is chosen by the description of the build, or "
+                       "CXX)",
+                       name);
+    } else if (code != 0) {
+        npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                       "the compiler %s does not work: asked for its --version, it exits with %d",
+                       name, code);
+    } else {
+        npu_print_key(&build->tool, &build->compiler);
+        if (!npu_file_read(output, &build->tool) && npu_build_check(build, &build->tool)) {
+            npu_build_fail_system(build, "cannot read", output);
         }
     }
     npu_text_free(&arguments);
-    npu_text_free(&output);
-    npu_cache_remove(&directory);
-    return is_good;
+    npu_remove(AT_FDCWD, directory);
+    return build->status == PTOWSP_OK;
 }
 
 // Lines of /proc/cpuinfo that list a processor's features, on the architectures that Linux has;
@@ -10117,68 +9547,55 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
 }
 
 static bool npu_key_make(npu_build *build) {
-    char hash[NPU_HASH_SIZE];
+    char hash[NPU_HASH_SIZE] = "";
     npu_text key = npu_no_text;
     npu_print(&key, "%s%s", build->tool.data, build->tree.data);
     if (npu_build_check(build, &key)) {
         npu_hash(key.data, key.size, hash);
-        npu_print(&build->entry, "%s/%s", build->cache.data, hash);
-        npu_print(&build->log, "%s/%s.log", build->cache.data, hash);
     }
     npu_text_free(&key);
-    return build->status == PTOWSP_OK && npu_build_check(build, &build->entry) &&
-           npu_build_check(build, &build->log);
+    build->entry = npu_path(build, "%s/%s", build->cache, hash);
+    build->log = npu_path(build, "%s/%s.log", build->cache, hash);
+    return build->status == PTOWSP_OK;
 }
 
 // -- entries --------------------------------------------------------------------------------------
 
-// A file of the entry, or the text printed so far.
+// A file of the entry, of two texts.
 static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
-    npu_text path = npu_no_text, text = npu_no_text;
-    npu_print(&path, "%s/%s", build->work.data, name);
+    npu_text text = npu_no_text;
+    const char *path = npu_path(build, "%s/%s", build->work, name);
     npu_print(&text, "%s%s", a, b);
-    bool is_good = npu_build_check(build, &path) && npu_build_check(build, &text);
-    if (is_good && !npu_file_write(path.data, text.data, text.size)) {
-        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    if (npu_build_check(build, &text) && !npu_file_write(path, text.data, text.size)) {
+        npu_build_fail_system(build, "cannot write", path);
     }
-    npu_text_free(&path);
     npu_text_free(&text);
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 static bool npu_write_tree(npu_build *build) {
-    npu_text path = npu_no_text;
-    npu_print(&path, "%s/tree", build->work.data);
-    bool is_good = npu_build_check(build, &path);
-    if (is_good) {
-        ptowsp_npu_desc desc = {path.data, false, true};
+    ptowsp_npu_desc desc = {npu_path(build, "%s/tree", build->work), false, true};
+    if (build->status == PTOWSP_OK) {
         npu_tree_write(&build->emitter, &desc);
         build->status = build->emitter.status;
-        is_good = build->status == PTOWSP_OK;
     }
-    npu_text_free(&path);
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 static bool npu_prepare_work(npu_build *build) {
-    npu_text objects = npu_no_text;
     npu_cache_sweep(build);
-    if (!npu_cache_new(build, &build->work)) {
-        npu_text_free(&build->work);
+    build->work = npu_cache_new(build);
+    if (!build->work) {
         return false;
     }
-    npu_print(&objects, "%s/objects", build->cache.data);
-    bool is_good = npu_build_check(build, &objects);
-    if (is_good && mkdir(objects.data, 0700) != 0 && errno != EEXIST) {
-        is_good = npu_build_fail_system(build, "cannot make", objects.data);
+    const char *objects = npu_path(build, "%s/objects", build->cache);
+    if (mkdir(objects, 0700) != 0 && errno != EEXIST) {
+        return npu_build_fail_system(build, "cannot make", objects);
     }
-    npu_text_free(&objects);
-    for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
+    for (uint32_t i = 0; i < build->unit_count; i++) {
         npu_name_object(build, &build->units[i], i);
-        is_good = build->status == PTOWSP_OK && npu_build_check(build, &build->units[i].output) &&
-                  npu_build_check(build, &build->units[i].object);
     }
-    return is_good;
+    return build->status == PTOWSP_OK;
 }
 
 // Builds the entry. Its private objects are not kept.
@@ -10186,11 +9603,11 @@ static bool npu_make_entry(npu_build *build) {
     bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
     npu_write(&build->compile_log, "", 0);
     if (build->is_log_wanted && !build->compile_log.is_out_of_memory) {
-        npu_file_write(build->log.data, build->compile_log.data, build->compile_log.size);
+        npu_file_write(build->log, build->compile_log.data, build->compile_log.size);
     }
     for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
         if (!build->units[i].is_shared) {
-            unlink(build->units[i].object.data);
+            unlink(build->units[i].object);
         }
     }
     is_good = is_good && npu_build_check(build, &build->compile_log) &&
@@ -10198,9 +9615,11 @@ static bool npu_make_entry(npu_build *build) {
               npu_write_note(build, "key", build->tool.data, build->tree.data) &&
               npu_cache_mark(build) && npu_cache_publish(build);
     if (is_good) {
-        unlink(build->log.data);
+        unlink(build->log);
     }
-    npu_cache_remove(&build->work);
+    if (build->work) {
+        npu_remove(AT_FDCWD, build->work);
+    }
     return is_good;
 }
 
@@ -10223,29 +9642,30 @@ static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc
         return false;
     }
     ptowsp_npu *npu = build->npu;
-    npu->was_cached =
-        npu_cache_is_whole(build->entry.data) && npu_load(npu, build->entry.data, &why);
+    npu->was_cached = npu_cache_is_whole(build, build->entry) && npu_load(npu, build->entry, &why);
     npu_text_free(&why);
     if (!npu->was_cached && !npu_make_entry(build)) {
         return false;
     }
-    npu_print(&npu->directory, "%s", build->entry.data);
+    npu_print(&npu->directory, "%s", build->entry);
     return npu_build_check(build, &npu->directory);
 }
 
 static void npu_build_free(npu_build *build) {
-    npu_text *const texts[] = {&build->compiler,    &build->options, &build->tool, &build->tree,
-                               &build->cache,       &build->entry,   &build->log,  &build->work,
-                               &build->compile_log, &build->error};
+    npu_text *const texts[] = {&build->compiler, &build->options,     &build->tool,
+                               &build->tree,     &build->compile_log, &build->error};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         npu_text_free(texts[i]);
     }
     for (uint32_t i = 0; i < build->unit_count; i++) {
         npu_text_free(&build->units[i].before);
         npu_text_free(&build->units[i].sources);
-        npu_text_free(&build->units[i].object);
-        npu_text_free(&build->units[i].output);
         npu_text_free(&build->units[i].command);
+    }
+    while (build->paths) {
+        struct npu_kept *next = build->paths->next;
+        npu_resize(build->paths, 0);
+        build->paths = next;
     }
     npu_resize(build->units, 0);
     npu_resize(build->hashes, 0);
@@ -10653,6 +10073,99 @@ static const char npu_fixed_1[] =
     "-include $(OBJECTS:.o=.d)\n";
 
 static const char npu_fixed_2[] =
+    "# $name\n"
+    "\n"
+    "A workload for an Ascend NPU, as a source tree: a host program starts it, loops on the AICPU make its tasks from the sizes and data of the moment, and AICore units run them. Written by ptowsp $version (`manifest.json` has a hash of the sources). It needs nothing that is not here.\n"
+    "\n"
+    "## Building and running\n"
+    "\n"
+    "The same sources build in three ways.\n"
+    "\n"
+    "**On this machine**, with a C++17 compiler and nothing else: kernels run on the CPU through `shim/`, threads take the place of the device's processors, and time is simulated.\n"
+    "\n"
+    "```\n"
+    "make                             # build/run and build/libwsp_tree.so\n"
+    "cmake -S . -B build && cmake --build build                     # the same\n"
+    "build/run --help\n"
+    "build/run --list                 # lists the bindings\n"
+    "build/run ... --record DIR       # keeps a run: what is bound, what came of it\n"
+    "build/run --check DIR            # compares with a run kept so, or by the library\n"
+    "```\n"
+    "\n"
+    "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 compiler: the same, with the kernels' instructions from there, which take no simulated time.\n"
+    "\n"
+    "```\n"
+    "make PTO_ISA_ROOT=DIR            # build-pto-isa/run\n"
+    "cmake -S . -B build-pto-isa -DPTO_ISA_ROOT=DIR\n"
+    "cmake --build build-pto-isa\n"
+    "```\n"
+    "\n"
+    "**For the device**, with CANN and PTO-ISA's headers:\n"
+    "\n"
+    "```\n"
+    "cmake -S . -B build-ascend -DPTOWSP_ASCEND=ON -DPTO_ISA_ROOT=DIR\n"
+    "cmake --build build-ascend\n"
+    "```\n"
+    "\n"
+    "**Two drivers** launch tasks in all three. With `--driver aicpu`, which is the default, cores run as long as the run, and take tasks from the AICPU; `libwsp_aicpu.so` is loaded there by the AICPU's own loader. With `--driver host` no AICPU takes part: `run` walks the loops and schedules, and launches each kernel for the tasks of it that are ready, at most one for each core, by `kernel<<<blocks, nullptr, stream>>>` (`wsp_launch_...` of `aicore/dispatch.cpp`). It costs a launch and a wait for each such wave. Outputs and simulated cycles are the same. `-DWSP_AICPU=OFF` builds for the device without the AICPU's compiler.\n"
+    "\n"
+    "`run` is a command line. Programs use the C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then run. Other sizes, lengths, symbols or data need no new build.\n"
+    "\n"
+    "## Files\n"
+    "\n"
+    "These are this program:\n"
+    "\n"
+    "| file | contents |\n"
+    "|---|---|\n"
+    "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
+    "| `aicore/kernels/` | **one source per kernel** |\n"
+    "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, and the schedule |\n"
+    "| `aicore/dispatch.cpp` | kernels by their number, and their launches by the host |\n"
+    "| `manifest.json` | the same for programs, and a hash of the sources |\n"
+    "\n"
+    "The others are build files and the runtime, which is generated and the same in every tree of this version:\n"
+    "\n"
+    "| file | contents |\n"
+    "|---|---|\n"
+    "| `aicpu/wsp_expand.h` | the vocabulary of `expand.cpp` |\n"
+    "$pipelines\n"
+    "| `aicpu/wsp_aicpu.*` | tasks on their way to cores, the choice of a core for each, and simulated time; below it are the bounded ring, queues and AICPU threads of `include/wsp_core.h` |\n"
+    "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels: tile operations, C functions |\n"
+    "| `aicore/wsp_aicore.cpp` | the loop of a core, on a thread and on the device |\n"
+    "| `host/wsp_runner.h` | **C functions** that bind and run |\n"
+    "| `host/wsp_host.cpp` | the same in C++: bindings, the stand-in for the device, the device with CANN, launches by the host |\n"
+    "| `host/main.cpp` | the command line |\n"
+    "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
+    "| `include/wsp_core.h` | the library's own C, which the library runs on, too; `aicpu/wsp_core.cpp` compiles it |\n"
+    "| `include/wsp_list.h` | lists, which compile faster than std::vector |\n"
+    "| `include/ptowsp.h` | types of the library that wrote this tree, which is not needed to build it |\n"
+    "| `shim/ptoisa_shim.h` | PTO-ISA's instructions on a CPU |\n"
+    "\n"
+    "## Bindings of a run\n"
+    "\n"
+    "| name | kind |\n"
+    "|---|---|\n"
+    "$bindings\n"
+    "## Kernels\n"
+    "\n"
+    "| kernel | unit | source |\n"
+    "|---|---|---|\n"
+    "$kernels\n"
+    "## Schedule\n"
+    "\n"
+    "```\n"
+    "$schedule\n"
+    "```\n"
+    "\n"
+    "## Limits\n"
+    "\n"
+    "- A task has at most $axes axis arguments, $tiles tiles and $scalars scalars; a tensor at most $rank dimensions.\n"
+    "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. Its size is chosen when running.\n"
+    "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. Reading outside an array ends the run with an error.\n"
+    "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most tiles are moved by rows: they need a column stride of 1. Right factors of products are moved either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of bytes are not. Strides are those of bound tensors and so known in a run only: each task checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a device it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in every run: a kernel that cannot move them is refused when a tree for the device is written. The shim and PTO-ISA's simulator move tiles of all strides.\n"
+    "- Of the three builds, the first is the one that has run. What the kernels of the second and all of the third say has been written from public headers and documents of PTO-ISA and CANN. Loops, scheduler and kernels are the same in all.\n";
+
+static const char npu_fixed_3[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicpu/wsp_core.cpp\n"
@@ -10693,7 +10206,7 @@ static const char npu_fixed_2[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_3[] =
+static const char npu_fixed_4[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_core_main.cpp\n"
@@ -10833,7 +10346,7 @@ static const char npu_fixed_3[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_4[] =
+static const char npu_fixed_5[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_target.h\n"
@@ -11192,20 +10705,16 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "\n"
     "#if WSP_HAS_STRIDES\n"
-    "template <typename T>\n"
-    "using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,\n"
-    "                               pto::Layout::ND>;\n"
-    "template <typename T>\n"
-    "using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,\n"
-    "                                  pto::Layout::DN>;\n"
+    "using RowStride = pto::Stride<1, 1, 1, -1, -1>;\n"
+    "using ColumnStride = RowStride;\n"
     "#else\n"
-    "template <typename T>\n"
-    "using Rows =\n"
-    "    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;\n"
-    "template <typename T>\n"
-    "using Columns =\n"
-    "    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;\n"
+    "using RowStride = pto::Stride<1, 1, 1, -1, 1>;\n"
+    "using ColumnStride = pto::Stride<1, 1, 1, 1, -1>;\n"
     "#endif\n"
+    "template <typename T>\n"
+    "using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, RowStride, pto::Layout::ND>;\n"
+    "template <typename T>\n"
+    "using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, ColumnStride, pto::Layout::DN>;\n"
     "\n"
     "// rows x cols elements from (row, col) of tile parameter `tile` on.\n"
     "template <typename T>\n"
@@ -11218,13 +10727,11 @@ static const char npu_fixed_4[] =
     "AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,\n"
     "                             int64_t rows, int64_t cols) {\n"
     "    __gm__ const wsp_tile *tile = &task->tiles[i];\n"
-    "    using Window = Rows<T>;\n"
+    "    return Rows<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
     "#if WSP_HAS_STRIDES\n"
-    "    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),\n"
-    "                  typename Window::Stride(tile->row_stride, tile->col_stride));\n"
+    "                   RowStride(tile->row_stride, tile->col_stride));\n"
     "#else\n"
-    "    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
-    "                  pto::Stride<1, 1, 1, -1, 1>(tile->row_stride));\n"
+    "                   RowStride(tile->row_stride));\n"
     "#endif\n"
     "}\n"
     "\n"
@@ -11233,13 +10740,11 @@ static const char npu_fixed_4[] =
     "AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,\n"
     "                                 int64_t rows, int64_t cols) {\n"
     "    __gm__ const wsp_tile *tile = &task->tiles[i];\n"
-    "    using Window = Columns<T>;\n"
+    "    return Columns<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
     "#if WSP_HAS_STRIDES\n"
-    "    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),\n"
-    "                  typename Window::Stride(tile->row_stride, tile->col_stride));\n"
+    "                      ColumnStride(tile->row_stride, tile->col_stride));\n"
     "#else\n"
-    "    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
-    "                  pto::Stride<1, 1, 1, 1, -1>(tile->col_stride));\n"
+    "                      ColumnStride(tile->col_stride));\n"
     "#endif\n"
     "}\n"
     "\n"
@@ -11260,17 +10765,6 @@ static const char npu_fixed_4[] =
     "    return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);\n"
     "}\n"
     "\n"
-    "// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.\n"
-    "#define WSP_REQUIRE(task, is_column, ...)                                                          \\\n"
-    "    do {                                                                                           \\\n"
-    "        if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \\\n"
-    "            (task)->status = PTOWSP_UNSUPPORTED;                                                   \\\n"
-    "            return;                                                                                \\\n"
-    "        }                                                                                          \\\n"
-    "    } while (0)\n"
-    "#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)\n"
-    "#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)\n"
-    "\n"
     "// Right factors may be stored by rows or by columns.\n"
     "template <typename... Tiles>\n"
     "AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {\n"
@@ -11279,13 +10773,17 @@ static const char npu_fixed_4[] =
     "            ...);\n"
     "}\n"
     "\n"
-    "#define WSP_REQUIRE_EITHER(task, ...)                                                              \\\n"
+    "// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.\n"
+    "#define WSP_REQUIRE(task, condition)                                                               \\\n"
     "    do {                                                                                           \\\n"
-    "        if (!wsp::are_either((task), __VA_ARGS__)) {                                               \\\n"
+    "        if (!(condition)) {                                                                        \\\n"
     "            (task)->status = PTOWSP_UNSUPPORTED;                                                   \\\n"
     "            return;                                                                                \\\n"
     "        }                                                                                          \\\n"
     "    } while (0)\n"
+    "#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, wsp::are_dense((task), false, __VA_ARGS__))\n"
+    "#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, wsp::are_dense((task), true, __VA_ARGS__))\n"
+    "#define WSP_REQUIRE_EITHER(task, ...)  WSP_REQUIRE(task, wsp::are_either((task), __VA_ARGS__))\n"
     "\n"
     "// -- columns of wide matrices ---------------------------------------------------------------------\n"
     "\n"
@@ -12112,7 +11610,7 @@ static const char npu_fixed_4[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_5[] =
+static const char npu_fixed_6[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_merge.cpp\n"
@@ -12140,7 +11638,7 @@ static const char npu_fixed_5[] =
     "#define WSP_CORE_MERGE\n"
     "#include \"wsp_core.h\"\n";
 
-static const char npu_fixed_6[] =
+static const char npu_fixed_7[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_native.h\n"
@@ -12239,7 +11737,7 @@ static const char npu_fixed_6[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_7[] =
+static const char npu_fixed_8[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_worker.cpp\n"
@@ -13298,18 +12796,6 @@ static const char npu_fixed_7[] =
     "    return i < count ? i64::of_bits(task.args[i]) : i64(0);\n"
     "}\n"
     "\n"
-    "void Task::put_dispatch(u64 key) {\n"
-    "    run_->task_->dispatch_key = key.value();\n"
-    "}\n"
-    "\n"
-    "void Task::put_priority(u64 key) {\n"
-    "    run_->task_->priority_key = key.value();\n"
-    "}\n"
-    "\n"
-    "void Task::put_stream(u64 key) {\n"
-    "    run_->task_->stream_key = key.value();\n"
-    "}\n"
-    "\n"
     "void Task::after(std::initializer_list<uint32_t> edges) {\n"
     "    run_->task_->after.append(edges);\n"
     "}\n"
@@ -13476,7 +12962,7 @@ static const char npu_fixed_7[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_8[] =
+static const char npu_fixed_9[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicore/wsp_worker.h\n"
@@ -13902,7 +13388,7 @@ static const char npu_fixed_8[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_9[] =
+static const char npu_fixed_10[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      include/wsp_number.h\n"
@@ -13932,6 +13418,23 @@ static const char npu_fixed_9[] =
     "\n"
     "namespace wsp {\n"
     "\n"
+    "// An operator of two numbers, and the comparisons of a class.\n"
+    "#define WSP_OPERATOR(type, op, result)                                                             \\\n"
+    "    friend constexpr type operator op(type a, type b) {                                            \\\n"
+    "        return result;                                                                             \\\n"
+    "    }\n"
+    "#define WSP_COMPARE(type, op)                                                                      \\\n"
+    "    friend constexpr bool operator op(type a, type b) {                                            \\\n"
+    "        return a.value_ op b.value_;                                                               \\\n"
+    "    }\n"
+    "#define WSP_COMPARISONS(type)                                                                      \\\n"
+    "    WSP_COMPARE(type, ==)                                                                          \\\n"
+    "    WSP_COMPARE(type, !=)                                                                          \\\n"
+    "    WSP_COMPARE(type, <)                                                                           \\\n"
+    "    WSP_COMPARE(type, <=)                                                                          \\\n"
+    "    WSP_COMPARE(type, >)                                                                           \\\n"
+    "    WSP_COMPARE(type, >=)\n"
+    "\n"
     "class u64 {\n"
     "  public:\n"
     "    constexpr u64() : value_(0) {\n"
@@ -13957,61 +13460,23 @@ static const char npu_fixed_9[] =
     "    constexpr u64 operator++(int) {\n"
     "        return u64(value_++);\n"
     "    }\n"
-    "\n"
-    "    friend constexpr u64 operator+(u64 a, u64 b) {\n"
-    "        return a.value_ + b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator-(u64 a, u64 b) {\n"
-    "        return a.value_ - b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator*(u64 a, u64 b) {\n"
-    "        return a.value_ * b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator/(u64 a, u64 b) {\n"
-    "        return b.value_ ? a.value_ / b.value_ : 0;\n"
-    "    }\n"
-    "    friend constexpr u64 operator%(u64 a, u64 b) {\n"
-    "        return b.value_ ? a.value_ % b.value_ : 0;\n"
-    "    }\n"
-    "    friend constexpr u64 operator&(u64 a, u64 b) {\n"
-    "        return a.value_ & b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator|(u64 a, u64 b) {\n"
-    "        return a.value_ | b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator^(u64 a, u64 b) {\n"
-    "        return a.value_ ^ b.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator<<(u64 a, u64 b) {\n"
-    "        return a.value_ << (b.value_ & 63);\n"
-    "    }\n"
-    "    friend constexpr u64 operator>>(u64 a, u64 b) {\n"
-    "        return a.value_ >> (b.value_ & 63);\n"
-    "    }\n"
     "    friend constexpr u64 operator-(u64 a) {\n"
     "        return 0 - a.value_;\n"
     "    }\n"
     "    friend constexpr u64 operator~(u64 a) {\n"
     "        return ~a.value_;\n"
     "    }\n"
-    "    friend constexpr bool operator==(u64 a, u64 b) {\n"
-    "        return a.value_ == b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator!=(u64 a, u64 b) {\n"
-    "        return a.value_ != b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator<(u64 a, u64 b) {\n"
-    "        return a.value_ < b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator<=(u64 a, u64 b) {\n"
-    "        return a.value_ <= b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator>(u64 a, u64 b) {\n"
-    "        return a.value_ > b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator>=(u64 a, u64 b) {\n"
-    "        return a.value_ >= b.value_;\n"
-    "    }\n"
+    "    WSP_OPERATOR(u64, +, a.value_ + b.value_)\n"
+    "    WSP_OPERATOR(u64, -, a.value_ - b.value_)\n"
+    "    WSP_OPERATOR(u64, *, a.value_ *b.value_)\n"
+    "    WSP_OPERATOR(u64, /, b.value_ ? a.value_ / b.value_ : 0)\n"
+    "    WSP_OPERATOR(u64, %, b.value_ ? a.value_ % b.value_ : 0)\n"
+    "    WSP_OPERATOR(u64, &, a.value_ &b.value_)\n"
+    "    WSP_OPERATOR(u64, |, a.value_ | b.value_)\n"
+    "    WSP_OPERATOR(u64, ^, a.value_ ^ b.value_)\n"
+    "    WSP_OPERATOR(u64, <<, a.value_ << (b.value_ & 63))\n"
+    "    WSP_OPERATOR(u64, >>, a.value_ >> (b.value_ & 63))\n"
+    "    WSP_COMPARISONS(u64)\n"
     "\n"
     "  private:\n"
     "    uint64_t value_;\n"
@@ -14050,65 +13515,31 @@ static const char npu_fixed_9[] =
     "        ++*this;\n"
     "        return before;\n"
     "    }\n"
-    "\n"
-    "    friend constexpr i64 operator+(i64 a, i64 b) {\n"
-    "        return of_bits(a.bits() + b.bits());\n"
-    "    }\n"
-    "    friend constexpr i64 operator-(i64 a, i64 b) {\n"
-    "        return of_bits(a.bits() - b.bits());\n"
-    "    }\n"
-    "    friend constexpr i64 operator*(i64 a, i64 b) {\n"
-    "        return of_bits(a.bits() * b.bits());\n"
-    "    }\n"
-    "    friend constexpr i64 operator/(i64 a, i64 b) {\n"
-    "        return b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_;\n"
-    "    }\n"
-    "    friend constexpr i64 operator%(i64 a, i64 b) {\n"
-    "        return b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_;\n"
-    "    }\n"
-    "    friend constexpr i64 operator&(i64 a, i64 b) {\n"
-    "        return a.value_ & b.value_;\n"
-    "    }\n"
-    "    friend constexpr i64 operator|(i64 a, i64 b) {\n"
-    "        return a.value_ | b.value_;\n"
-    "    }\n"
-    "    friend constexpr i64 operator^(i64 a, i64 b) {\n"
-    "        return a.value_ ^ b.value_;\n"
-    "    }\n"
-    "    friend constexpr i64 operator<<(i64 a, i64 b) {\n"
-    "        return of_bits(a.bits() << (b.bits() & 63));\n"
-    "    }\n"
-    "    friend constexpr i64 operator>>(i64 a, i64 b) {\n"
-    "        return a.value_ >> (b.bits() & 63);\n"
-    "    }\n"
     "    friend constexpr i64 operator-(i64 a) {\n"
     "        return of_bits(0 - a.bits());\n"
     "    }\n"
     "    friend constexpr i64 operator~(i64 a) {\n"
     "        return ~a.value_;\n"
     "    }\n"
-    "    friend constexpr bool operator==(i64 a, i64 b) {\n"
-    "        return a.value_ == b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator!=(i64 a, i64 b) {\n"
-    "        return a.value_ != b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator<(i64 a, i64 b) {\n"
-    "        return a.value_ < b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator<=(i64 a, i64 b) {\n"
-    "        return a.value_ <= b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator>(i64 a, i64 b) {\n"
-    "        return a.value_ > b.value_;\n"
-    "    }\n"
-    "    friend constexpr bool operator>=(i64 a, i64 b) {\n"
-    "        return a.value_ >= b.value_;\n"
-    "    }\n"
+    "    WSP_OPERATOR(i64, +, of_bits(a.bits() + b.bits()))\n"
+    "    WSP_OPERATOR(i64, -, of_bits(a.bits() - b.bits()))\n"
+    "    WSP_OPERATOR(i64, *, of_bits(a.bits() * b.bits()))\n"
+    "    WSP_OPERATOR(i64, /, b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_)\n"
+    "    WSP_OPERATOR(i64, %, b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_)\n"
+    "    WSP_OPERATOR(i64, &, a.value_ &b.value_)\n"
+    "    WSP_OPERATOR(i64, |, a.value_ | b.value_)\n"
+    "    WSP_OPERATOR(i64, ^, a.value_ ^ b.value_)\n"
+    "    WSP_OPERATOR(i64, <<, of_bits(a.bits() << (b.bits() & 63)))\n"
+    "    WSP_OPERATOR(i64, >>, a.value_ >> (b.bits() & 63))\n"
+    "    WSP_COMPARISONS(i64)\n"
     "\n"
     "  private:\n"
     "    int64_t value_;\n"
     "};\n"
+    "\n"
+    "#undef WSP_OPERATOR\n"
+    "#undef WSP_COMPARE\n"
+    "#undef WSP_COMPARISONS\n"
     "\n"
     "constexpr i64 min(i64 a, i64 b) {\n"
     "    return b < a ? b : a;\n"
@@ -14430,13 +13861,13 @@ static const char npu_fixed_9[] =
     "    }\n"
     "    i64 arg(uint32_t i) const;  // args[i], 0 if there are fewer; once all arguments are there\n"
     "    template <typename T> void dispatch(T key) {\n"
-    "        put_dispatch(to_u64(key));\n"
+    "        run_->task_->dispatch_key = to_u64(key).value();\n"
     "    }\n"
     "    template <typename T> void priority(T key) {\n"
-    "        put_priority(to_u64(key));\n"
+    "        run_->task_->priority_key = to_u64(key).value();\n"
     "    }\n"
     "    template <typename T> void stream(T key) {\n"
-    "        put_stream(to_u64(key));\n"
+    "        run_->task_->stream_key = to_u64(key).value();\n"
     "    }\n"
     "    void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here\n"
     "    void before(std::initializer_list<uint32_t> edges);  // those that begin here\n"
@@ -14444,9 +13875,6 @@ static const char npu_fixed_9[] =
     "\n"
     "  private:\n"
     "    void put_scalar(u64 value);\n"
-    "    void put_dispatch(u64 key);\n"
-    "    void put_priority(u64 key);\n"
-    "    void put_stream(u64 key);\n"
     "\n"
     "    Run *run_;\n"
     "};\n"
@@ -14503,7 +13931,7 @@ static const char npu_fixed_9[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_10[] =
+static const char npu_fixed_11[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicpu/wsp_pipeline_network.cpp\n"
@@ -15143,7 +14571,7 @@ static const char npu_fixed_10[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_11[] =
+static const char npu_fixed_12[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      aicpu/wsp_pipeline_network.h\n"
@@ -15420,7 +14848,7 @@ static const char npu_fixed_11[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_12[] =
+static const char npu_fixed_13[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      host/elements.h\n"
@@ -15575,20 +15003,26 @@ static const char npu_fixed_12[] =
     "    }\n"
     "}\n"
     "\n"
-    "bool read_file(const std::string &path, Data *out_data) {\n"
+    "// Appends a file's bytes. False with errno.\n"
+    "bool read_text(const std::string &path, std::string *out) {\n"
     "    FILE *file = fopen(path.c_str(), \"rb\");\n"
-    "    if (!file) {\n"
-    "        return fail_usage(path + \": \" + strerror(errno));\n"
-    "    }\n"
-    "    std::string bytes;\n"
     "    char buffer[65536];\n"
-    "    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
-    "        bytes.append(buffer, count);\n"
+    "    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
+    "        out->append(buffer, count);\n"
     "    }\n"
-    "    const bool is_good = !ferror(file);\n"
-    "    fclose(file);\n"
-    "    if (!is_good) {\n"
-    "        return fail_usage(path + \": cannot be read\");\n"
+    "    const bool is_good = file && !ferror(file);\n"
+    "    const int error = errno;\n"
+    "    if (file) {\n"
+    "        fclose(file);\n"
+    "    }\n"
+    "    errno = error;\n"
+    "    return is_good;\n"
+    "}\n"
+    "\n"
+    "bool read_file(const std::string &path, Data *out_data) {\n"
+    "    std::string bytes;\n"
+    "    if (!read_text(path, &bytes)) {\n"
+    "        return fail_usage(path + \": \" + strerror(errno));\n"
     "    }\n"
     "    if (!out_data->resize(bytes.size())) {\n"
     "        return false;\n"
@@ -15677,11 +15111,7 @@ static const char npu_fixed_12[] =
     "    }\n"
     "    for (uint32_t i = 1; i < program.array_count; i++) {\n"
     "        const wsp_array_decl &array = program.arrays[i];\n"
-    "        bool is_field = false;\n"
-    "        for (uint32_t k = 0; k < program.field_count; k++) {\n"
-    "            is_field = is_field || program.fields[k].array == i;\n"
-    "        }\n"
-    "        if (array.name && array.is_used && !is_field) {\n"
+    "        if (array.name && array.is_used && !wsp::is_field(program, i)) {\n"
     "            printf(\"%s %s=LIST    %s\\n\", array.is_lengths ? \"--lengths\" : \"--array\", array.name,\n"
     "                   name_of(array.dtype));\n"
     "        }\n"
@@ -15755,19 +15185,6 @@ static const char npu_fixed_12[] =
     "    char text[17];\n"
     "    snprintf(text, sizeof text, \"%016llx\", static_cast<unsigned long long>(hash));\n"
     "    return text;\n"
-    "}\n"
-    "\n"
-    "bool read_text(const std::string &path, std::string *out) {\n"
-    "    FILE *file = fopen(path.c_str(), \"rb\");\n"
-    "    char buffer[65536];\n"
-    "    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
-    "        out->append(buffer, count);\n"
-    "    }\n"
-    "    const bool is_good = file && !ferror(file);\n"
-    "    if (file) {\n"
-    "        fclose(file);\n"
-    "    }\n"
-    "    return is_good;\n"
     "}\n"
     "\n"
     "// \"file m1.bin 20480 8a3c...\": is it there, and unchanged?\n"
@@ -16337,6 +15754,13 @@ static const char npu_fixed_12[] =
     "    \"  --list                   lists the bindings, and nothing else\\n\"\n"
     "    \"  --help                   this\\n\";\n"
     "\n"
+    "// Names by ptowsp_model; a tree has no model without one.\n"
+    "const char *const MODELS[] = {\n"
+    "#define WSP_MODEL(name, text) text,\n"
+    "    PTOWSP_MODELS(WSP_MODEL)\n"
+    "#undef WSP_MODEL\n"
+    "};\n"
+    "\n"
     "// -- the command ----------------------------------------------------------------------------------\n"
     "\n"
     "class Command {\n"
@@ -16398,12 +15822,8 @@ static const char npu_fixed_12[] =
     "    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
     "    std::string prefix, path, text = value;\n"
     "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
-    "        bool is_field = false;\n"
-    "        for (uint32_t k = 0; k < program_.field_count; k++) {\n"
-    "            is_field = is_field || program_.fields[k].array == i;\n"
-    "        }\n"
-    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths && !is_field &&\n"
-    "            name == program_.arrays[i].name) {\n"
+    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
+    "            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {\n"
     "            dtype = program_.arrays[i].dtype;\n"
     "        }\n"
     "    }\n"
@@ -16661,30 +16081,33 @@ static const char npu_fixed_12[] =
     "}\n"
     "\n"
     "bool Command::take_model(const std::string &value) {\n"
-    "    const struct {\n"
-    "        const char *name;\n"
-    "        ptowsp_model model;\n"
-    "    } models[] = {\n"
-    "#define WSP_MODEL(name, text) {text, PTOWSP_MODEL_##name},\n"
-    "        PTOWSP_MODELS(WSP_MODEL)\n"
-    "#undef WSP_MODEL\n"
-    "    };\n"
     "    std::string names;\n"
-    "    for (const auto &known : models) {\n"
-    "        if (known.name[0] == '\\0') {\n"
-    "            continue;\n"
-    "        }\n"
-    "        if (value == known.name) {\n"
-    "            options_.model = static_cast<uint32_t>(known.model);\n"
+    "    for (uint32_t i = 0; i < sizeof MODELS / sizeof MODELS[0]; i++) {\n"
+    "        const std::string name = MODELS[i];\n"
+    "        if (value == name && !name.empty()) {\n"
+    "            options_.model = i;\n"
     "            return true;\n"
     "        }\n"
-    "        names += names.empty() ? known.name : std::string(\", \") + known.name;\n"
+    "        names += (names.empty() || name.empty() ? \"\" : \", \") + name;\n"
     "    }\n"
     "    return fail_usage(\"--model: \\\"\" + value + \"\\\" is none of \" + names);\n"
     "}\n"
     "\n"
     "bool Command::take(const std::string &option, const std::string &value) {\n"
     "    std::string name, rest;\n"
+    "    const struct {\n"
+    "        const char *option;\n"
+    "        uint64_t max;\n"
+    "        uint32_t *number;\n"
+    "    } numbers[] = {{\"--aicpu\", 16, &options_.aicpu_count},\n"
+    "                   {\"--cores\", 72, &options_.core_count},\n"
+    "                   {\"--ring\", 65536, &options_.ring_size},\n"
+    "                   {\"--time-limit\", INT32_MAX, &options_.time_limit_ms}};\n"
+    "    for (const auto &known : numbers) {\n"
+    "        if (option == known.option) {\n"
+    "            return take_number(option, value, known.max, known.number);\n"
+    "        }\n"
+    "    }\n"
     "    if (option == \"--check\") {\n"
     "        return !is_checking_ ? load(value) : fail_usage(\"--check: there is one already\");\n"
     "    } else if (option == \"--tolerance\") {\n"
@@ -16692,19 +16115,11 @@ static const char npu_fixed_12[] =
     "                       replay_.tolerance >= 0 && replay_.tolerance < 1\n"
     "                   ? true\n"
     "                   : fail_usage(\"--tolerance: \\\"\" + value + \"\\\" is no number from 0 to 1\");\n"
-    "    } else if (option == \"--aicpu\") {\n"
-    "        return take_number(option, value, 16, &options_.aicpu_count);\n"
     "    } else if (option == \"--driver\") {\n"
     "        options_.driver = value == \"host\" ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;\n"
     "        return value == \"host\" || value == \"aicpu\"\n"
     "                   ? true\n"
     "                   : fail_usage(\"--driver: \\\"\" + value + \"\\\" is neither aicpu nor host\");\n"
-    "    } else if (option == \"--cores\") {\n"
-    "        return take_number(option, value, 72, &options_.core_count);\n"
-    "    } else if (option == \"--ring\") {\n"
-    "        return take_number(option, value, 65536, &options_.ring_size);\n"
-    "    } else if (option == \"--time-limit\") {\n"
-    "        return take_number(option, value, INT32_MAX, &options_.time_limit_ms);\n"
     "    } else if (option == \"--transients\") {\n"
     "        uint64_t bytes = 0;\n"
     "        return (parse_count(value, INT64_MAX, &bytes) && bytes > 0)\n"
@@ -16754,15 +16169,10 @@ static const char npu_fixed_12[] =
     "\n"
     "// Before the run: options that its outputs depend on, bindings, and memory as it is.\n"
     "bool Command::record_inputs() {\n"
-    "    static const char *const models[] = {\n"
-    "#define WSP_MODEL(name, text) text,\n"
-    "        PTOWSP_MODELS(WSP_MODEL)\n"
-    "#undef WSP_MODEL\n"
-    "    };\n"
     "    if (!recorder_.open(record_, program_.hash)) {\n"
     "        return false;\n"
     "    }\n"
-    "    recorder_.line(\"--model\", models[options_.model]);\n"
+    "    recorder_.line(\"--model\", MODELS[options_.model]);\n"
     "    if (options_.core_count) {\n"
     "        recorder_.line(\"--cores\", std::to_string(options_.core_count));\n"
     "    }\n"
@@ -16925,7 +16335,7 @@ static const char npu_fixed_12[] =
     "    return Command().run(argc, argv);\n"
     "}\n";
 
-static const char npu_fixed_13[] =
+static const char npu_fixed_14[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      host/wsp_transients.h\n"
@@ -17011,7 +16421,8 @@ static const char npu_fixed_13[] =
     "    // Indices of named things; 0 with an error.\n"
     "    uint32_t find_size(const char *axis);\n"
     "    uint32_t find_symbol(const char *symbol);\n"
-    "    uint32_t find_array(const char *array, bool is_lengths);\n"
+    "    uint32_t find_array(const char *array);\n"
+    "    uint32_t find_lengths(const char *axis);\n"
     "    uint32_t find_csr(const char *axis);\n"
     "    uint32_t find_tensor(const char *tensor);\n"
     "    uint32_t find_plan(const char *plan);  // an axis of it\n"
@@ -17055,6 +16466,10 @@ static const char npu_fixed_13[] =
     "    uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);\n"
     "    uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);\n"
     "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
+    "    bool is_plan(uint32_t axis) const {\n"
+    "        return axis > 0 && axis < program_.axis_count &&\n"
+    "               program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;\n"
+    "    }\n"
     "    bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;\n"
     "    pwsp_array_info array_info(uint32_t array) const;\n"
     "    bool is_of_plan(uint32_t axis, const char *plan) const;\n"
@@ -17614,8 +17029,12 @@ static const char npu_fixed_13[] =
     "    return find(\"symbol\", symbol, program_.symbols, program_.symbol_count);\n"
     "}\n"
     "\n"
-    "uint32_t Bindings::find_array(const char *array, bool is_lengths) {\n"
-    "    return find(is_lengths ? \"ragged axis\" : \"array\", array, program_.arrays, program_.array_count);\n"
+    "uint32_t Bindings::find_array(const char *array) {\n"
+    "    return find(\"array\", array, program_.arrays, program_.array_count);\n"
+    "}\n"
+    "\n"
+    "uint32_t Bindings::find_lengths(const char *axis) {\n"
+    "    return find(\"ragged axis\", axis, program_.arrays, program_.array_count);\n"
     "}\n"
     "\n"
     "uint32_t Bindings::find_tensor(const char *tensor) {\n"
@@ -17669,10 +17088,8 @@ static const char npu_fixed_13[] =
     "    if (array == 0 || array >= program_.array_count) {\n"
     "        return fail_index(is_lengths ? \"ragged axis\" : \"array\", array);\n"
     "    }\n"
-    "    for (uint32_t i = 0; i < program_.field_count; i++) {\n"
-    "        if (program_.fields[i].array == array) {\n"
-    "            return fail_index(\"array\", array);\n"
-    "        }\n"
+    "    if (is_field(program_, array)) {\n"
+    "        return fail_index(\"array\", array);\n"
     "    }\n"
     "    const pwsp_array_info info = array_info(array);\n"
     "    return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);\n"
@@ -17727,12 +17144,11 @@ static const char npu_fixed_13[] =
     "                                         static_cast<ptowsp_plan_field>(field.field));\n"
     "        }\n"
     "    }\n"
-    "    if (status != PTOWSP_OK) {\n"
-    "        return status;\n"
+    "    if (status == PTOWSP_OK) {\n"
+    "        batches_[find_plan(name)] = pwsp_plan_batch();\n"
+    "        enter(name, plan);\n"
     "    }\n"
-    "    batches_[find_plan(name)] = pwsp_plan_batch();\n"
-    "    enter(name, plan);\n"
-    "    return PTOWSP_OK;\n"
+    "    return status;\n"
     "}\n"
     "\n"
     "void Bindings::enter(const char *name, const ptowsp_attention_plan &plan) {\n"
@@ -17744,7 +17160,7 @@ static const char npu_fixed_13[] =
     "\n"
     "ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {\n"
     "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {\n"
+    "    if (!is_plan(axis)) {\n"
     "        return fail_index(\"plan\", axis);\n"
     "    }\n"
     "    const char *name = program_.axes[axis].name;\n"
@@ -17754,7 +17170,7 @@ static const char npu_fixed_13[] =
     "\n"
     "ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {\n"
     "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {\n"
+    "    if (!is_plan(axis)) {\n"
     "        return fail_index(\"plan\", axis);\n"
     "    }\n"
     "    const char *name = program_.axes[axis].name;\n"
@@ -17767,7 +17183,7 @@ static const char npu_fixed_13[] =
     "                                   const ptowsp_attention_config *config,\n"
     "                                   const ptowsp_attention_sizes *capacity) {\n"
     "    pwsp_plan_batch checked = pwsp_plan_batch();\n"
-    "    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {\n"
+    "    if (!is_plan(axis)) {\n"
     "        return fail_index(\"plan\", axis);\n"
     "    }\n"
     "    const char *name = program_.axes[axis].name;\n"
@@ -18925,21 +18341,24 @@ static const char npu_fixed_13[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// Binds, unless the runner is running.\n"
-    "template <typename Bind> ptowsp_status bind(wsp_runner *runner, Bind bind_to) {\n"
+    "// Binds, unless the runner is running: to an index, or to the one of a name (0: an error).\n"
+    "template <typename Bind, typename... Args>\n"
+    "ptowsp_status bind(wsp_runner *runner, Bind bind_at, Args... args) {\n"
+    "    return __atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)\n"
+    "               ? PTOWSP_BUSY\n"
+    "               : (runner->bindings.*bind_at)(args...);\n"
+    "}\n"
+    "\n"
+    "typedef uint32_t (Bindings::*Find)(const char *name);\n"
+    "\n"
+    "template <typename Bind, typename... Args>\n"
+    "ptowsp_status bind_named(wsp_runner *runner, Find find, const char *name, Bind bind_at,\n"
+    "                         Args... args) {\n"
     "    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {\n"
     "        return PTOWSP_BUSY;\n"
     "    }\n"
-    "    return bind_to(runner->bindings);\n"
-    "}\n"
-    "\n"
-    "// The same for a name: find gives its index, or 0 with an error.\n"
-    "template <typename Find, typename Bind>\n"
-    "ptowsp_status bind_named(wsp_runner *runner, Find find, Bind bind_at) {\n"
-    "    return bind(runner, [&](Bindings &bindings) {\n"
-    "        const uint32_t index = find(bindings);\n"
-    "        return index ? bind_at(bindings, index) : bindings.failure.status;\n"
-    "    });\n"
+    "    const uint32_t index = (runner->bindings.*find)(name);\n"
+    "    return index ? (runner->bindings.*bind_at)(index, args...) : runner->bindings.failure.status;\n"
     "}\n"
     "\n"
     "ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &options) {\n"
@@ -19001,111 +18420,94 @@ static const char npu_fixed_13[] =
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis, int64_t size) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_size(axis); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_size(i, size); });\n"
+    "    return bind_named(runner, &Bindings::find_size, axis, &Bindings::bind_size, size);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol, uint64_t value) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_symbol(symbol); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_symbol(i, value); });\n"
+    "    return bind_named(runner, &Bindings::find_symbol, symbol, &Bindings::bind_symbol, value);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array, ptowsp_dtype dtype,\n"
     "                                    const void *data, uint64_t count) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_array(array, false); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_array(i, false, dtype, data, count); });\n"
+    "    return bind_named(runner, &Bindings::find_array, array, &Bindings::bind_array, false, dtype,\n"
+    "                      data, count);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis, ptowsp_dtype dtype,\n"
     "                                      const void *data, uint64_t count) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_array(axis, true); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_array(i, true, dtype, data, count); });\n"
+    "    return bind_named(runner, &Bindings::find_lengths, axis, &Bindings::bind_array, true, dtype,\n"
+    "                      data, count);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis, const ptowsp_csr *csr) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_csr(axis); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_csr(i, csr); });\n"
+    "    return bind_named(runner, &Bindings::find_csr, axis, &Bindings::bind_csr, csr);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,\n"
     "                                     const ptowsp_buffer *buffer) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_tensor(tensor); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_tensor(i, buffer); });\n"
+    "    return bind_named(runner, &Bindings::find_tensor, tensor, &Bindings::bind_tensor, buffer);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
     "                                   const ptowsp_attention_plan *bound) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_plan(plan); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_plan(i, bound); });\n"
+    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_plan, bound);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const ptowsp_work *work,\n"
     "                                   uint64_t count) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_plan(plan); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_work(i, work, count); });\n"
+    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_work, work, count);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,\n"
     "                                    const ptowsp_attention_batch *batch,\n"
     "                                    const ptowsp_attention_config *config,\n"
     "                                    const ptowsp_attention_sizes *capacity) {\n"
-    "    return bind_named(\n"
-    "        runner, [=](Bindings &b) { return b.find_plan(plan); },\n"
-    "        [=](Bindings &b, uint32_t i) { return b.bind_batch(i, batch, config, capacity); });\n"
+    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_batch, batch, config,\n"
+    "                      capacity);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });\n"
+    "    return bind(runner, &Bindings::bind_slot, slot, value);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block, uint64_t size) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_transients(block, size); });\n"
+    "    return bind(runner, &Bindings::bind_transients, block, size);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_size(axis, size); });\n"
+    "    return bind(runner, &Bindings::bind_size, axis, size);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol, uint64_t value) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_symbol(symbol, value); });\n"
+    "    return bind(runner, &Bindings::bind_symbol, symbol, value);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array, ptowsp_dtype dtype,\n"
     "                                       const void *data, uint64_t count) {\n"
-    "    return bind(runner,\n"
-    "                [=](Bindings &b) { return b.bind_array(array, false, dtype, data, count); });\n"
+    "    return bind(runner, &Bindings::bind_array, array, false, dtype, data, count);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_csr(axis, csr); });\n"
+    "    return bind(runner, &Bindings::bind_csr, axis, csr);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,\n"
     "                                      const ptowsp_attention_plan *bound) {\n"
-    "    return bind(runner, [=](Bindings &b) {\n"
-    "        return bound && bound->lane_count == 0 ? b.bind_work(axis, bound->units, bound->unit_count)\n"
-    "                                               : b.bind_plan(axis, bound);\n"
-    "    });\n"
+    "    return bound && bound->lane_count == 0\n"
+    "               ? bind(runner, &Bindings::bind_work, axis, bound->units, bound->unit_count)\n"
+    "               : bind(runner, &Bindings::bind_plan, axis, bound);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,\n"
     "                                       const ptowsp_attention_batch *batch,\n"
     "                                       const ptowsp_attention_config *config,\n"
     "                                       const ptowsp_attention_sizes *capacity) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_batch(axis, batch, config, capacity); });\n"
+    "    return bind(runner, &Bindings::bind_batch, axis, batch, config, capacity);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
     "                                        const ptowsp_buffer *buffer) {\n"
-    "    return bind(runner, [=](Bindings &b) { return b.bind_tensor(tensor, buffer); });\n"
+    "    return bind(runner, &Bindings::bind_tensor, tensor, buffer);\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,\n"
@@ -19139,7 +18541,7 @@ static const char npu_fixed_13[] =
     "\n"
     "}  // extern \"C\"\n";
 
-static const char npu_fixed_14[] =
+static const char npu_fixed_15[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      host/wsp_runner.h\n"
@@ -19289,7 +18691,7 @@ static const char npu_fixed_14[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_15[] =
+static const char npu_fixed_16[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      include/wsp_abi.h\n"
@@ -19469,6 +18871,18 @@ static const char npu_fixed_15[] =
     "} wsp_program;\n"
     "\n"
     "#ifdef __cplusplus\n"
+    "namespace wsp {\n"
+    "// Is an array a field of a plan, with which it is bound?\n"
+    "inline bool is_field(const wsp_program &program, uint32_t array) {\n"
+    "    for (uint32_t i = 0; i < program.field_count; i++) {\n"
+    "        if (program.fields[i].array == array) {\n"
+    "            return true;\n"
+    "        }\n"
+    "    }\n"
+    "    return false;\n"
+    "}\n"
+    "}  // namespace wsp\n"
+    "\n"
     "extern \"C\" {\n"
     "#endif\n"
     "\n"
@@ -19535,7 +18949,7 @@ static const char npu_fixed_15[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_16[] =
+static const char npu_fixed_17[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      include/wsp_list.h\n"
@@ -19716,7 +19130,7 @@ static const char npu_fixed_16[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_17[] =
+static const char npu_fixed_18[] =
     "// Generated by tools/amalgamate.sh of ptowsp from its src/.\n"
     "//\n"
     "// The part of ptowsp that its emitted trees run on, for aicpu/wsp_core.cpp, which compiles it, and\n"
@@ -37052,7 +36466,7 @@ static const char npu_fixed_17[] =
     "\n"
     "#endif  // WSP_CORE_H\n";
 
-static const char npu_fixed_18[] =
+static const char npu_fixed_19[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how\n"
     "// many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.\n"
     "//\n"
@@ -37119,7 +36533,7 @@ static const char npu_fixed_18[] =
     "//      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11\n"
     "//                            and 12)\n"
     "//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,\n"
-    "//                            and none of appendix A that read instructions\n"
+    "//                            and no ptowsp_program_prove\n"
     "//      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API\n"
     "//      PTOWSP_API            replaces the linkage of public functions\n"
     "//      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM\n"
@@ -41138,6 +40552,9 @@ static const char npu_fixed_18[] =
     "//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});\n"
     "//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = \"TMULS\", .dst = {t}, .src = {x},\n"
     "//                                                       .scalar = ptowsp_tile_const(k, 0.5)});\n"
+    "\n"
+    "#endif  // PTOWSP_NO_TILES\n"
+    "\n"
     "typedef enum ptowsp_layout {\n"
     "    PTOWSP_LAYOUT_ROW_MAJOR = 0,\n"
     "    PTOWSP_LAYOUT_COL_MAJOR,\n"
@@ -41148,6 +40565,8 @@ static const char npu_fixed_18[] =
     "    PTOWSP_LAYOUT_COUNT,\n"
     "    PWSP_FORCE_INT(PTOWSP_LAYOUT)\n"
     "} ptowsp_layout;\n"
+    "\n"
+    "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
     "typedef struct ptowsp_alloc_desc {\n"
     "    ptowsp_memory memory;  // default: UB\n"
@@ -45004,9 +44423,19 @@ static const char npu_fixed_18[] =
     "// The first statement is the workload that the program begins with; called workloads follow it.\n"
     "// Compiling removes scopes that add no order, and \"parallel\" in processes, which are sequential.\n"
     "//\n"
-    "// Everything is identified by its index in a table. Indices start from 1, as in a module, and 0 is\n"
-    "// none; those of statements, slots, channels and edges start from 0. Returned pointers belong to\n"
-    "// the program. Requires indices that exist.\n"
+    "// ptowsp_program_read returns all of it as tables, in one struct (at the end of this appendix):\n"
+    "//\n"
+    "//      const ptowsp_program_tables *t = ptowsp_program_read(program);\n"
+    "//      for (uint32_t i = 0; i < t->statement_count; i++) {\n"
+    "//          if (t->statements[i].kind == PTOWSP_STATEMENT_TASK) {\n"
+    "//              const ptowsp_task_info *task = &t->tasks[t->statements[i].task];\n"
+    "//              printf(\"%s\\n\", t->kernels[task->kernel].name);\n"
+    "//          }\n"
+    "//      }\n"
+    "//\n"
+    "// Everything is identified by its index in a table. Axes, arrays, symbols, tensors, variables,\n"
+    "// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 is none; the others\n"
+    "// have entries 0 .. count - 1.\n"
     "\n"
     "#define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)\n"
     "\n"
@@ -45060,8 +44489,6 @@ static const char npu_fixed_18[] =
     "    uint64_t value;\n"
     "} ptowsp_expr_info;\n"
     "\n"
-    "PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);\n"
-    "\n"
     "// Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis\n"
     "// (ptowsp_axis_row) is not an axis of its own here. Only declarations with is_used have to be\n"
     "// bound.\n"
@@ -45108,43 +44535,21 @@ static const char npu_fixed_18[] =
     "} ptowsp_tensor_info;\n"
     "\n"
     "// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the\n"
-    "// tensor before it.\n"
+    "// tensor before it. A lifetime is from one point to another (ptowsp_program_print_point).\n"
     "typedef struct ptowsp_transient_info {\n"
     "    uint32_t tensor;\n"
-    "    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions; 0: as desc.shape says\n"
+    "    const uint32_t *sizes;  // by dimension: expressions; 0: as desc.shape says\n"
     "    uint32_t first_lifetime, lifetime_count;\n"
     "} ptowsp_transient_info;\n"
+    "\n"
+    "typedef struct ptowsp_lifetime_info {\n"
+    "    uint32_t first, last;  // points\n"
+    "} ptowsp_lifetime_info;\n"
     "\n"
     "typedef struct ptowsp_variable_info {\n"
     "    const char *name;  // not unique\n"
     "    ptowsp_type type;  // i64, except for parameters of workloads\n"
     "} ptowsp_variable_info;\n"
-    "\n"
-    "// Tables have entries 1 .. count - 1. The table of axes has gaps, with name NULL.\n"
-    "PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module\n"
-    "PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);\n"
-    "PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis);\n"
-    "PTOWSP_API uint32_t ptowsp_program_array_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array);\n"
-    "PTOWSP_API uint32_t ptowsp_program_symbol_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program,\n"
-    "                                                       uint32_t symbol);\n"
-    "PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,\n"
-    "                                                       uint32_t tensor);\n"
-    "\n"
-    "// Transient tensors from 0; the points that a lifetime is from and to (ptowsp_program_print_point).\n"
-    "PTOWSP_API uint32_t ptowsp_program_transient_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,\n"
-    "                                                             uint32_t i);\n"
-    "PTOWSP_API uint32_t ptowsp_program_point_count(const ptowsp_program *program);\n"
-    "PTOWSP_API void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i,\n"
-    "                                           uint32_t *out_first, uint32_t *out_last);\n"
-    "\n"
-    "PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,\n"
-    "                                                           uint32_t variable);\n"
     "\n"
     "// Statements.\n"
     "typedef enum ptowsp_statement_kind {\n"
@@ -45155,12 +44560,12 @@ static const char npu_fixed_18[] =
     "    PTOWSP_STATEMENT_WHEN,       // value; its end is its OTHERWISE, if there is one\n"
     "    PTOWSP_STATEMENT_OTHERWISE,  // follows the statements of its WHEN instead of an END\n"
     "    PTOWSP_STATEMENT_CALL,       // target: a WORKLOAD; values: arguments; scope\n"
-    "    PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at\n"
+    "    PTOWSP_STATEMENT_TASK,       // task\n"
     "    PTOWSP_STATEMENT_SLOT_SET,   // slot, value\n"
-    "    PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at\n"
+    "    PTOWSP_STATEMENT_SLOT_LOAD,  // slot, load\n"
     "    PTOWSP_STATEMENT_RESET,      // explicit edges that forget their tasks as an iteration begins\n"
-    "    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. ptowsp_program_task_at has\n"
-    "                                 // its edges as a task, and a view of each whole tensor\n"
+    "    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. task: its edges, and a\n"
+    "                                 // view of each whole tensor\n"
     "    PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis\n"
     "    PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream\n"
     "    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token; not at the end of the stream\n"
@@ -45194,17 +44599,11 @@ static const char npu_fixed_18[] =
     "    uint32_t slot;\n"
     "    uint32_t channel;\n"
     "    uint32_t target;\n"
-    "    // first .. first + count - 1 are a CALL's values, a WORKLOAD's variables, a PIPELINE's\n"
-    "    // channels, a PROCESS' ports, or a RESET's places in the lists of edges.\n"
+    "    uint32_t task, load;  // in the tables of tasks and loads\n"
+    "    // first .. first + count - 1 are entries of `values` (CALL), `params` (WORKLOAD), `channels`\n"
+    "    // (PIPELINE), `ports` (PROCESS), or `edges` (RESET).\n"
     "    uint32_t first, count;\n"
     "} ptowsp_statement;\n"
-    "\n"
-    "PTOWSP_API uint32_t ptowsp_program_statement_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i);\n"
-    "\n"
-    "// Value `first + i` of a CALL, or variable `first + i` of a WORKLOAD.\n"
-    "PTOWSP_API uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i);\n"
-    "PTOWSP_API uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i);\n"
     "\n"
     "// A view. Indices, row and col are expressions; row and col 0: from the start.\n"
     "typedef struct ptowsp_view_info {\n"
@@ -45217,35 +44616,23 @@ static const char npu_fixed_18[] =
     "    bool is_read, is_written;\n"
     "} ptowsp_view_info;\n"
     "\n"
+    "// A task, or a pipeline as one. The tile_count of a pipeline is not limited, and its views are whole\n"
+    "// tensors: lead_count 0, rows and cols 0.\n"
     "typedef struct ptowsp_task_info {\n"
     "    uint32_t kernel;\n"
     "    uint32_t axis_count, tile_count, scalar_count;\n"
-    "    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions; so are the scalars and keys\n"
-    "    uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];\n"
+    "    const uint32_t *axes, *scalars;  // expressions; so are the keys\n"
+    "    const ptowsp_view_info *tiles;\n"
     "    uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0\n"
-    "    uint32_t first_in, in_count;                      // edges from earlier tasks\n"
-    "    uint32_t first_out, out_count;                    // edges to later tasks\n"
+    "    const uint32_t *in, *out;                         // edges from earlier, to later tasks:\n"
+    "    uint32_t in_count, out_count;                     // 0 .. edge_count - 1\n"
     "} ptowsp_task_info;\n"
-    "\n"
-    "// task_at is the task of a TASK or PIPELINE, and view_at the view of its tile i. The tile_count of\n"
-    "// a pipeline is not limited, and its views are whole tensors: lead_count 0, rows and cols 0.\n"
-    "// edge_at is the edge (0 .. edge_count - 1) at place `first_in + i` or `first_out + i` of the lists\n"
-    "// of edges.\n"
-    "PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,\n"
-    "                                                   uint32_t statement);\n"
-    "PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,\n"
-    "                                                   uint32_t statement, uint32_t i);\n"
-    "PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);\n"
-    "PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);\n"
     "\n"
     "// The view of a SLOT_LOAD, and the element of its tile (expressions; 0: the first).\n"
     "typedef struct ptowsp_load_info {\n"
     "    ptowsp_view_info view;\n"
     "    uint32_t row, col;\n"
     "} ptowsp_load_info;\n"
-    "\n"
-    "PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,\n"
-    "                                                   uint32_t statement);\n"
     "\n"
     "// Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process\n"
     "// consumes, then what it produces, each in the order of its declarations.\n"
@@ -45263,67 +44650,12 @@ static const char npu_fixed_18[] =
     "    bool is_closed_early;  // there is a CLOSE\n"
     "} ptowsp_port_info;\n"
     "\n"
-    "PTOWSP_API uint32_t ptowsp_program_channel_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program,\n"
-    "                                                         uint32_t channel);\n"
-    "PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);\n"
-    "\n"
-    "// The symbol that overrides the latency of channels; 0 in programs without pipelines.\n"
-    "PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);\n"
-    "\n"
-    "// The schedule with its defaults filled in, and the total number of its lanes, without that of\n"
-    "// collectives. Its keys are not set here: tasks have them.\n"
-    "PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);\n"
-    "PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);\n"
-    "PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);\n"
-    "PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);\n"
-    "\n"
-    "// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a\n"
-    "// directive, which the context's error names.\n"
-    "PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,\n"
-    "                                              const ptowsp_program *program, ptowsp_target target);\n"
-    "\n"
-    "// Kernels, 1 .. count - 1.\n"
     "// A FIFO between the halves of a mixed kernel, in global memory.\n"
     "typedef struct ptowsp_fifo {\n"
     "    uint32_t slot_bytes;  // 0: there is none in this direction\n"
     "    uint32_t slot_count;\n"
     "    uint32_t flag;  // the first of its two flags between the cores; these have 16\n"
     "} ptowsp_fifo;\n"
-    "\n"
-    "typedef struct ptowsp_kernel_info {\n"
-    "    const char *name;\n"
-    "    bool is_used;  // a task calls it\n"
-    "    bool is_tile_kernel;\n"
-    "    ptowsp_unit unit;\n"
-    "    uint32_t axis_count, tile_count, scalar_count;\n"
-    "    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];\n"
-    "    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];\n"
-    "    bool has_fn, has_cost;\n"
-    "    ptowsp_cycles cycles;          // constant, or 0\n"
-    "    ptowsp_kernel_source source;   // of a kernel that is a C function\n"
-    "    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;\n"
-    "                                   // else NULL\n"
-    "    // Of a tile kernel:\n"
-    "    uint32_t insn_count, tile_object_count, check_count, loop_count;\n"
-    "    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits\n"
-    "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];\n"
-    "    ptowsp_family family;\n"
-    "    ptowsp_machine machine;  // its target: name, family, clock, memories, rates\n"
-    "    bool has_products;       // uses the cube unit\n"
-    "    bool is_mixed;           // it has a half for a cube core and one for a vector core, below\n"
-    "    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for\n"
-    "                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.\n"
-    "                           // Else the first does all of it\n"
-    "    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are\n"
-    "    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core\n"
-    "} ptowsp_kernel_info;\n"
-    "\n"
-    "PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);\n"
-    "PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,\n"
-    "                                                       uint32_t kernel);\n"
-    "\n"
-    "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
     "// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is\n"
     "// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is\n"
@@ -45336,7 +44668,7 @@ static const char npu_fixed_18[] =
     "    uint32_t loop;\n"
     "} ptowsp_extent;\n"
     "\n"
-    "// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step),\n"
+    "// A loop of a tile kernel: for (index = begin; index < end; index += step),\n"
     "// between its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a\n"
     "// valid size of tile parameter `tile`.\n"
     "typedef struct ptowsp_loop_bound {\n"
@@ -45352,7 +44684,7 @@ static const char npu_fixed_18[] =
     "    uint32_t insn_count;  // instructions of its own in each iteration, END included\n"
     "} ptowsp_loop_info;\n"
     "\n"
-    "// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.\n"
+    "// A tile on chip. Tiles may share bytes.\n"
     "typedef struct ptowsp_tile_object {\n"
     "    ptowsp_dtype dtype;\n"
     "    ptowsp_memory memory;\n"
@@ -45366,7 +44698,7 @@ static const char npu_fixed_18[] =
     "    uint32_t step;\n"
     "} ptowsp_tile_object;\n"
     "\n"
-    "// The form of an instruction, beside its name.\n"
+    "// The form of an instruction, beside its opcode.\n"
     "typedef enum ptowsp_form {\n"
     "    PTOWSP_FORM_PLAIN = 0,\n"
     "    PTOWSP_FORM_RELU,        // TSTORE through a relu\n"
@@ -45398,10 +44730,44 @@ static const char npu_fixed_18[] =
     "    PWSP_FORCE_INT(PTOWSP_SIDE)\n"
     "} ptowsp_side;\n"
     "\n"
+    "// The instructions: PTO-ISA's, then the marks of loops, and the FIFOs between halves.\n"
+    "// clang-format off\n"
+    "#define PTOWSP_OPCODES(OP)                                                                         \\\n"
+    "    OP(TLOAD) OP(TSTORE) OP(TMOV) OP(TEXTRACT) OP(TINSERT) OP(TCVT) OP(TTRANS) OP(TEXPANDS)        \\\n"
+    "    OP(TFILLPAD) OP(TCONCAT) OP(TINTERLEAVE) OP(TDEINTERLEAVE) OP(TCI) OP(TTRI) OP(TADD)           \\\n"
+    "    OP(TSUB) OP(TMUL) OP(TDIV) OP(TMAX) OP(TMIN) OP(TAND) OP(TOR) OP(TXOR) OP(TSHL) OP(TSHR)       \\\n"
+    "    OP(TREM) OP(TFMOD) OP(TPOW) OP(TPARTADD) OP(TPARTMUL) OP(TPARTMAX) OP(TPARTMIN) OP(TADDS)      \\\n"
+    "    OP(TSUBS) OP(TMULS) OP(TDIVS) OP(TSDIV) OP(TMAXS) OP(TMINS) OP(TANDS) OP(TORS) OP(TXORS)       \\\n"
+    "    OP(TSHLS) OP(TSHRS) OP(TREMS) OP(TFMODS) OP(TPOWS) OP(TEXP) OP(TLOG) OP(TSQRT) OP(TRSQRT)      \\\n"
+    "    OP(TRECIP) OP(TABS) OP(TNEG) OP(TRELU) OP(TNOT) OP(TLRELU) OP(TPRELU) OP(TAXPY) OP(TADDC)      \\\n"
+    "    OP(TSUBC) OP(TADDSC) OP(TSUBSC) OP(TFUSEDMULADD) OP(TMULADDDST) OP(TFUSEDMULADDRELU)           \\\n"
+    "    OP(TSUBRELU) OP(TROWSUM) OP(TROWMAX) OP(TROWMIN) OP(TROWPROD) OP(TROWARGMAX) OP(TROWARGMIN)    \\\n"
+    "    OP(TCOLARGMAX) OP(TCOLARGMIN) OP(TPAIRREDUCESUM) OP(TCOLSUM) OP(TCOLMAX) OP(TCOLMIN)           \\\n"
+    "    OP(TCOLPROD) OP(TROWEXPAND) OP(TROWEXPANDADD) OP(TROWEXPANDSUB) OP(TROWEXPANDMUL)              \\\n"
+    "    OP(TROWEXPANDDIV) OP(TROWEXPANDMAX) OP(TROWEXPANDMIN) OP(TROWEXPANDEXPDIF) OP(TCOLEXPAND)      \\\n"
+    "    OP(TCOLEXPANDADD) OP(TCOLEXPANDSUB) OP(TCOLEXPANDMUL) OP(TCOLEXPANDDIV) OP(TCOLEXPANDMAX)      \\\n"
+    "    OP(TCOLEXPANDMIN) OP(TCOLEXPANDEXPDIF) OP(TCMP) OP(TCMPS) OP(TSEL) OP(TSELS) OP(TSORT32)       \\\n"
+    "    OP(TMRGSORT) OP(TGATHER) OP(TGATHERMASK) OP(TGATHERB) OP(TSCATTER) OP(MGATHER) OP(MSCATTER)    \\\n"
+    "    OP(TMATMUL) OP(TMATMUL_ACC) OP(TMATMUL_BIAS) OP(TGEMV) OP(TGEMV_ACC) OP(TGEMV_BIAS)            \\\n"
+    "    OP(TQUANT) OP(TDEQUANT) OP(SET_FLAG) OP(WAIT_FLAG) OP(PIPE_BARRIER) OP(LOOP) OP(END)           \\\n"
+    "    OP(TPUSH) OP(TPOP)\n"
+    "\n"
+    "typedef enum ptowsp_opcode {\n"
+    "    PTOWSP_OP_NONE = 0,\n"
+    "#define PWSP_OPCODE_ENUM(name) PTOWSP_OP_##name,\n"
+    "    PTOWSP_OPCODES(PWSP_OPCODE_ENUM)\n"
+    "#undef PWSP_OPCODE_ENUM\n"
+    "    PTOWSP_OP_COUNT,\n"
+    "    PWSP_FORCE_INT(PTOWSP_OP)\n"
+    "} ptowsp_opcode;\n"
+    "// clang-format on\n"
+    "\n"
+    "// \"TADD\"; \"NONE\" for what is not in the table.\n"
+    "PTOWSP_API const char *ptowsp_opcode_name(ptowsp_opcode op);\n"
+    "\n"
     "// One instruction with its operands.\n"
     "typedef struct ptowsp_insn_info {\n"
-    "    // \"TADD\", \"TPUSH\", \"TPOP\", \"SET_FLAG\", \"WAIT_FLAG\", \"PIPE_BARRIER\", \"LOOP\", \"END\"\n"
-    "    const char *name;\n"
+    "    ptowsp_opcode op;\n"
     "    ptowsp_side side;\n"
     "    uint32_t fifo;     // of TPUSH and TPOP: which of the kernel's FIFOs\n"
     "    ptowsp_pipe pipe;  // runs it\n"
@@ -45431,14 +44797,86 @@ static const char npu_fixed_18[] =
     "    uint32_t axis;  // 0 rows, 1 columns\n"
     "} ptowsp_size_check;\n"
     "\n"
-    "PTOWSP_API ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,\n"
-    "                                                     uint32_t i);\n"
-    "PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,\n"
-    "                                                   uint32_t i);\n"
-    "PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,\n"
-    "                                                          uint32_t kernel, uint32_t i);\n"
-    "PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,\n"
-    "                                                   uint32_t loop);\n"
+    "typedef struct ptowsp_kernel_info {\n"
+    "    const char *name;\n"
+    "    bool is_used;  // a task calls it\n"
+    "    bool is_tile_kernel;\n"
+    "    ptowsp_unit unit;\n"
+    "    uint32_t axis_count, tile_count, scalar_count;\n"
+    "    const ptowsp_tile_param *tiles;\n"
+    "    const ptowsp_scalar_param *scalars;\n"
+    "    bool has_fn, has_cost;\n"
+    "    ptowsp_cycles cycles;          // constant, or 0\n"
+    "    ptowsp_kernel_source source;   // of a kernel that is a C function\n"
+    "    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;\n"
+    "                                   // else NULL\n"
+    "    // Of a tile kernel:\n"
+    "    const ptowsp_insn_info *insns;\n"
+    "    const ptowsp_tile_object *objects;  // 1 .. tile_object_count - 1\n"
+    "    const ptowsp_size_check *checks;\n"
+    "    const ptowsp_loop_info *loops;  // 1 .. loop_count\n"
+    "    uint32_t insn_count, tile_object_count, check_count, loop_count;\n"
+    "    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits\n"
+    "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];\n"
+    "    ptowsp_family family;\n"
+    "    ptowsp_machine machine;  // its target: name, family, clock, memories, rates\n"
+    "    bool has_products;       // uses the cube unit\n"
+    "    bool is_mixed;           // it has a half for a cube core and one for a vector core, below\n"
+    "    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for\n"
+    "                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.\n"
+    "                           // Else the first does all of it\n"
+    "    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are\n"
+    "    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core\n"
+    "} ptowsp_kernel_info;\n"
+    "\n"
+    "// All tables of a program. Only declarations with is_used have to be bound.\n"
+    "typedef struct ptowsp_program_tables {\n"
+    "    const char *name;          // of its module\n"
+    "    ptowsp_schedule schedule;  // with its defaults filled in; its keys are not set: tasks have them\n"
+    "    bool is_priority_signed;\n"
+    "    uint32_t lane_count;  // ptowsp_program_lane_count\n"
+    "    uint32_t slot_count;\n"
+    "    uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines\n"
+    "    uint32_t point_count;     // that lifetimes are from and to\n"
+    "    uint32_t edge_count;      // of edges; `edges` are lists of them\n"
+    "    uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,\n"
+    "        kernel_count;              // entries 1 .. count - 1\n"
+    "    const ptowsp_axis_info *axes;  // has gaps, with name NULL\n"
+    "    const ptowsp_array_info *arrays;\n"
+    "    const ptowsp_symbol_info *symbols;\n"
+    "    const ptowsp_tensor_info *tensors;\n"
+    "    const ptowsp_variable_info *variables;\n"
+    "    const ptowsp_expr_info *exprs;\n"
+    "    const ptowsp_kernel_info *kernels;\n"
+    "    uint32_t statement_count, task_count, load_count, channel_count, port_count, transient_count,\n"
+    "        lifetime_count;  // entries 0 .. count - 1\n"
+    "    const ptowsp_statement *statements;\n"
+    "    const ptowsp_task_info *tasks;\n"
+    "    const ptowsp_load_info *loads;\n"
+    "    const ptowsp_channel_info *channels;\n"
+    "    const ptowsp_port_info *ports;\n"
+    "    const ptowsp_transient_info *transients;\n"
+    "    const ptowsp_lifetime_info *lifetimes;\n"
+    "    const uint32_t *values, *params, *edges;  // expressions, variables, edges: see `first`\n"
+    "} ptowsp_program_tables;\n"
+    "\n"
+    "// The tables of a program, which owns them; NULL when memory is out.\n"
+    "// Threads  The first call makes the tables, with memory of the program's context: it belongs to the\n"
+    "//          thread of that. Later calls, and reading, are free on any thread.\n"
+    "PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program *program);\n"
+    "\n"
+    "// The total number of lanes of a program's schedule, without that of collectives.\n"
+    "PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);\n"
+    "\n"
+    "// Writes a program's schedule, with its defaults.\n"
+    "PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);\n"
+    "\n"
+    "// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a\n"
+    "// directive, which the context's error names.\n"
+    "PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,\n"
+    "                                              const ptowsp_program *program, ptowsp_target target);\n"
+    "\n"
+    "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
     "// Proves the tile kernels of a program, without trusting how they were made: tiles lie inside their memory,\n"
     "// and none overlaps one that is in use; what is read was written before; flags pair; and whatever the speeds\n"
@@ -45715,7 +45153,7 @@ static const char npu_fixed_18[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_19[] =
+static const char npu_fixed_20[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -59528,7 +58966,7 @@ static const char npu_fixed_19[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_20[] =
+static const char npu_fixed_21[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -59569,99 +59007,104 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_1 - 1;
         break;
     case 2:
-        fixed.path = "aicpu/wsp_core.cpp";
+        fixed.path = "README.md";
         fixed.data = npu_fixed_2;
         fixed.size = sizeof npu_fixed_2 - 1;
         break;
     case 3:
-        fixed.path = "aicore/wsp_aicore.cpp";
+        fixed.path = "aicpu/wsp_core.cpp";
         fixed.data = npu_fixed_3;
         fixed.size = sizeof npu_fixed_3 - 1;
         break;
     case 4:
-        fixed.path = "aicore/wsp_kernel.h";
+        fixed.path = "aicore/wsp_aicore.cpp";
         fixed.data = npu_fixed_4;
         fixed.size = sizeof npu_fixed_4 - 1;
         break;
     case 5:
-        fixed.path = "aicore/wsp_merge.cpp";
+        fixed.path = "aicore/wsp_kernel.h";
         fixed.data = npu_fixed_5;
         fixed.size = sizeof npu_fixed_5 - 1;
         break;
     case 6:
-        fixed.path = "aicore/wsp_native.h";
+        fixed.path = "aicore/wsp_merge.cpp";
         fixed.data = npu_fixed_6;
         fixed.size = sizeof npu_fixed_6 - 1;
         break;
     case 7:
-        fixed.path = "aicpu/wsp_aicpu.cpp";
+        fixed.path = "aicore/wsp_native.h";
         fixed.data = npu_fixed_7;
         fixed.size = sizeof npu_fixed_7 - 1;
         break;
     case 8:
-        fixed.path = "aicpu/wsp_aicpu.h";
+        fixed.path = "aicpu/wsp_aicpu.cpp";
         fixed.data = npu_fixed_8;
         fixed.size = sizeof npu_fixed_8 - 1;
         break;
     case 9:
-        fixed.path = "aicpu/wsp_expand.h";
+        fixed.path = "aicpu/wsp_aicpu.h";
         fixed.data = npu_fixed_9;
         fixed.size = sizeof npu_fixed_9 - 1;
         break;
     case 10:
-        fixed.path = "aicpu/wsp_pipeline.cpp";
+        fixed.path = "aicpu/wsp_expand.h";
         fixed.data = npu_fixed_10;
         fixed.size = sizeof npu_fixed_10 - 1;
         break;
     case 11:
-        fixed.path = "aicpu/wsp_pipeline.h";
+        fixed.path = "aicpu/wsp_pipeline.cpp";
         fixed.data = npu_fixed_11;
         fixed.size = sizeof npu_fixed_11 - 1;
         break;
     case 12:
-        fixed.path = "host/main.cpp";
+        fixed.path = "aicpu/wsp_pipeline.h";
         fixed.data = npu_fixed_12;
         fixed.size = sizeof npu_fixed_12 - 1;
         break;
     case 13:
-        fixed.path = "host/wsp_host.cpp";
+        fixed.path = "host/main.cpp";
         fixed.data = npu_fixed_13;
         fixed.size = sizeof npu_fixed_13 - 1;
         break;
     case 14:
-        fixed.path = "host/wsp_runner.h";
+        fixed.path = "host/wsp_host.cpp";
         fixed.data = npu_fixed_14;
         fixed.size = sizeof npu_fixed_14 - 1;
         break;
     case 15:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "host/wsp_runner.h";
         fixed.data = npu_fixed_15;
         fixed.size = sizeof npu_fixed_15 - 1;
         break;
     case 16:
-        fixed.path = "include/wsp_list.h";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_16;
         fixed.size = sizeof npu_fixed_16 - 1;
         break;
     case 17:
-        fixed.path = "include/wsp_core.h";
+        fixed.path = "include/wsp_list.h";
         fixed.data = npu_fixed_17;
         fixed.size = sizeof npu_fixed_17 - 1;
         break;
     case 18:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "include/wsp_core.h";
         fixed.data = npu_fixed_18;
         fixed.size = sizeof npu_fixed_18 - 1;
         break;
     case 19:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_19;
         fixed.size = sizeof npu_fixed_19 - 1;
         break;
     case 20:
-        fixed.path = "LICENSE";
+        fixed.path = "shim/ptoisa_shim.h";
         fixed.data = npu_fixed_20;
         fixed.size = sizeof npu_fixed_20 - 1;
+        break;
+    case 21:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_21;
+        fixed.size = sizeof npu_fixed_21 - 1;
         break;
     default: break;
     }

@@ -64,7 +64,7 @@
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
 //      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
-//                            and none of appendix A that read instructions
+//                            and no ptowsp_program_prove
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
 //      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM

@@ -20,20 +20,16 @@ namespace wsp {
 #endif
 
 #if WSP_HAS_STRIDES
-template <typename T>
-using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
-                               pto::Layout::ND>;
-template <typename T>
-using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
-                                  pto::Layout::DN>;
+using RowStride = pto::Stride<1, 1, 1, -1, -1>;
+using ColumnStride = RowStride;
 #else
-template <typename T>
-using Rows =
-    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;
-template <typename T>
-using Columns =
-    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;
+using RowStride = pto::Stride<1, 1, 1, -1, 1>;
+using ColumnStride = pto::Stride<1, 1, 1, 1, -1>;
 #endif
+template <typename T>
+using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, RowStride, pto::Layout::ND>;
+template <typename T>
+using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, ColumnStride, pto::Layout::DN>;
 
 // rows x cols elements from (row, col) of tile parameter `tile` on.
 template <typename T>
@@ -46,13 +42,11 @@ template <typename T>
 AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
                              int64_t rows, int64_t cols) {
     __gm__ const wsp_tile *tile = &task->tiles[i];
-    using Window = Rows<T>;
+    return Rows<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
 #if WSP_HAS_STRIDES
-    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
-                  typename Window::Stride(tile->row_stride, tile->col_stride));
+                   RowStride(tile->row_stride, tile->col_stride));
 #else
-    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
-                  pto::Stride<1, 1, 1, -1, 1>(tile->row_stride));
+                   RowStride(tile->row_stride));
 #endif
 }
 
@@ -61,13 +55,11 @@ template <typename T>
 AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
                                  int64_t rows, int64_t cols) {
     __gm__ const wsp_tile *tile = &task->tiles[i];
-    using Window = Columns<T>;
+    return Columns<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
 #if WSP_HAS_STRIDES
-    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
-                  typename Window::Stride(tile->row_stride, tile->col_stride));
+                      ColumnStride(tile->row_stride, tile->col_stride));
 #else
-    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
-                  pto::Stride<1, 1, 1, 1, -1>(tile->col_stride));
+                      ColumnStride(tile->col_stride));
 #endif
 }
 
@@ -88,17 +80,6 @@ AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles.
     return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);
 }
 
-// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.
-#define WSP_REQUIRE(task, is_column, ...)                                                          \
-    do {                                                                                           \
-        if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \
-            (task)->status = PTOWSP_UNSUPPORTED;                                                   \
-            return;                                                                                \
-        }                                                                                          \
-    } while (0)
-#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)
-#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)
-
 // Right factors may be stored by rows or by columns.
 template <typename... Tiles>
 AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {
@@ -107,13 +88,17 @@ AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {
             ...);
 }
 
-#define WSP_REQUIRE_EITHER(task, ...)                                                              \
+// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.
+#define WSP_REQUIRE(task, condition)                                                               \
     do {                                                                                           \
-        if (!wsp::are_either((task), __VA_ARGS__)) {                                               \
+        if (!(condition)) {                                                                        \
             (task)->status = PTOWSP_UNSUPPORTED;                                                   \
             return;                                                                                \
         }                                                                                          \
     } while (0)
+#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, wsp::are_dense((task), false, __VA_ARGS__))
+#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, wsp::are_dense((task), true, __VA_ARGS__))
+#define WSP_REQUIRE_EITHER(task, ...)  WSP_REQUIRE(task, wsp::are_either((task), __VA_ARGS__))
 
 // -- columns of wide matrices ---------------------------------------------------------------------
 

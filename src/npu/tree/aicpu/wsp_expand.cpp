@@ -323,18 +323,6 @@ i64 Task::arg(uint32_t i) const {
     return i < count ? i64::of_bits(task.args[i]) : i64(0);
 }
 
-void Task::put_dispatch(u64 key) {
-    run_->task_->dispatch_key = key.value();
-}
-
-void Task::put_priority(u64 key) {
-    run_->task_->priority_key = key.value();
-}
-
-void Task::put_stream(u64 key) {
-    run_->task_->stream_key = key.value();
-}
-
 void Task::after(std::initializer_list<uint32_t> edges) {
     run_->task_->after.append(edges);
 }

@@ -265,13 +265,13 @@ class Task {
     }
     i64 arg(uint32_t i) const;  // args[i], 0 if there are fewer; once all arguments are there
     template <typename T> void dispatch(T key) {
-        put_dispatch(to_u64(key));
+        run_->task_->dispatch_key = to_u64(key).value();
     }
     template <typename T> void priority(T key) {
-        put_priority(to_u64(key));
+        run_->task_->priority_key = to_u64(key).value();
     }
     template <typename T> void stream(T key) {
-        put_stream(to_u64(key));
+        run_->task_->stream_key = to_u64(key).value();
     }
     void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here
     void before(std::initializer_list<uint32_t> edges);  // those that begin here
@@ -279,9 +279,6 @@ class Task {
 
   private:
     void put_scalar(u64 value);
-    void put_dispatch(u64 key);
-    void put_priority(u64 key);
-    void put_stream(u64 key);
 
     Run *run_;
 };

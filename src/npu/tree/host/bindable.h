@@ -35,11 +35,7 @@ void list(const wsp_program &program) {
     }
     for (uint32_t i = 1; i < program.array_count; i++) {
         const wsp_array_decl &array = program.arrays[i];
-        bool is_field = false;
-        for (uint32_t k = 0; k < program.field_count; k++) {
-            is_field = is_field || program.fields[k].array == i;
-        }
-        if (array.name && array.is_used && !is_field) {
+        if (array.name && array.is_used && !wsp::is_field(program, i)) {
             printf("%s %s=LIST    %s\n", array.is_lengths ? "--lengths" : "--array", array.name,
                    name_of(array.dtype));
         }

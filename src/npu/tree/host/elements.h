@@ -137,20 +137,26 @@ void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
     }
 }
 
-bool read_file(const std::string &path, Data *out_data) {
+// Appends a file's bytes. False with errno.
+bool read_text(const std::string &path, std::string *out) {
     FILE *file = fopen(path.c_str(), "rb");
-    if (!file) {
-        return fail_usage(path + ": " + strerror(errno));
-    }
-    std::string bytes;
     char buffer[65536];
-    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
-        bytes.append(buffer, count);
+    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+        out->append(buffer, count);
     }
-    const bool is_good = !ferror(file);
-    fclose(file);
-    if (!is_good) {
-        return fail_usage(path + ": cannot be read");
+    const bool is_good = file && !ferror(file);
+    const int error = errno;
+    if (file) {
+        fclose(file);
+    }
+    errno = error;
+    return is_good;
+}
+
+bool read_file(const std::string &path, Data *out_data) {
+    std::string bytes;
+    if (!read_text(path, &bytes)) {
+        return fail_usage(path + ": " + strerror(errno));
     }
     if (!out_data->resize(bytes.size())) {
         return false;

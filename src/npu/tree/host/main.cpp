@@ -83,6 +83,13 @@ const char HELP[] =
     "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
 
+// Names by ptowsp_model; a tree has no model without one.
+const char *const MODELS[] = {
+#define WSP_MODEL(name, text) text,
+    PTOWSP_MODELS(WSP_MODEL)
+#undef WSP_MODEL
+};
+
 // -- the command ----------------------------------------------------------------------------------
 
 class Command {
@@ -144,12 +151,8 @@ bool Command::bind_array(const std::string &name, const std::string &value, bool
     uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;
     std::string prefix, path, text = value;
     for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {
-        bool is_field = false;
-        for (uint32_t k = 0; k < program_.field_count; k++) {
-            is_field = is_field || program_.fields[k].array == i;
-        }
-        if (program_.arrays[i].name && !program_.arrays[i].is_lengths && !is_field &&
-            name == program_.arrays[i].name) {
+        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&
+            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {
             dtype = program_.arrays[i].dtype;
         }
     }
@@ -407,30 +410,33 @@ bool Command::take_number(const std::string &option, const std::string &value, u
 }
 
 bool Command::take_model(const std::string &value) {
-    const struct {
-        const char *name;
-        ptowsp_model model;
-    } models[] = {
-#define WSP_MODEL(name, text) {text, PTOWSP_MODEL_##name},
-        PTOWSP_MODELS(WSP_MODEL)
-#undef WSP_MODEL
-    };
     std::string names;
-    for (const auto &known : models) {
-        if (known.name[0] == '\0') {
-            continue;
-        }
-        if (value == known.name) {
-            options_.model = static_cast<uint32_t>(known.model);
+    for (uint32_t i = 0; i < sizeof MODELS / sizeof MODELS[0]; i++) {
+        const std::string name = MODELS[i];
+        if (value == name && !name.empty()) {
+            options_.model = i;
             return true;
         }
-        names += names.empty() ? known.name : std::string(", ") + known.name;
+        names += (names.empty() || name.empty() ? "" : ", ") + name;
     }
     return fail_usage("--model: \"" + value + "\" is none of " + names);
 }
 
 bool Command::take(const std::string &option, const std::string &value) {
     std::string name, rest;
+    const struct {
+        const char *option;
+        uint64_t max;
+        uint32_t *number;
+    } numbers[] = {{"--aicpu", 16, &options_.aicpu_count},
+                   {"--cores", 72, &options_.core_count},
+                   {"--ring", 65536, &options_.ring_size},
+                   {"--time-limit", INT32_MAX, &options_.time_limit_ms}};
+    for (const auto &known : numbers) {
+        if (option == known.option) {
+            return take_number(option, value, known.max, known.number);
+        }
+    }
     if (option == "--check") {
         return !is_checking_ ? load(value) : fail_usage("--check: there is one already");
     } else if (option == "--tolerance") {
@@ -438,19 +444,11 @@ bool Command::take(const std::string &option, const std::string &value) {
                        replay_.tolerance >= 0 && replay_.tolerance < 1
                    ? true
                    : fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
-    } else if (option == "--aicpu") {
-        return take_number(option, value, 16, &options_.aicpu_count);
     } else if (option == "--driver") {
         options_.driver = value == "host" ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;
         return value == "host" || value == "aicpu"
                    ? true
                    : fail_usage("--driver: \"" + value + "\" is neither aicpu nor host");
-    } else if (option == "--cores") {
-        return take_number(option, value, 72, &options_.core_count);
-    } else if (option == "--ring") {
-        return take_number(option, value, 65536, &options_.ring_size);
-    } else if (option == "--time-limit") {
-        return take_number(option, value, INT32_MAX, &options_.time_limit_ms);
     } else if (option == "--transients") {
         uint64_t bytes = 0;
         return (parse_count(value, INT64_MAX, &bytes) && bytes > 0)
@@ -500,15 +498,10 @@ bool Command::take(const std::string &option, const std::string &value) {
 
 // Before the run: options that its outputs depend on, bindings, and memory as it is.
 bool Command::record_inputs() {
-    static const char *const models[] = {
-#define WSP_MODEL(name, text) text,
-        PTOWSP_MODELS(WSP_MODEL)
-#undef WSP_MODEL
-    };
     if (!recorder_.open(record_, program_.hash)) {
         return false;
     }
-    recorder_.line("--model", models[options_.model]);
+    recorder_.line("--model", MODELS[options_.model]);
     if (options_.core_count) {
         recorder_.line("--cores", std::to_string(options_.core_count));
     }

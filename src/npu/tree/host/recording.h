@@ -36,19 +36,6 @@ std::string hash_of(const char *bytes, size_t size) {
     return text;
 }
 
-bool read_text(const std::string &path, std::string *out) {
-    FILE *file = fopen(path.c_str(), "rb");
-    char buffer[65536];
-    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
-        out->append(buffer, count);
-    }
-    const bool is_good = file && !ferror(file);
-    if (file) {
-        fclose(file);
-    }
-    return is_good;
-}
-
 // "file m1.bin 20480 8a3c...": is it there, and unchanged?
 bool check_recorded_file(const std::string &directory, const std::string &line) {
     const size_t first = line.find(' '), second = line.find(' ', first + 1);

@@ -80,8 +80,12 @@ uint32_t Bindings::find_symbol(const char *symbol) {
     return find("symbol", symbol, program_.symbols, program_.symbol_count);
 }
 
-uint32_t Bindings::find_array(const char *array, bool is_lengths) {
-    return find(is_lengths ? "ragged axis" : "array", array, program_.arrays, program_.array_count);
+uint32_t Bindings::find_array(const char *array) {
+    return find("array", array, program_.arrays, program_.array_count);
+}
+
+uint32_t Bindings::find_lengths(const char *axis) {
+    return find("ragged axis", axis, program_.arrays, program_.array_count);
 }
 
 uint32_t Bindings::find_tensor(const char *tensor) {
@@ -135,10 +139,8 @@ ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype
     if (array == 0 || array >= program_.array_count) {
         return fail_index(is_lengths ? "ragged axis" : "array", array);
     }
-    for (uint32_t i = 0; i < program_.field_count; i++) {
-        if (program_.fields[i].array == array) {
-            return fail_index("array", array);
-        }
+    if (is_field(program_, array)) {
+        return fail_index("array", array);
     }
     const pwsp_array_info info = array_info(array);
     return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);
@@ -193,12 +195,11 @@ ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_pl
                                          static_cast<ptowsp_plan_field>(field.field));
         }
     }
-    if (status != PTOWSP_OK) {
-        return status;
+    if (status == PTOWSP_OK) {
+        batches_[find_plan(name)] = pwsp_plan_batch();
+        enter(name, plan);
     }
-    batches_[find_plan(name)] = pwsp_plan_batch();
-    enter(name, plan);
-    return PTOWSP_OK;
+    return status;
 }
 
 void Bindings::enter(const char *name, const ptowsp_attention_plan &plan) {
@@ -210,7 +211,7 @@ void Bindings::enter(const char *name, const ptowsp_attention_plan &plan) {
 
 ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {
     ptowsp_attention_plan checked = ptowsp_attention_plan();
-    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+    if (!is_plan(axis)) {
         return fail_index("plan", axis);
     }
     const char *name = program_.axes[axis].name;
@@ -220,7 +221,7 @@ ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *pl
 
 ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {
     ptowsp_attention_plan checked = ptowsp_attention_plan();
-    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+    if (!is_plan(axis)) {
         return fail_index("plan", axis);
     }
     const char *name = program_.axes[axis].name;
@@ -233,7 +234,7 @@ ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *
                                    const ptowsp_attention_config *config,
                                    const ptowsp_attention_sizes *capacity) {
     pwsp_plan_batch checked = pwsp_plan_batch();
-    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+    if (!is_plan(axis)) {
         return fail_index("plan", axis);
     }
     const char *name = program_.axes[axis].name;

@@ -15,7 +15,8 @@ class Bindings {
     // Indices of named things; 0 with an error.
     uint32_t find_size(const char *axis);
     uint32_t find_symbol(const char *symbol);
-    uint32_t find_array(const char *array, bool is_lengths);
+    uint32_t find_array(const char *array);
+    uint32_t find_lengths(const char *axis);
     uint32_t find_csr(const char *axis);
     uint32_t find_tensor(const char *tensor);
     uint32_t find_plan(const char *plan);  // an axis of it
@@ -59,6 +60,10 @@ class Bindings {
     uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);
     uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);
     ptowsp_status fail_index(const char *what, uint32_t index);
+    bool is_plan(uint32_t axis) const {
+        return axis > 0 && axis < program_.axis_count &&
+               program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;
+    }
     bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
     pwsp_array_info array_info(uint32_t array) const;
     bool is_of_plan(uint32_t axis, const char *plan) const;

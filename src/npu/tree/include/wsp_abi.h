@@ -166,6 +166,18 @@ typedef struct wsp_program {
 } wsp_program;
 
 #ifdef __cplusplus
+namespace wsp {
+// Is an array a field of a plan, with which it is bound?
+inline bool is_field(const wsp_program &program, uint32_t array) {
+    for (uint32_t i = 0; i < program.field_count; i++) {
+        if (program.fields[i].array == array) {
+            return true;
+        }
+    }
+    return false;
+}
+}  // namespace wsp
+
 extern "C" {
 #endif
 

@@ -16,6 +16,23 @@
 
 namespace wsp {
 
+// An operator of two numbers, and the comparisons of a class.
+#define WSP_OPERATOR(type, op, result)                                                             \
+    friend constexpr type operator op(type a, type b) {                                            \
+        return result;                                                                             \
+    }
+#define WSP_COMPARE(type, op)                                                                      \
+    friend constexpr bool operator op(type a, type b) {                                            \
+        return a.value_ op b.value_;                                                               \
+    }
+#define WSP_COMPARISONS(type)                                                                      \
+    WSP_COMPARE(type, ==)                                                                          \
+    WSP_COMPARE(type, !=)                                                                          \
+    WSP_COMPARE(type, <)                                                                           \
+    WSP_COMPARE(type, <=)                                                                          \
+    WSP_COMPARE(type, >)                                                                           \
+    WSP_COMPARE(type, >=)
+
 class u64 {
   public:
     constexpr u64() : value_(0) {
@@ -41,61 +58,23 @@ class u64 {
     constexpr u64 operator++(int) {
         return u64(value_++);
     }
-
-    friend constexpr u64 operator+(u64 a, u64 b) {
-        return a.value_ + b.value_;
-    }
-    friend constexpr u64 operator-(u64 a, u64 b) {
-        return a.value_ - b.value_;
-    }
-    friend constexpr u64 operator*(u64 a, u64 b) {
-        return a.value_ * b.value_;
-    }
-    friend constexpr u64 operator/(u64 a, u64 b) {
-        return b.value_ ? a.value_ / b.value_ : 0;
-    }
-    friend constexpr u64 operator%(u64 a, u64 b) {
-        return b.value_ ? a.value_ % b.value_ : 0;
-    }
-    friend constexpr u64 operator&(u64 a, u64 b) {
-        return a.value_ & b.value_;
-    }
-    friend constexpr u64 operator|(u64 a, u64 b) {
-        return a.value_ | b.value_;
-    }
-    friend constexpr u64 operator^(u64 a, u64 b) {
-        return a.value_ ^ b.value_;
-    }
-    friend constexpr u64 operator<<(u64 a, u64 b) {
-        return a.value_ << (b.value_ & 63);
-    }
-    friend constexpr u64 operator>>(u64 a, u64 b) {
-        return a.value_ >> (b.value_ & 63);
-    }
     friend constexpr u64 operator-(u64 a) {
         return 0 - a.value_;
     }
     friend constexpr u64 operator~(u64 a) {
         return ~a.value_;
     }
-    friend constexpr bool operator==(u64 a, u64 b) {
-        return a.value_ == b.value_;
-    }
-    friend constexpr bool operator!=(u64 a, u64 b) {
-        return a.value_ != b.value_;
-    }
-    friend constexpr bool operator<(u64 a, u64 b) {
-        return a.value_ < b.value_;
-    }
-    friend constexpr bool operator<=(u64 a, u64 b) {
-        return a.value_ <= b.value_;
-    }
-    friend constexpr bool operator>(u64 a, u64 b) {
-        return a.value_ > b.value_;
-    }
-    friend constexpr bool operator>=(u64 a, u64 b) {
-        return a.value_ >= b.value_;
-    }
+    WSP_OPERATOR(u64, +, a.value_ + b.value_)
+    WSP_OPERATOR(u64, -, a.value_ - b.value_)
+    WSP_OPERATOR(u64, *, a.value_ *b.value_)
+    WSP_OPERATOR(u64, /, b.value_ ? a.value_ / b.value_ : 0)
+    WSP_OPERATOR(u64, %, b.value_ ? a.value_ % b.value_ : 0)
+    WSP_OPERATOR(u64, &, a.value_ &b.value_)
+    WSP_OPERATOR(u64, |, a.value_ | b.value_)
+    WSP_OPERATOR(u64, ^, a.value_ ^ b.value_)
+    WSP_OPERATOR(u64, <<, a.value_ << (b.value_ & 63))
+    WSP_OPERATOR(u64, >>, a.value_ >> (b.value_ & 63))
+    WSP_COMPARISONS(u64)
 
   private:
     uint64_t value_;
@@ -134,65 +113,31 @@ class i64 {
         ++*this;
         return before;
     }
-
-    friend constexpr i64 operator+(i64 a, i64 b) {
-        return of_bits(a.bits() + b.bits());
-    }
-    friend constexpr i64 operator-(i64 a, i64 b) {
-        return of_bits(a.bits() - b.bits());
-    }
-    friend constexpr i64 operator*(i64 a, i64 b) {
-        return of_bits(a.bits() * b.bits());
-    }
-    friend constexpr i64 operator/(i64 a, i64 b) {
-        return b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_;
-    }
-    friend constexpr i64 operator%(i64 a, i64 b) {
-        return b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_;
-    }
-    friend constexpr i64 operator&(i64 a, i64 b) {
-        return a.value_ & b.value_;
-    }
-    friend constexpr i64 operator|(i64 a, i64 b) {
-        return a.value_ | b.value_;
-    }
-    friend constexpr i64 operator^(i64 a, i64 b) {
-        return a.value_ ^ b.value_;
-    }
-    friend constexpr i64 operator<<(i64 a, i64 b) {
-        return of_bits(a.bits() << (b.bits() & 63));
-    }
-    friend constexpr i64 operator>>(i64 a, i64 b) {
-        return a.value_ >> (b.bits() & 63);
-    }
     friend constexpr i64 operator-(i64 a) {
         return of_bits(0 - a.bits());
     }
     friend constexpr i64 operator~(i64 a) {
         return ~a.value_;
     }
-    friend constexpr bool operator==(i64 a, i64 b) {
-        return a.value_ == b.value_;
-    }
-    friend constexpr bool operator!=(i64 a, i64 b) {
-        return a.value_ != b.value_;
-    }
-    friend constexpr bool operator<(i64 a, i64 b) {
-        return a.value_ < b.value_;
-    }
-    friend constexpr bool operator<=(i64 a, i64 b) {
-        return a.value_ <= b.value_;
-    }
-    friend constexpr bool operator>(i64 a, i64 b) {
-        return a.value_ > b.value_;
-    }
-    friend constexpr bool operator>=(i64 a, i64 b) {
-        return a.value_ >= b.value_;
-    }
+    WSP_OPERATOR(i64, +, of_bits(a.bits() + b.bits()))
+    WSP_OPERATOR(i64, -, of_bits(a.bits() - b.bits()))
+    WSP_OPERATOR(i64, *, of_bits(a.bits() * b.bits()))
+    WSP_OPERATOR(i64, /, b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_)
+    WSP_OPERATOR(i64, %, b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_)
+    WSP_OPERATOR(i64, &, a.value_ &b.value_)
+    WSP_OPERATOR(i64, |, a.value_ | b.value_)
+    WSP_OPERATOR(i64, ^, a.value_ ^ b.value_)
+    WSP_OPERATOR(i64, <<, of_bits(a.bits() << (b.bits() & 63)))
+    WSP_OPERATOR(i64, >>, a.value_ >> (b.bits() & 63))
+    WSP_COMPARISONS(i64)
 
   private:
     int64_t value_;
 };
+
+#undef WSP_OPERATOR
+#undef WSP_COMPARE
+#undef WSP_COMPARISONS
 
 constexpr i64 min(i64 a, i64 b) {
     return b < a ? b : a;
