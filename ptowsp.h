@@ -602,13 +602,14 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 // Worker 0 calls lead(user). Meanwhile the others run lanes of all that lead runs: of parallel-for,
 // dispatch, sorting, attention plans, graphs, programs. Worker i is lane i; lanes without a worker
 // stay idle. All workers return the status of lead, when it has returned. ptowsp_graph_run_worker
-// and ptowsp_run_execute_worker are this call with a lead of one line.
+// and ptowsp_run_execute_worker are this call with a lead of one line. One worker alone may come to
+// any context: it calls lead, which runs on the context's own lanes.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
 //          any thread. Lead does not wait for workers that are late: these find it done.
 // Again    The next session begins when all workers have returned; numbers of workers may differ.
-// Errors   INVALID_PARAMS (not a context of WORKERS; worker_count not 1 to its lanes; worker not
-//          below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
+// Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
+//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
 //          has not ended): this call does nothing. The text is the context's, unless it is running
 //          something. Other errors are those of lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,

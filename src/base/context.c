@@ -214,11 +214,12 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
                                         uint32_t worker_count, ptowsp_lead_fn lead, void *user) {
     PTOWSP_ASSERT(context);
     const uint32_t most = pwsp_pool_lane_count(context->pool);
-    if (!pwsp_pool_is_lent(context->pool)) {
-        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
-    }
+    const bool is_lent = pwsp_pool_is_lent(context->pool);
     if (!lead) {
         PWSP_REFUSE_WORKER(context, "lead is NULL");
+    }
+    if (!is_lent && worker_count > 1) {
+        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
     }
     if (worker_count == 0 || worker_count > most) {
         PWSP_REFUSE_WORKER(context, "worker_count %u is not in 1 to %u, the context's lanes",
@@ -227,6 +228,9 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
     if (worker >= worker_count) {
         PWSP_REFUSE_WORKER(context, "worker %u is not below worker_count %u", (unsigned)worker,
                            (unsigned)worker_count);
+    }
+    if (!is_lent) {
+        return lead(user);
     }
     bool is_refused = false;
     const ptowsp_status status =
