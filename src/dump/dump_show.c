@@ -191,11 +191,11 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
                           ptowsp_dump_format format, ptowsp_text text) {
     static const char begins[][64] = {"  ", "{\"question\":\"", "<tr><td>"};
     static const char fails[][64] = {" -  %s\n", "\",\"error\":\"%s\"}", "<td>-<td><td>%s\n"};
-    static const char rows[][160] = {
-        "%14llu  %3llu.%llu %%  %u + %u cores, idle: ",
-        "\",\"makespan\":%llu,\"percent\":%llu.%llu,\"cube_cores\":%u,\"vector_cores\":%u,\"idle\":"
-        "{",
-        "<td class=\"number\">%llu<td class=\"number\">%llu.%llu %%<td>%u + %u cores, idle: "};
+    static const char rows[][128] = {
+        "%14llu  %3llu.%llu %%  %u + %u cores, ",
+        "\",\"makespan\":%llu,\"percent\":%llu.%llu,\"cube_cores\":%u,\"vector_cores\":%u,",
+        "<td class=\"number\">%llu<td class=\"number\">%llu.%llu %%<td>%u + %u cores, "};
+    static const char idles[][16] = {"idle: ", "\"idle\":{", "idle: "};
     static const char ends[][8] = {"\n", "}}", "\n"};
     char padded[64];
     snprintf(padded, sizeof padded, format == PTOWSP_DUMP_TEXT ? "%-52s" : "%s", question);
@@ -209,6 +209,7 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
         dump_share(r->result.makespan_cycles, r->result.observed_cycles);
     dump_print(text, rows[format], (unsigned long long)r->result.makespan_cycles, share / 10,
                share % 10, (unsigned)r->result.cube_cores, (unsigned)r->result.vector_cores);
+    dump_print(text, "%s", idles[format]);
     dump_show_idle(r, format, text);
     dump_print(text, "%s", ends[format]);
 }
