@@ -35,11 +35,8 @@ typedef struct world {
     ptowsp_tensor x;
 } world;
 
-static void world_make(world *w) {
+static void world_declare(world *w) {
     static const ptowsp_direction directions[] = {PTOWSP_IN, PTOWSP_OUT, PTOWSP_INOUT};
-    memset(w, 0, sizeof *w);
-    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
     for (int i = WORK; i < KERNELS; i++) {
         ptowsp_kernel_desc desc;
         memset(&desc, 0, sizeof desc);
@@ -56,6 +53,13 @@ static void world_make(world *w) {
     }
     const ptowsp_tensor_desc x = {"x", PTOWSP_I32, 2, {SIDE, SIDE}, PTOWSP_LOCATION_GLOBAL};
     w->x = ptowsp_tensor_make(w->m, &x);
+}
+
+static void world_make(world *w) {
+    memset(w, 0, sizeof *w);
+    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    world_declare(w);
 }
 
 static void world_free(world *w) {
@@ -784,6 +788,89 @@ static void list__is_drawn_reported_and_searched(void **state) {
     world_free(&w);
 }
 
+// -- what is refused later ------------------------------------------------------------------------
+
+static void list__runs_on_the_calling_thread_alone(void **state) {
+    (void)state;
+    const ptowsp_context_desc lanes = test_lanes_desc(2);
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL, *read = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel_desc desc = {.name = "k", .fn = square_row, .cycles = 1};
+    const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
+    const ptowsp_task_list list = {.task_count = 1, .kernels = &kernel};
+    PTOWSP_WORKLOAD(m, "all") {
+        ptowsp_task_list_make(m, &list);
+    }
+    const ptowsp_run_options options = {.lane_count = 2};
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
+    test_error_is(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                  "run: lists of tasks run on the calling thread, and lane_count is 2");
+    char text[1000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_module_print(m, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "list of 1 tasks"));
+    assert_int_equal(ptowsp_module_parse(context, text, strlen(text), NULL, &read, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    assert_non_null(
+        strstr(ptowsp_context_error(context).text, "lists of tasks are given as arrays"));
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// Each allocation fails once: the calls say so, and nothing is lost.
+static void list__survives_every_allocation_that_fails(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    bool is_done = false;
+    for (size_t refuse_at = 1; !is_done; refuse_at++) {
+        test_memory memory = {0, 0, 0, refuse_at};
+        ptowsp_context_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.resize = test_resize;
+        desc.resize_user = &memory;
+        const uint64_t same = seed;
+        recipe r;
+        arrays a;
+        world w;
+        memset(&w, 0, sizeof w);
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        random_recipe(&seed, &r, false);
+        seed = same;
+        if (ptowsp_context_create(&desc, &w.context) != PTOWSP_OK) {
+            continue;
+        }
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+        if (ptowsp_module_create(w.context, NULL, &w.m) == PTOWSP_OK) {
+            world_declare(&w);
+            make_list(&w, &r, &a);
+            PTOWSP_WORKLOAD(w.m, "all") {
+                ptowsp_task_list_make(w.m, &a.list);
+            }
+            is_done = ptowsp_program_create(w.context, w.m, NULL, &program) == PTOWSP_OK &&
+                      ptowsp_run_create(w.context, program, &run) == PTOWSP_OK &&
+                      ptowsp_run_record(run, &record) == PTOWSP_OK &&
+                      ptowsp_run_execute(run, &options) == PTOWSP_OK;
+        }
+        if (!is_done) {
+            assert_int_equal(ptowsp_context_error(w.context).status, PTOWSP_OUT_OF_MEMORY);
+        }
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        world_free(&w);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list__equals_the_same_tasks_as_a_tree),
@@ -792,6 +879,8 @@ int main(void) {
         cmocka_unit_test(list__in_a_loop_starts_again),
         cmocka_unit_test(list__runs_its_kernels),
         cmocka_unit_test(list__refuses_what_is_wrong_by_name),
+        cmocka_unit_test(list__runs_on_the_calling_thread_alone),
+        cmocka_unit_test(list__survives_every_allocation_that_fails),
         cmocka_unit_test(list__is_drawn_reported_and_searched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
