@@ -870,7 +870,7 @@ static void rings__are_in_results_reports_and_pictures(void **state) {
     const char *const parts[] = {
         "  ring bytes  64 at most of 64, stalled for 36 cycles\n",
         "\"rings\":{\"bytes\":{\"size\":64,\"max\":64,\"stall\":36},\"map\":{",
-        "<pre>  ring bytes  64 at most of 64"};
+        "  ring bytes  64 at most of 64"};
     report_has(f.run, parts, "idle: byte ring");
     fixture_end(&f);
 }

@@ -799,7 +799,7 @@ static void list__runs_on_the_calling_thread_alone(void **state) {
     ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel_desc desc = {.name = "k", .fn = square_row, .cycles = 1};
+    const ptowsp_kernel_desc desc = {.name = "k", .cycles = 1};
     const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
     const ptowsp_task_list list = {.task_count = 1, .kernels = &kernel};
     PTOWSP_WORKLOAD(m, "all") {
