@@ -106,7 +106,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
     }
 }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -117,7 +116,6 @@ PWSP_V_ROWS(bf16)
 PWSP_V_ROWS(i8)
 PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
-#undef PWSP_V_LOAD_F32
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
 
@@ -253,119 +251,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Tiles of scores and values take `row_count` rows, a constant.
-//
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
-//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-//
-// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
-// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
-// is 0 for whole blocks.
-#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
-        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
-        for (size_t r = 0; r < row_count; r++) {                                                   \
-            rows[r] = queries[r];                                                                  \
-        }                                                                                          \
-        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
-            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
-                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
-                PWSP_V k[4];                                                                       \
-                (void)scale;                                                                       \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] =                                                                         \
-                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
-                }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
-                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
-                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
-                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
-                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
-                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
-        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
-        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        size_t ahead_first = d * ahead->element,                                                   \
-               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
-        (void)in;                                                                                  \
-        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
-                                        PWSP_V_SET(factors[r]));                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
-                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
-            }                                                                                      \
-            PWSP_V v[8];                                                                           \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
-            }                                                                                      \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
-                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
-                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
-#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
-#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
-#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
-#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
-#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
-#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
-#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
-#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
-#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
-#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
-    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
-               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
-#define PWSP_V_BASE_F32(d)  ((d)*4)
-#define PWSP_V_BASE_HALF(d) ((d)*2)
-#define PWSP_V_BASE_I8(d)   (d)
-#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -373,22 +258,6 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-#undef PWSP_V_TILES
-#undef PWSP_V_LOAD_F32
-#undef PWSP_V_KEY_F32
-#undef PWSP_V_KEY_F16
-#undef PWSP_V_KEY_BF16
-#undef PWSP_V_KEY_I8
-#undef PWSP_V_KEY_Q8_0
-#undef PWSP_V_VALUE_F32
-#undef PWSP_V_VALUE_F16
-#undef PWSP_V_VALUE_BF16
-#undef PWSP_V_VALUE_I8
-#undef PWSP_V_VALUE_Q8_0
-#undef PWSP_V_BASE_F32
-#undef PWSP_V_BASE_HALF
-#undef PWSP_V_BASE_I8
-#undef PWSP_V_BASE_Q8_0
 
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
