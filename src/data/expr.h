@@ -7,7 +7,8 @@
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
 // 0 or 1. Operations that trap or are undefined in C are defined here: see section 19 of the
-// header. clang-format off
+// header.
+// clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)                                                                                 \
     OP(SUB, a - b) OP(MUL, a *b) OP(DIV_I, pwsp_div_i64(a, b)) OP(DIV_U, b ? a / b : 0)            \

@@ -139,7 +139,8 @@ typedef struct pwsp_graph_lane {
 
 // The arrays of a graph: type, name. `with` is handed to each row. Joins (by task) and added tasks
 // exist in graphs whose tasks may add tasks; statistics are of the lanes of the last run, or of the
-// cores of its device. clang-format off
+// cores of its device.
+// clang-format off
 #define PWSP_GRAPH_ARRAYS(ROW, with)                                                               \
     ROW(with, pwsp_graph_node, nodes)                                                              \
     ROW(with, pwsp_graph_count, counts)                                                            \
