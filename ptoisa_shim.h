@@ -984,7 +984,7 @@ PTOISA_INLINE uint64_t ptoisa_tile_bytes(const ptoisa_tile *tile) {
     return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
-// Rows and columns of a tile's boxes; 1 and 1 where there are none.
+// Rows and columns of a tile's boxes; 1 and 1 without boxes.
 PTOISA_INLINE uint32_t ptoisa_box_rows(const ptoisa_tile *tile) {
     if (tile->layout < PTOISA_NZ) {
         return 1;
@@ -1224,7 +1224,7 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // =================================================================================================
 
 // The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of
-// 1,800 MHz, rates are bytes in 100 cycles. What each is for is in cost_timed.h and timing.h.
+// 1,800 MHz, rates are bytes in 100 cycles. cost_timed.h and timing.h use them.
 
 #ifndef PTOISA_TIMING_FITTED_H
 #define PTOISA_TIMING_FITTED_H
@@ -1240,6 +1240,10 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #define PTOISA_FITTED_L0_SETUP 13
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
+// a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
+#define PTOISA_FITTED_A5_L1_RATE 9344
+// 2 rows of GEMM of fp8, share of MTE1
+#define PTOISA_FITTED_A5_L0B_RATE 13230
 // 2 rows of top-k, share of MTE2
 #define PTOISA_FITTED_LOAD_LATENCY 1285
 // 2 rows of top-k, share of MTE3
@@ -1314,9 +1318,10 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 //              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.
 //              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM
 //              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.
-//     950PR    1,650 MHz. Measured are vector instructions alone, which have fits of their own
-//              (cost_timed.h). Latencies and FIX are 910B's, rates those of machine.h. Mechanisms
-//              of 910B's vector unit are switched off: no row says that A5 has them.
+//     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
+//              (cost_timed.h), and the loads of GEMM. No row has transposing loads: they are as
+//              fast as others. Latencies and FIX are 910B's, other rates those of machine.h.
+//              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
 //
 // Memory shared by cores, launches, dispatch and links are not here: these are times of one core.
 
@@ -1349,18 +1354,17 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_910b(void) {
 PTOISA_FN const ptoisa_timing *ptoisa_timing_950pr(void) {
     static const ptoisa_timing timing = {
         "950PR", PTOISA_A5, 1650, 1650,
-        1u << PTOISA_MECHANISM_TRANSPOSE | 1u << PTOISA_MECHANISM_BLOCKS |
-        1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
+        1u << PTOISA_MECHANISM_BLOCKS | 1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
         1u << PTOISA_MECHANISM_COLUMNS,
-        25600,
+        PTOISA_FITTED_A5_L0B_RATE,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 7123},
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_A5_L1_RATE},
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},
          {0, 0, 0, 9944},
          {0, PTOISA_FITTED_CALL, 0, 59433},
          {PTOISA_FITTED_STORE_LATENCY, 0, 0, 1689},
-         {0, 0, 0, 25600},
-         {0, 0, 0, 25600},
+         {0, PTOISA_FITTED_L0_SETUP, 0, 25600},
+         {0, PTOISA_FITTED_L0_SETUP, 0, PTOISA_FITTED_A5_L0B_RATE},
          {0, 0, 0, 1857},
          {0, 0, 0, PTOISA_FITTED_FIX_RATE},
          {0, 0, 0, 7429},
@@ -1652,7 +1656,8 @@ PTOISA_INLINE bool ptoisa_vector_is_scalar(ptoisa_vector vector) {
 }
 
 // Does the instruction go row by row though its rows lie together? PTO-ISA's code for two operands
-// and for a tile and a scalar does where the valid columns are dynamic; that of one operand does not.
+// and for a tile and a scalar does so if the valid columns are dynamic. Its code for one operand
+// does not.
 PTOISA_FN bool ptoisa_is_by_row(const ptoisa_issue_info *info, ptoisa_recipe recipe) {
     ptoisa_vector first = (ptoisa_vector)recipe.steps[0];
     bool is_of_two = (first >= PTOISA_VECTOR_ADD && first <= PTOISA_VECTOR_MINS) ||
@@ -1931,8 +1936,8 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
 // instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
 // cost_a5.h, which state their accuracy). They are ideal: transfers have no latency, and rates that
-// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; which model asks
-// for what is in cost_models.h.
+// are right for some 16 KiB in long rows. Measured machines are in cost_timed.h; the
+// function of each model is in cost_models.h.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -2122,15 +2127,15 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
 //                    bytes, column reductions row by row, merges by the length of their runs
 //     A5 vectors     loops over registers, below
 //
-// An A5 instruction whose rows lie together is one loop. Rows apart: the first takes what it would
-// alone; another one takes at least `wait` cycles and one for each register, or what `rate` allows.
+// An A5 instruction whose rows lie together is one loop. Rows apart: the first takes as long as
+// it would alone; each further row takes a cycle for each register and `wait`, or longer at `rate`.
 // A row of a single register needs no loop: all rows are one loop then.
 //
 //     one loop             a * registers + b
 //     rows apart           a * registers + b + (rows - 1) * max(registers + wait, rate * registers)
 //
 // Conversions from f32 to 16 bits count two registers of f32 as one. Conversions from 16 bits to f32
-// in one loop fall with the size until they take what bf16 to f16 does.
+// in one loop take fewer cycles the larger they are, until they take as many as bf16 to f16.
 
 #ifndef PTOISA_COST_TIMED_H
 #define PTOISA_COST_TIMED_H
@@ -2149,7 +2154,7 @@ PTOISA_FN uint64_t ptoisa_timed_clock(const ptoisa_issue_info *info, ptoisa_path
     return is_fixed ? cycles * timing->clock_mhz / timing->memory_mhz : cycles;
 }
 
-// Does a move from L1 turn the fractals around? Those of L0B are stored by columns.
+// Does a move from L1 transpose fractals? L0B has them by columns.
 PTOISA_INLINE bool ptoisa_move_is_turning(const ptoisa_issue_info *info, ptoisa_path path) {
     return path == PTOISA_L1_TO_L0B &&
            (info->src0->layout == PTOISA_NZ || info->src0->layout == PTOISA_ZZ);
@@ -2382,7 +2387,7 @@ PTOISA_FN uint64_t ptoisa_cost_timed(const ptoisa_issue_info *info) {
 // src/isa/cost_models.h
 // =================================================================================================
 
-// Which model asks what for the cycles of an instruction.
+// The function that each model has for the cycles of an instruction.
 //
 // A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> here, with a file
 // cost_<...>.h if it has vector instructions of its own, and a function in machine.h if it has a
@@ -2451,8 +2456,8 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 // In measured models a transfer is done `latency` after its pipe can take the next: so latency shows
 // where a pipe waits, and hides where more is queued.
 //
-// They take no cycles in the unit model, and those of its function in a user's model. A pipe has
-// run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
+// They take no cycles in the unit model; in a user's model, its function decides. A pipe has run
+// empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
 // that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
 // then.
 //
@@ -2517,7 +2522,7 @@ PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-// Reports what is wrong with an instruction. Returns false, for `return ptoisa_fault(...)`.
+// Reports the fault of an instruction. Returns false, for `return ptoisa_fault(...)`.
 PTOISA_FN bool
 ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     char text[PTOISA_FAULT_TEXT_MAX];
@@ -2564,8 +2569,7 @@ PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t c
     core->lag[pipe] = done - taken;
 }
 
-// Makes a pipe wait for what is done elsewhere at a time. A pipe that has run empty by then pays its
-// start again.
+// Makes a pipe wait until a time. A pipe that has run empty by then pays its start again.
 PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t at) {
     uint64_t clock = core->clock[pipe];
     if (at > clock) {
@@ -2581,8 +2585,8 @@ PTOISA_FN void ptoisa_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t a
 // is the one of ptoisa_issue_info.
 PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
                                const ptoisa_tile *src0, const ptoisa_tile *src1, uint32_t detail) {
-    // Memory that was written as one type may be read as another by what comes now: the compiler is
-    // to carry nothing over from one instruction to the next.
+    // The next instruction may read memory as another type than it was written: the compiler must
+    // carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
     if (core->is_only_checked) {
         return;
@@ -2727,7 +2731,7 @@ PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t off
     tile->data = core->memory[tile->memory] ? core->memory[tile->memory] + offset : NULL;
 }
 
-// What the device demands of every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
+// The device's demands on every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
 // boxes, a valid region inside, an aligned address.
 PTOISA_FN bool ptoisa_check_tile(ptoisa_core *core, ptoisa_op op, const char *which,
                                  const ptoisa_tile *tile) {
@@ -3063,7 +3067,7 @@ PTOISA_ALWAYS void ptoisa_transpose_x1(uint8_t *d, int64_t d_row, const uint8_t 
     PTOISA_STORE_FOUR(y0, y1, y2, y3, 4)
 }
 
-// Goes by strips of 64 columns of d, so that lines of d are written once and those of s, which lie
+// Goes by strips of 64 columns of d, so that lines of d are written once and lines of s, which lie
 // along its rows, are read once.
 #define PTOISA_TRANSPOSE_CASE(bytes, row_side, col_side)                                           \
     case bytes:                                                                                    \
@@ -3281,7 +3285,7 @@ PTOISA_LANE_TYPES(8)
 #define PTOISA_CAST_EIGHT(name) NULL
 #endif
 
-// Numbers that some loops need; what each means stands where it is used.
+// Numbers that some loops need; each is explained where it is used.
 typedef struct ptoisa_cast_args {
     int32_t low, high;
     float x, y;
@@ -3355,8 +3359,8 @@ PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, vo
     ptoisa_u32x##L is_nan = (ptoisa_u32x##L)((x & 0x7fffffff) > 0x7f800000);                       \
     y = PTOISA_CAST_LOOP((quiet & is_nan) | (nearest & ~is_nan), ptoisa_u16x##L)
 
-// What is left of x modulo 2^16 where |x| >= 2^31, an integer; x itself below. From 2^47 on nothing
-// is left, and of infinity and NaN neither. Each step is exact.
+// x modulo 2^16 where |x| >= 2^31, an integer; x itself below. 0 from 2^47 on, and for infinity and
+// NaN. Each step is exact.
 #define PTOISA_STEP_LOW16(L, arg)                                                                  \
     ptoisa_i32x##L bits = (ptoisa_i32x##L)x, size = bits & 0x7fffffff;                             \
     ptoisa_i32x##L is_near = size < 0x4f000000, is_far = size >= 0x57000000;                       \
@@ -3643,8 +3647,8 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
 
 // -- by type --------------------------------------------------------------------------------------
 
-// Widens what has fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as well.
-// Copies 32 bits as they are. False for a type that does not fit.
+// Widens elements of fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as
+// well. Copies 32 bits as they are. False for a type that does not fit.
 PTOISA_FN bool ptoisa_words_of(ptoisa_dtype dtype, void *d, const void *s, size_t n,
                                bool is_float_wanted) {
     const ptoisa_cast_args args = {is_float_wanted, 0, 0, 0, PTOISA_CAST_NONE};
@@ -3758,9 +3762,9 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
      PTOISA_SET(PTOISA_I8))
 #define PTOISA_SET_ACC (PTOISA_SET(PTOISA_F32) | PTOISA_SET(PTOISA_I32))
 
-// What happens to elements on their way out of L0C.
+// The conversion of elements on their way out of L0C.
 typedef struct ptoisa_fixpipe {
-    bool is_relu, is_add;  // is_add: onto what is there
+    bool is_relu, is_add;  // is_add: accumulates
     bool is_scaled;        // by scale, or by column with the cells of scales
     float scale;
     const ptoisa_any_u64 *scales;
@@ -3876,7 +3880,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
         ptoisa_copy(d, s, rows, cols, to_size);
         return;
     }
-    // 16 rows are those of a box; more where rows are short.
+    // 16 rows are a box; more where rows are short.
     uint32_t col_step = ptoisa_min_u32(cols, PTOISA_BLOCK / 16);
     uint32_t row_step = col_step ? PTOISA_BLOCK / col_step : 1;
     float in[PTOISA_BLOCK], out[PTOISA_BLOCK];  // of 4 bytes at most
@@ -4077,7 +4081,7 @@ PTOISA_FN bool ptoisa_check_into_table(ptoisa_core *core, const ptoisa_tile *d,
     return true;
 }
 
-// Is there a way from the memory of s to that of d, for TMOV, TEXTRACT and TINSERT?
+// Can TMOV, TEXTRACT and TINSERT move from the memory of s to the memory of d?
 PTOISA_FN bool ptoisa_check_path(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                  const ptoisa_tile *s) {
     if (!ptoisa_check_tile(core, op, "d", d) || !ptoisa_check_tile(core, op, "s", s)) {
@@ -4221,7 +4225,7 @@ PTOISA_FN void ptoisa_tstore(ptoisa_core *core, const ptoisa_global *g, const pt
     ptoisa_store(core, g, s, &how, NULL);
 }
 
-// The same, adding onto what is there.
+// The same, accumulating.
 PTOISA_FN void ptoisa_tstore_add(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s) {
     ptoisa_fixpipe how = {false, true, false, 0, NULL};
     ptoisa_store(core, g, s, &how, NULL);
@@ -4248,7 +4252,7 @@ PTOISA_FN void ptoisa_tstore_fp(ptoisa_core *core, const ptoisa_global *g, const
     ptoisa_store(core, g, acc, &how, fp);
 }
 
-// The same, added onto what is there: f16, i8.
+// The same, accumulating: f16, i8.
 PTOISA_FN void ptoisa_tstore_add_quant(ptoisa_core *core, const ptoisa_global *g,
                                        const ptoisa_tile *acc, float scale, bool relu) {
     ptoisa_fixpipe how = {relu, true, true, scale, NULL};
@@ -4450,7 +4454,7 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 // Valid sizes may be smaller: of 50 rows and vector tiles of 32, sub-block 1 has 18; of 20 it has
 // none, and still has to push and pop.
 //
-// A push waits for a free slot by what the public documentation says: the first slot_count wait for
+// A push waits for a free slot as the public documentation says: the first slot_count wait for
 // nothing; then every `period`-th waits until the slots of that whole period are free (period:
 // slot_count up to 2, else slot_count / 2). A pop waits until its slot is full, from both vector
 // cores if these fill it.
@@ -4461,9 +4465,9 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 // alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
 // (unit) waits cost nothing, and a block takes the sum over its cores.
 //
-// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C to
-// UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC. The
-// public documentation has three rules for what is pushed, and no more (checked 4 [read]):
+// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C
+// to UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC.
+// The public documentation has three rules for pushed tiles, and no more (checked 4 [read]):
 //
 //     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
 //                                   columns: valid columns in whole 32s
@@ -4493,7 +4497,7 @@ typedef enum ptoisa_split {
     PTOISA_SPLIT_COUNT
 } ptoisa_split;
 
-// What is in a slot. By address (TALLOC) nothing is known of it: dtype is none.
+// The contents of a slot. By address (TALLOC) they are unknown: dtype is none.
 typedef struct ptoisa_fifo_slot {
     uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
     uint8_t dtype, split;
@@ -4504,7 +4508,7 @@ typedef struct ptoisa_fifo_slot {
 
 typedef struct ptoisa_fifo ptoisa_fifo;
 
-// Called where a core cannot go on; returns true when it can, false if it never will (after a
+// Called when a core cannot proceed; returns true when it can, false if it never will (after a
 // fault).
 typedef bool (*ptoisa_fifo_wait_fn)(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub,
                                     bool is_push);
@@ -4540,8 +4544,7 @@ PTOISA_INLINE const char *ptoisa_direction_name(ptoisa_direction direction) {
 }
 
 // Makes an empty ring over gm_bytes of global memory (0: enough, whatever is needed). Its slots are
-// those at gm; a pair of rings in both directions takes flags f and f + 2 and one memory behind the
-// other's.
+// at gm; a pair of rings in both directions takes flags f and f + 2 and adjacent memory.
 PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_direction direction,
                                 uint32_t flag, uint32_t slot_bytes, uint32_t slot_count, void *gm,
                                 uint64_t gm_bytes) {
@@ -4813,7 +4816,7 @@ PTOISA_FN bool ptoisa_check_direct(ptoisa_core *core, const ptoisa_fifo *fifo,
                         core->machine->name);
 }
 
-// Notes what a core puts into a slot. What the other vector core has put there must go with it.
+// Records a core's part of a slot. It must match the other vector core's part.
 PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
                                 uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
                                 ptoisa_dtype dtype) {
@@ -4840,7 +4843,7 @@ PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fif
     return true;
 }
 
-// What a push out of L0C does on the way, as TSTORE does it: ReLU, then a scale, for all or for each
+// The conversion of a push out of L0C, as in TSTORE: ReLU, then a scale, for all or for each
 // column, then the type of the slot.
 typedef struct ptoisa_fifo_fixpipe {
     ptoisa_dtype dtype;  // PTOISA_DTYPE_NONE: the tile's own
@@ -4849,7 +4852,7 @@ typedef struct ptoisa_fifo_fixpipe {
     const ptoisa_tile *fp;  // the low 32 bits of its cells are the scales of columns; NULL: `scale`
 } ptoisa_fifo_fixpipe;
 
-// Does a tile become what it is to become on its way?
+// Is the conversion of a pushed tile valid?
 PTOISA_FN bool ptoisa_check_push(ptoisa_core *core, const ptoisa_fifo *fifo,
                                  const ptoisa_tile *tile, ptoisa_dtype dtype,
                                  const ptoisa_fifo_fixpipe *how) {
@@ -4892,7 +4895,7 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
     if (!slot) {
         return;
     }
-    // What does not go together is left undone, but counts: else the other core would wait for it.
+    // A mismatched push is not executed, but counts: otherwise the other core would wait for it.
     if (ptoisa_fifo_note(core, fifo, slot, sub, tile, split, dtype) && tile->valid_rows > 0 &&
         tile->valid_cols > 0 && !(split == PTOISA_NO_SPLIT && sub == 1)) {
         uint32_t from = sub == 1 ? slot->cut : 0;
@@ -4923,7 +4926,7 @@ PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t s
     ptoisa_fifo_push_fixpipe(core, fifo, sub, tile, split, &as_it_is);
 }
 
-// The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
+// The whole valid size of a pushed tile. False if the two vector cores' halves leave a gap.
 PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot *slot,
                                  uint32_t *rows, uint32_t *cols) {
     *rows = slot->valid_rows[0];
@@ -4940,7 +4943,7 @@ PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot
     return is_whole;
 }
 
-// Is what was pushed what is popped?
+// Does the popped tile match the pushed one?
 PTOISA_FN bool ptoisa_check_pop(ptoisa_core *core, const ptoisa_fifo *fifo,
                                 const ptoisa_fifo_slot *slot, uint32_t sub, const ptoisa_tile *tile,
                                 ptoisa_split split, uint32_t *cut) {
@@ -5019,8 +5022,8 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
 
 // -- addresses ------------------------------------------------------------------------------------
 
-// Points a window at this core's part of a slot: `name` is the instruction. Its shape is that of
-// the part; sub-block 1 begins as many rows or columns further, by the window's own strides.
+// Points a window at this core's part of a slot: `name` is the instruction. It has the part's
+// shape; sub-block 1 begins that many rows or columns further, by the window's own strides.
 PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
                                  uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
                                  ptoisa_global *g) {
@@ -5062,7 +5065,7 @@ PTOISA_FN bool ptoisa_fifo_alloc(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t 
                              fifo->direction == PTOISA_V2C, split, g);
 }
 
-// TPUSH of what was stored by address.
+// TPUSH of data stored by address.
 PTOISA_FN void ptoisa_fifo_commit(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
     if (sub > 1 || fifo->pushed[sub] == fifo->allocated[sub]) {
         ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: no slot was allocated (TALLOC)",
@@ -5082,7 +5085,7 @@ PTOISA_FN bool ptoisa_fifo_acquire(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
                              fifo->direction == PTOISA_C2V, split, g);
 }
 
-// TFREE of what was popped by address.
+// TFREE of a slot popped by address.
 PTOISA_FN void ptoisa_fifo_release(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
     if (sub > 1 || fifo->freed[sub] == fifo->popped[sub]) {
         ptoisa_fault(core, PTOISA_NOP, "TFREE: FIFO %u: no slot was popped", fifo->flag);
@@ -5393,7 +5396,7 @@ PTOISA_FN void ptoisa_tinterleave(ptoisa_core *core, const ptoisa_tile *d0, cons
     if (core->is_dry) {
         return;
     }
-    // Of n columns d0 begins with s0 and takes the larger half of it; d1 goes on with the other.
+    // Of n columns d0 begins with s0 and takes the larger half of it; d1 continues with the rest.
     uint32_t n = d0->valid_cols, rows = d0->valid_rows, low = n / 2, high = n - low, odd = n & 1;
     ptoisa_copy_comb(d0, 0, 2, s0, 0, 1, rows, high);
     ptoisa_copy_comb(d0, 1, 2, s1, 0, 1, rows, low);
@@ -5451,7 +5454,7 @@ PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start,
     }
 }
 
-// 1 on the diagonal and below it, or above it, else 0. The diagonal is that of columns c = r +
+// 1 on the diagonal and below it, or above it, else 0. The diagonal has the columns c = r +
 // diagonal.
 PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, int32_t diagonal) {
     const ptoisa_op op = PTOISA_TTRI;
@@ -5478,8 +5481,8 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
 // -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
-// as those of s, and so reach into the next row of s where col > 0: what writes a whole allocation
-// (TLOAD, TFILLPAD) must not be given such a part.
+// as those of s, and so reach into the next row of s where col > 0: instructions that write a whole
+// allocation (TLOAD, TFILLPAD) must not be given such a part.
 PTOISA_INLINE ptoisa_tile ptoisa_tsubview(const ptoisa_tile *s, uint32_t row, uint32_t col,
                                           uint32_t rows, uint32_t cols) {
     ptoisa_tile part = *s;
@@ -6026,7 +6029,7 @@ PTOISA_FN double ptoisa_fma_odd(float a, float b, float c) {
     if ((bits >> 52 & 0x7ff) == 0x7ff) {
         return sum;
     }
-    // What the rounding of the sum left out, exactly.
+    // The exact rounding error of the sum.
     double part = sum - product, error = (product - (sum - part)) + ((double)c - part);
     if (error != 0 && (bits & 1) == 0) {
         bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
@@ -6430,17 +6433,18 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// The loops of an operation: runs that for words of a kind, if it has one there, and says which operation
-// it is (also without a map). An instruction names the loops of its own operation, ptoisa_loops_ADD: so a
-// kernel is compiled with those of its instructions, and with no others. They are functions and not a
-// table, as addresses in a table would make it writable where code has no fixed place.
+// The loops of an operation: runs the map for words of a kind, if it has one, and identifies the
+// operation (also without a map). An instruction names the loops of its own operation,
+// ptoisa_loops_ADD: so a kernel is compiled with the loops of its instructions only. They are
+// functions and not a table, as addresses in a table would make it writable where code has no fixed
+// place.
 typedef enum ptoisa_word { PTOISA_WORD_F32 = 0, PTOISA_WORD_I32, PTOISA_WORD_U32 } ptoisa_word;
 
 typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
 
 // -- f32 ------------------------------------------------------------------------------------------
 
-// What each operation computes; F(set, name) is an operation of the instruction set.
+// The function of each operation; F(set, name) is an operation of the instruction set.
 #define PTOISA_F(set, name) ptoisa_##name##_##set
 #define PTOISA_F32_MAPS(MAP, set, SET)                                                             \
     MAP(set, SET, ADD, PTOISA_F(set, add)(x, y))                                                   \
@@ -6467,7 +6471,7 @@ typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
     MAP(set, SET, RELU, PTOISA_F(set, at_least)(x, zero))
 
 // A scalar is spread into one vector in memory and the loop then does not advance, so that scalars
-// need no loops of their own. What an operation does not use is not loaded.
+// need no loops of their own. Unused operands are not loaded.
 #define PTOISA_DEFINE_F32_MAP(set, SET, name, result)                                              \
     SET PTOISA_FN void ptoisa_map_##name##_##set(const ptoisa_map *map) {                          \
         enum { LANES = PTOISA_LANES_##set };                                                       \
@@ -6693,7 +6697,7 @@ PTOISA_DEFINE_INTS_SLOW(u32, true)
 
 // -- other types, through 32 bits -----------------------------------------------------------------
 
-// What the narrow types are computed in.
+// The types in which narrow types are computed.
 typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];
@@ -6837,13 +6841,13 @@ PTOISA_FN void ptoisa_map_run(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dt
 //    instruction (TAXPY, TMULADDDST, TFUSEDMULADD and with RELU) rounds its product and sum once.
 //  - Integers wrap. x / 0 and x % 0 are 0. A shift by the width or more leaves 0, or the sign.
 //  - Any NaN makes TMAX and TMIN a NaN; TRELU of a NaN is a NaN, of -0 it is -0. exp, log, sqrt,
-//    reciprocals and powers of special values are those of C. TREM has the sign of the divisor,
-//    TFMOD that of the dividend.
+//    reciprocals and powers of special values are C's. TREM has the sign of the divisor,
+//    TFMOD the dividend's.
 //  - A scalar is converted to the tiles' element type first: floats to nearest even, integers
 //    towards zero, then they wrap.
 //
-// Element types are those of A2/A3 and, for all machines, those that A5 adds: 8, 16 and 32-bit
-// integers of both signs and bf16. There are no 64-bit integers.
+// Element types: A2/A3's and, for all machines, A5's additions: 8, 16 and 32-bit integers of both
+// signs and bf16. No 64-bit integers.
 //
 // 64 x 64 f32 on an AVX-512 machine (EPYC 9004, gcc 12 -O2), a whole call with its checks, medians:
 // TADD 0.44 us (its three tiles are more than the first-level cache; in place 0.21), TADDS 0.22,
@@ -7334,7 +7338,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 //
 // A column is column-major R x 1; or row-major, with 32 bytes of copies of the value in each row or
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
-// and special values are those of elementwise.h; the full operand may be the destination.
+// and special values as in elementwise.h; the full operand may be the destination.
 
 #ifndef PTOISA_BROADCAST_H
 #define PTOISA_BROADCAST_H
@@ -7655,7 +7659,7 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
 
 // step: the operation as each element of a row has it.
 //
-//      rest      what is left of rows from column c on, fewer than 16 elements
+//      rest      the ends of rows from column c on, fewer than 16 elements
 //      meet      both halves of 16 lanes, where these are several parts
 //      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]. The new
 //                element comes first in max and min: there the test for NaN is off the chain of
@@ -7887,7 +7891,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 
 // -- rows of all types ----------------------------------------------------------------------------
 
-// What a reduction over nothing is, as a word: f32, or a value of the integer type.
+// The result of an empty reduction, as a word: f32, or a value of the integer type.
 PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
     bool is_float = ptoisa_dtype_is_float(dtype);
     if (op == PTOISA_MAP_ADD) {
@@ -8239,14 +8243,14 @@ PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
 PTOISA_DEFINE_COL_REDUCE(tcolmin, TCOLMIN, MIN)
 PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
 
-// Is element i of next a greater extreme than that of best? NaN is the greatest of all.
+// Is element i of next a greater extreme than best's? NaN is the greatest of all.
 PTOISA_INLINE bool ptoisa_is_beyond(const ptoisa_piece *next, const ptoisa_piece *best, uint32_t i,
                                     ptoisa_dtype dtype, bool is_max) {
     if (ptoisa_dtype_is_float(dtype)) {
         float x = next->f32[i], y = best->f32[i];
         return y == y && (x != x || (is_max ? x > y : x < y));
     }
-    // Words of one order: those of signed types with their sign turned.
+    // Words in unsigned order: signed types with their sign flipped.
     uint32_t sign = dtype < PTOISA_U8 ? UINT32_C(0x80000000) : 0;
     uint32_t x = next->u32[i] ^ sign, y = best->u32[i] ^ sign;
     return is_max ? x > y : x < y;
@@ -8354,8 +8358,8 @@ typedef struct ptoisa_mm_strip {
     const uint8_t *from;
     size_t stride, step;   // bytes to the next row, to the next 32 along k
     uint32_t done, count;  // pieces
-    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. Of
-    // these 32 the span is that of all.
+    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. The span
+    // of these 32 is the span of all.
     uint16_t extremes[32];
 } ptoisa_mm_strip;
 
@@ -8366,14 +8370,14 @@ typedef struct ptoisa_mm_block {
     uint32_t rows, cols, k;
     const float *start;          // where sums begin, in rows of 32; NULL: at 0
     const uint32_t *base;        // added to the sums of each row; of bytes only
-    const float *add;            // what is added at the end; NULL: nothing
+    const float *add;            // added at the end; NULL: nothing
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
-    ptoisa_mm_strip *ahead;  // what may be packed meanwhile
+    ptoisa_mm_strip *ahead;  // a strip that may be packed meanwhile
 } ptoisa_mm_block;
 
-// What a unit is made of.
+// The layout of a unit.
 typedef enum ptoisa_mm_kind {
     PTOISA_MM_F32,
     PTOISA_MM_F16,
@@ -8411,7 +8415,7 @@ typedef struct ptoisa_mm_code {
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
     // Of a panel of bf16, of whole boxes or a strip's extremes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
-    // Packs what is left of a strip of f16, bf16 or pairs of it. NULL: there are no strips.
+    // Packs the rest of a strip of f16, bf16 or pairs of it. NULL: no strips.
     void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
@@ -8482,7 +8486,7 @@ PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const
     }
 }
 
-// Makes 0 what is beyond k_count in the last unit of a panel of B.
+// Zeroes the elements beyond k_count in the last unit of a panel of B.
 PTOISA_FN void ptoisa_mm_clear_rest(float *panel, ptoisa_mm_kind kind, uint32_t k_count) {
     const uint32_t width = ptoisa_mm_width(kind), used = k_count % width * (4 / width);
     uint8_t *row = (uint8_t *)(panel + k_count / width * PTOISA_MM_COLS);
@@ -9056,8 +9060,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm
     }
 }
 
-// The same of f16 and 16 columns, of which each vector has every other: their lower halves, and
-// their upper ones, are put together before they are widened.
+// The same for f16 and 16 columns, every other one in each vector: their lower halves, and their
+// upper ones, are joined before they are widened.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split_f16(float *to, __m256 even, __m256 odd) {
     const __m256i x = _mm256_castps_si256(even), y = _mm256_castps_si256(odd);
     const __m256i rows[2] = {_mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa),
@@ -9169,7 +9173,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
-// Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
+// Adds the products of two bf16 of x and y, upper halves first, rounding after each.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
@@ -9315,7 +9319,7 @@ PTOISA_MM_BLOCK_AVX512(ptoisa_mm_quads_32_avx512, 2, PTOISA_MM_QUADS)
 #undef PTOISA_MM_BLOCK_AVX512
 #undef PTOISA_MM_ROWS_AVX512
 
-// Adds what is to be added to a row of a whole block, and stores it.
+// Adds the addend to a row of a whole block, and stores it.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_end_avx512(const ptoisa_mm_block *t, uint32_t row,
                                                       __m512 *sum, const bool is_int) {
     PTOISA_MM_UNROLL
@@ -9723,8 +9727,8 @@ PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const 
     }
 }
 
-// Computes one block, of which a, a_step, b, rows, cols, k and start are set, and base if there is one. is_last: of the parts
-// of k. Otherwise sums go to part.
+// Computes one block, with a, a_step, b, rows, cols, k and start set, and base if any. is_last: the
+// last part of k. Otherwise sums go to part.
 PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
                              ptoisa_mm_block *t, const ptoisa_mm_task *task, ptoisa_mm_kind kind,
                              uint32_t row, uint32_t col, float *part, bool is_last) {
@@ -9872,7 +9876,7 @@ PTOISA_FN void ptoisa_mm_blocks(const ptoisa_mm_code *code, const ptoisa_mm_task
     }
 }
 
-// Computes a whole product, of which no size is 0.
+// Computes a whole product without empty sizes.
 PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *task) {
     const ptoisa_tile *a = task->a, *b = task->b;
     ptoisa_mm_buffers buffers;
@@ -10163,8 +10167,8 @@ PTOISA_FN ptoisa_compared ptoisa_compared_of(ptoisa_dtype dtype, double x) {
 PTOISA_CMP_TYPES(PTOISA_CMP_EIGHT)
 #undef PTOISA_CMP_EIGHT
 
-// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order, in which
-// bit c of a word is that of column c.
+// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order; bit
+// c of a word belongs to column c.
 PTOISA_INLINE uint32_t ptoisa_mask_order(const ptoisa_tile *mask) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return ptoisa_dtype_size((ptoisa_dtype)mask->dtype) - 1;
@@ -10522,7 +10526,7 @@ PTOISA_FN void ptoisa_sort_run(uint8_t *pairs, const uint8_t *values, const uint
     const uint32_t size = ptoisa_dtype_size(dtype);
     int32_t keys[PTOISA_SORT_RUN], places[PTOISA_SORT_RUN];
     for (uint32_t i = 0; i < PTOISA_SORT_RUN; i++) {
-        // What is missing sorts behind the rest: it comes later than an equal -inf, too.
+        // Missing elements sort last, even after an equal -inf.
         keys[i] = i < count ? ptoisa_sort_key(values + i * size, dtype) : -0x7f800000;
         places[i] = 0;
     }
@@ -11168,10 +11172,10 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 
 // A block: one cube core and two vector cores that run their halves of a kernel to the end.
 //
-// Each half is a function that calls instructions on its own core and meets the others in FIFOs
-// (fifo.h) alone. Each core has a host thread, and one of the three runs at a time: until it would
-// wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it
-// changes, and bits, cycles and faults are the same in every run.
+// Each half is a function that calls instructions on its own core and communicates with the others
+// through FIFOs (fifo.h) alone. Each core has a host thread, and one of the three runs at a time,
+// until it would wait for a FIFO or ends. Then the next core that can proceed runs. So nothing is
+// shared while it changes, and bits, cycles and faults are the same in every run.
 //
 // The cube core runs on the calling thread. The threads of vector cores are a crew, which a thread
 // that runs many blocks keeps (ptoisa_crew_run): making threads costs more than most blocks.
@@ -11187,9 +11191,9 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 //      ptoisa_block_run(cores, cube, vector, arg);
 //      cycles = ptoisa_block_cycles(cores, 3);
 //
-// If none of those that are left can go on, that is a fault which names what each waits for. Their
-// waits then return, FIFOs do nothing any more, and the halves run to their ends: so on_fault must
-// return, and loops must not depend on what was popped.
+// If no remaining core can proceed, that is a fault which names what each waits for. Their waits
+// then return, FIFOs do nothing, and the halves run to their ends: so on_fault must return, and
+// loops must not depend on popped data.
 
 #ifndef PTOISA_BLOCK_H
 #define PTOISA_BLOCK_H
@@ -11232,7 +11236,7 @@ struct ptoisa_block {
     uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n
     uint32_t turn;                           // index of the core that runs
     bool is_done[PTOISA_BLOCK_CORES];        // the half has returned
-    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for
+    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // the FIFO it waits for
     bool is_push[PTOISA_BLOCK_CORES];
     bool is_stuck;
 };
@@ -11257,7 +11261,7 @@ PTOISA_FN bool ptoisa_block_can_go(const ptoisa_block *block, uint32_t core_inde
                                        : ptoisa_fifo_can_pop(fifo, ptoisa_block_sub(core_index)));
 }
 
-// Says where a core is, in a fault: that it has ended, or which tile of which FIFO it waits for.
+// Describes the state of a core in a fault: ended, or waiting for a tile of a FIFO.
 PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t core_index, char *text,
                                   size_t size) {
     const ptoisa_fifo *fifo = block->waits[core_index];
@@ -11273,7 +11277,7 @@ PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t core_index
     }
 }
 
-// Passes the turn from a core to the next that can go on. If there is none, and not all have ended,
+// Passes the turn from a core to the next that can proceed. Without one, and unless all have ended,
 // the block is stuck.
 PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t core_index) {
     for (int round = 0; round < 2; round++) {
@@ -11383,7 +11387,7 @@ PTOISA_FN void ptoisa_crew_end(ptoisa_crew *crew) {
     }
 }
 
-// Makes a crew's threads, if it has none. False: there is no thread for a core.
+// Makes a crew's threads, if it has none. False: a thread could not be made.
 PTOISA_FN bool ptoisa_crew_begin(ptoisa_crew *crew) {
     if (crew->is_there && crew->process == getpid()) {
         return true;
@@ -11527,8 +11531,8 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
 // The C++ face of the shim, first part: the core that each host thread is, and the words of a
 // device compiler.
 //
-// These three files (pto_core.h, pto_types.h, pto_ops.h) give PTO-ISA's own names to what the C
-// functions do, so that one kernel compiles against PTO-ISA and against the shim:
+// These three files (pto_core.h, pto_types.h, pto_ops.h) give the C functions PTO-ISA's own names,
+// so that one kernel compiles against PTO-ISA and against the shim:
 //
 //      #ifdef PTOISA_SHIM
 //      #include "ptoisa_shim.h"
@@ -11673,8 +11677,8 @@ enum class NPUArch { A2A3, A5 };
 
 namespace shim {
 
-// What a host thread has. Its core is made when first asked for, its memories when TASSIGN first
-// binds a tile. Trivial to construct, so that no order of initialisation matters.
+// The state of a host thread. Its core is made on first use, its memories when TASSIGN first binds
+// a tile. Trivial to construct, so that no order of initialisation matters.
 struct Thread {
     ptoisa_core core;
     uint8_t *block;  // from calloc: all memories in a row
@@ -11713,7 +11717,7 @@ inline Thread &thread() {
     return mine;
 }
 
-// Makes the memories as large as those of the core's machine and of both built-in ones, so that
+// Makes the memories large enough for the core's machine and both built-in ones, so that
 // NPU_MEMORY_INIT can change between these. A machine with larger ones gets new memories: zeros;
 // pages that no tile touches cost nothing.
 inline void fit_memories(Thread &mine) {
@@ -11921,11 +11925,12 @@ constexpr pipe_t pipe_of(Op op) {
 
 }  // namespace shim
 
-// What an instruction returns: assigned to an event, it is recorded there.
+// The result of an instruction: assigned to an event, it is recorded there.
 struct RecordEvent {};
 
-// A token from the pipe of one instruction to that of another: `e = TLOAD(...); TADD(d, a, b, e);`.
-// A flag underneath, with the next of the eight ids of its pair of pipes; on one pipe, a barrier.
+// A token from the pipe of one instruction to the pipe of another: `e = TLOAD(...); TADD(d, a, b,
+// e);`. A flag underneath, with the next of the eight ids of its pair of pipes; on one pipe, a
+// barrier.
 template <Op SrcOp, Op DstOp> class Event {
   public:
     static constexpr pipe_t srcPipe = shim::pipe_of(SrcOp);
@@ -11984,7 +11989,7 @@ namespace shim {
 template <typename T> struct is_event : std::false_type {};
 template <Op S, Op D> struct is_event<Event<S, D>> : std::true_type {};
 
-// What an instruction with these trailing operands returns, if all of them are events.
+// The result type of an instruction with these trailing operands, if all of them are events.
 template <typename... Events>
 using Token = std::enable_if_t<(is_event<Events>::value && ...), RecordEvent>;
 
@@ -12208,7 +12213,7 @@ template <int64_t N1, int64_t N2, int64_t N3, int64_t N4, int64_t N5> struct Fiv
         static_assert(dynamicCount == 0, "a value for each DYNAMIC dimension is missing");
     }
 
-    // All five values, or those of the DYNAMIC ones in order.
+    // All five values, or the DYNAMIC ones in order.
     template <typename First, typename... Others, typename = if_number<First>,
               typename = std::void_t<if_number<Others>...>>
     constexpr Five(First first, Others... others) : value{N1, N2, N3, N4, N5} {
@@ -12711,12 +12716,13 @@ template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
 // PTO-ISA's takes, in the same order, with the same template arguments in front where kernels write
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
 //
-// Not here, as no more is known of them than their names: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU,
-// TADDRELUCONV, TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
-// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and what works on them
-// (MX matmul, MXFP8 and MXFP4); convolutions; communication between devices. Read so, for want of
-// more: indices outside that wrap or clamp are signed; the elements of a table count row after row;
-// of a move with a scale for each column, the first scale is that of the first column moved.
+// Missing, as only their names are known: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU, TADDRELUCONV,
+// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
+// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
+// matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
+// documentation: indices outside that wrap or clamp are signed; the elements of a table count row
+// after row; of a move with a scale for each column, the first scale is that of the first column
+// moved.
 
 #ifndef PTOISA_PTO_OPS_H
 #define PTOISA_PTO_OPS_H
@@ -12829,7 +12835,7 @@ namespace shim {
 // An NZ window {1, columns of boxes, rows of boxes, 16, 32 bytes} and an Nz tile hold the same
 // boxes in the same order. Where all rows of the tile are valid, both are matrices with rows of 32
 // bytes, one column of boxes under the other, and an unboxed copy moves them: makes the tile look
-// so. Returns false, after a fault, if this is no such pair.
+// so. Returns false, after a fault, for any other pair.
 template <typename G, typename T>
 inline bool unbox(ptoisa_core *core, ptoisa_op op, const ptoisa_global *global, ptoisa_tile *tile) {
     if constexpr (G::layout == Layout::NZ) {
@@ -13025,7 +13031,7 @@ template <typename T> inline void TPRINT(T &tile) {
 }
 
 // Makes dst a view of the part of src that begins at (row, col). Rows keep their length, so dst has
-// as many columns as src, of which it declares valid what it sees.
+// as many columns as src, and only the visible ones are valid.
 template <typename D, typename S> inline RecordEvent TSUBVIEW(D &dst, S &src, int row, int col) {
     static_assert(D::Loc == S::Loc && !D::isBoxedLayout && !S::isBoxedLayout && D::isRowMajor &&
                       S::isRowMajor && D::Cols == S::Cols,
@@ -13480,8 +13486,8 @@ PTOISA_FACE_MATMUL(TGEMV, tgemv)
 //                              [&] { vec::attend(ffts, q, k, v, out); }, &cycles);
 //
 // The cube half runs on the calling thread, each vector half on a thread of its own with its own
-// core, memories and get_subblockid(). What a FIFO does and costs is in fifo.h, how the three take
-// turns in block.h.
+// core, memories and get_subblockid(). fifo.h has the behaviour and cost of a FIFO, block.h how the
+// three take turns.
 
 #ifndef PTOISA_PTO_FIFO_H
 #define PTOISA_PTO_FIFO_H
@@ -13510,9 +13516,9 @@ enum class TileSplitAxis {
     TILE_LEFT_RIGHT_ODD = PTOISA_LEFT_RIGHT_ODD
 };
 
-// A FIFO between the halves, or with DIR_BOTH one each way, the second's flags and memory behind
-// the first's. gm: its slots, SlotNum * SlotBytes for each way; c2v and v2c: where in UB, in L1
-// popped tiles go, LocalSlotNum of them in turn. Every core of a block makes the same.
+// A FIFO between the halves, or with DIR_BOTH one each way, the second's flags and memory after the
+// first's. gm: its slots, SlotNum * SlotBytes for each way; c2v and v2c: the addresses in UB and L1
+// of popped tiles, LocalSlotNum of them in turn. Every core of a block makes the same.
 template <uint32_t FlagID, Direction Dir, uint32_t SlotBytes, uint32_t SlotNum,
           uint32_t LocalSlotNum = 2, bool IsNoSplit = false, bool EnUnitFlag = false>
 class TPipe {
@@ -13621,7 +13627,7 @@ inline void push_fixpipe(Pipe &pipe, T &tile, const Params &params, const ptoisa
 
 }  // namespace shim
 
-// The third form, of the cube core: what is pushed is changed on its way.
+// The third form, of the cube core: the pushed tile is converted on its way.
 template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename... W>
 inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> &&
                             !(shim::is_tile_v<W> || ...),
@@ -13680,7 +13686,7 @@ inline std::enable_if_t<shim::is_global_v<G>> TALLOC(Pipe &pipe, G &global) {
     }
 }
 
-// What was stored at the address that TALLOC gave.
+// Data stored at the address that TALLOC gave.
 template <typename Pipe, typename G, TileSplitAxis Split>
 inline std::enable_if_t<shim::is_global_v<G>> TPUSH(Pipe &pipe, G &) {
     ptoisa_core *core = shim::begin();
@@ -13754,7 +13760,7 @@ template <typename Cube, typename Vector> struct Halves {
 
 // Runs both halves of a kernel: cube() on this thread and its core, vector() for each of the two
 // vector cores, whose cores are as this thread's: model, machine, faults. All begin when this
-// core's pipes are done, and it ends with the block; `cycles` (or NULL) are those of the block.
+// core's pipes are done, and it ends with the block; `cycles` (or NULL) gets the block's cycles.
 // False after a fault of the block: a deadlock, something left in a FIFO, a flag that was not
 // waited for.
 template <typename Cube, typename Vector>

@@ -30,6 +30,8 @@
 //      dump_rings.c     the rings of the runtime, simulated
 //      dump_explain.c   one task: what it waited for, what waited for it
 //      dump_print.c     all of it as text, JSON and HTML
+//      dump_replay.c    the tasks again, in simulated time
+//      dump_show.c      replays as text, JSON, HTML and pictures
 //      dump.c           the public functions
 //
 // Tables. A task is an index, in order of submission; edges lead to higher indices. Tasks that a
@@ -188,6 +190,7 @@ typedef struct dump_edge {
     uint32_t pred, succ;
     int32_t arg;
     uint16_t source;  // explicit, creator, tensormap, or a word
+    uint8_t note;     // once checked: REDUNDANT, NO_DATA, or 0
 } dump_edge;
 
 typedef struct dump_name {
@@ -246,6 +249,7 @@ struct ptowsp_dump {
     dump_name *names;
     dump_scope *scopes;
     dump_row *rows;
+    bool *cores;  // cube cores
     dump_word *words;
     dump_region *regions;
     dump_pair *pairs;
@@ -255,10 +259,10 @@ struct ptowsp_dump {
     uint32_t *index;  // of tasks, by the hash of their ids; index_size is a power of 2
     ptowsp_dump_finding *findings;
     uint32_t task_count, arg_count, edge_count, tensor_count, name_count, scope_count, row_count,
-        word_count, region_count, pair_count;
+        word_count, region_count, pair_count, core_count;
     uint32_t task_capacity, arg_capacity, edge_capacity, tensor_capacity, name_capacity,
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
-        finding_capacity;
+        finding_capacity, core_capacity;
     uint32_t stamp, index_size;
     uint64_t first_start;  // of the swimlane
     bool has_deps, has_swimlane, is_checked;
@@ -310,6 +314,8 @@ DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t oth
 // -- checks ---------------------------------------------------------------------------------------
 
 DUMP_INTERNAL bool dump_check(ptowsp_dump *dump);
+// The same, unless it has been done.
+DUMP_INTERNAL bool dump_check_once(ptowsp_dump *dump);
 DUMP_INTERNAL bool dump_note(ptowsp_dump *dump);
 // Adds a finding: counted always, kept up to PTOWSP_DUMP_FINDING_MAX of a kind. NULL: not kept.
 DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_dump_kind kind,
@@ -320,6 +326,13 @@ DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format 
 
 // Prints why a task started when it did. False: there is no memory.
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_text text);
+
+// Prints, and draws, a replay or, with NULL, those that are usually asked for.
+DUMP_INTERNAL void dump_show(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                             ptowsp_dump_format format, ptowsp_text text);
+DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                     ptowsp_export_format format,
+                                     const ptowsp_export_options *options, ptowsp_output output);
 
 // The least sizes; what happens with given ones.
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings);
@@ -791,6 +804,8 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
     R(DUMP_READ_TENSOR, dump_read_tensor)                                                          \
     R(DUMP_READ_EDGE, dump_read_edge)                                                              \
     R(DUMP_READ_ROW, dump_read_row)                                                                \
+    R(DUMP_TO_CORES, dump_to_cores)                                                                \
+    R(DUMP_READ_CORE, dump_read_core)                                                              \
     R(DUMP_TO_BEGIN, dump_to_begin)                                                                \
     R(DUMP_TO_TEXT, dump_to_text)                                                                  \
     R(DUMP_TO_NAMES, dump_to_names)
@@ -1021,9 +1036,23 @@ static void dump_read_row(dump_file *f, void *to) {
     DUMP_PUSH(f, row, DUMP_ROW_MAX, row);
 }
 
+// "aic": a cube core. All others count as vector cores.
+static void dump_read_core(dump_file *f, void *to) {
+    char text[DUMP_JSON_TEXT];
+    (void)to;
+    const bool is_cube = dump_json_string(&f->json, text) && dump_is(text, "aic");
+    DUMP_PUSH(f, core, PTOWSP_SCHEDULE_LANE_MAX, is_cube);
+}
+
+static void dump_to_cores(dump_file *f, void *to) {
+    static const dump_field fields[] = {{"core_types", DUMP_READ_CORE, DUMP_EACH}};
+    DUMP_FIELDS(f, fields, to);
+}
+
 static void dump_read_swimlane(dump_file *f) {
-    static const dump_field fields[] = {{"aicore_tasks", DUMP_READ_ROW, DUMP_EACH}};
-    if (!DUMP_FIELDS(f, fields, f->dump)) {
+    static const dump_field fields[] = {{"aicore_tasks", DUMP_READ_ROW, DUMP_EACH},
+                                        {"metadata", DUMP_TO_CORES, 0}};
+    if (!(DUMP_FIELDS(f, fields, f->dump) & 1)) {
         dump_json_fail(&f->json, "there are no aicore_tasks: this is no dump of PTO Runtime");
     }
     f->dump->has_swimlane = true;
@@ -2299,8 +2328,8 @@ static int dump_compare_down(const void *a, const void *b) {
 }
 
 // Edges of one task, from the latest of those that it waits for. Several edges between two tasks count
-// as one.
-static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
+// as one. notes: by task, of the edges from it.
+static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds, uint8_t *notes) {
     const dump_task *task = &dump->tasks[t];
     uint32_t count = 0;
     for (uint32_t i = 0; i < task->in_count; i++) {
@@ -2318,12 +2347,20 @@ static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
         }
         preds[count++] = pred;
         const dump_task *before = &dump->tasks[pred];
+        notes[pred] = 0;
         if (is_implied) {
-            dump_finding_add(dump, PTOWSP_DUMP_REDUNDANT, pred, t);
+            notes[pred] = PTOWSP_DUMP_REDUNDANT;
         } else if (dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
                    !dump_shares_data(dump, before, task)) {
-            dump_finding_add(dump, PTOWSP_DUMP_NO_DATA, pred, t);
+            notes[pred] = PTOWSP_DUMP_NO_DATA;
         }
+        if (notes[pred]) {
+            dump_finding_add(dump, (ptowsp_dump_kind)notes[pred], pred, t);
+        }
+    }
+    for (uint32_t i = 0; i < task->in_count; i++) {
+        dump_edge *edge = &dump->edges[task->first_in + i];
+        edge->note = notes[edge->pred];
     }
 }
 
@@ -2342,15 +2379,19 @@ DUMP_INTERNAL bool dump_note(ptowsp_dump *dump) {
         most = most > count ? most : count;
     }
     uint32_t *preds = (uint32_t *)dump_zeroed(most, sizeof *preds);
-    if (!preds) {
+    uint8_t *notes = (uint8_t *)dump_zeroed(dump->task_count, sizeof *notes);
+    if (!preds || !notes) {
+        dump_resize(preds, 0);
+        dump_resize(notes, 0);
         return dump_out_of_memory(dump);
     }
     for (uint32_t i = 0; i < dump->task_count; i++) {
-        dump_note_edges(dump, i, preds);
+        dump_note_edges(dump, i, preds, notes);
         dump_note_fan(dump, PTOWSP_DUMP_FAN_IN, i, dump->tasks[i].in_count);
         dump_note_fan(dump, PTOWSP_DUMP_FAN_OUT, i, dump->tasks[i].out_count);
     }
     dump_resize(preds, 0);
+    dump_resize(notes, 0);
     return dump->status == PTOWSP_OK;
 }
 
@@ -2958,6 +2999,828 @@ DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format 
 }
 
 // =================================================================================================
+// src/dump/dump_replay.h
+// =================================================================================================
+
+// The tasks of a dump as a list of tasks (ptowsp_task_list), and what becomes of it in simulated time.
+
+#ifndef DUMP_REPLAY_H
+#define DUMP_REPLAY_H
+
+#define DUMP_KERNEL_MAX 4096u
+
+// A kernel of the module: all tasks of a kernel of the dump on cores of one kind.
+typedef struct dump_replay_kernel {
+    int64_t id;
+    ptowsp_unit unit;
+    ptowsp_kernel kernel;
+    char name[PTOWSP_NAME_MAX + 1];
+} dump_replay_kernel;
+
+// An entry of the list: an instance of a task or, without a row, a join.
+typedef struct dump_entry {
+    uint64_t start, end;    // its place in the order of OBSERVED
+    uint64_t cycles, tail;  // tail: of the longest chain that begins with it
+    uint32_t index;         // in the order of submission
+    uint32_t row;           // DUMP_NONE: a join
+    uint32_t lane;          // among the cores of its kind
+    uint32_t kernel;        // of replay->kernels
+    uint32_t first_edge, edge_count;
+} dump_entry;
+
+typedef struct dump_replay {
+    ptowsp_dump *dump;
+    ptowsp_dump_replay how;
+    uint32_t *row_firsts;               // by task, and one more: the first of its rows,
+    uint32_t *rows;                     // in order of task and core
+    uint32_t *lanes;                    // by core: its ordinal in its kind
+    uint32_t cube_count, vector_count;  // cores
+    dump_replay_kernel *kernels;
+    uint32_t kernel_count, kernel_capacity;
+    dump_entry *entries;
+    uint32_t *places;  // by entry in the order of submission: its place in the list
+    uint32_t *lasts;   // by task: the entry that others wait for
+    uint32_t *edges;   // entries, by the one that waits, in the order of submission
+    uint32_t entry_count, entry_capacity, edge_count, edge_capacity;
+    // The list.
+    ptowsp_kernel *list_kernels;
+    ptowsp_cycles *list_cycles;
+    int64_t *list_axes;
+    uint64_t *list_begins;
+    uint32_t *list_edges;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    ptowsp_dump_replayed result;
+} dump_replay;
+
+// Replays a dump, whose result is in replay. False: see dump_fail. Free it in any case.
+DUMP_INTERNAL bool dump_replay_make(dump_replay *replay, ptowsp_dump *dump,
+                                    const ptowsp_dump_replay *how);
+DUMP_INTERNAL void dump_replay_free(dump_replay *replay);
+
+#endif
+
+// =================================================================================================
+// src/dump/dump_replay.c
+// =================================================================================================
+
+// Replay: from a dump to a list of tasks, and its run.
+//
+//      row of the swimlane        an entry with its cycles, on a core of its kind
+//      rows on both kinds         an entry of MIX for each row of a cube core
+//      several entries, or none   a join after them, which later tasks wait for
+//
+// In the order of OBSERVED entries are sorted by the time at which they started, so that each core has
+// them as it ran them, and the lane of each is its core. Where clocks say that a task started before
+// one that it waits for, it counts as starting with that one: edges always lead forward.
+
+#include <stdlib.h>
+
+static uint64_t dump_later(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static bool dump_replay_fails(dump_replay *r, ptowsp_status status) {
+    if (status != PTOWSP_OK && r->dump->status == PTOWSP_OK) {
+        r->dump->status = status;  // the context has its text
+    }
+    return status != PTOWSP_OK;
+}
+
+// -- cores and rows -------------------------------------------------------------------------------
+
+// Are the questions good ones?
+static bool dump_replay_check(dump_replay *r) {
+    ptowsp_dump *dump = r->dump;
+    const ptowsp_dump_replay *how = &r->how;
+    if (!dump->has_deps || !dump->has_swimlane) {
+        return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no %s",
+                         dump->has_deps ? "chip_swimlane_records.json" : "deps.json");
+    }
+    const bool is_other = how->cube_cores || how->vector_cores || how->task_window || how->dep_pool;
+    const char *wrong = (uint32_t)how->order >= PTOWSP_DUMP_ORDER_COUNT ? "there is no such order"
+                        : how->percent > 1000                           ? "over 1000 percent"
+                        : how->order == PTOWSP_DUMP_ORDER_OBSERVED && is_other
+                            ? "other cores, windows and pools are for other orders than OBSERVED"
+                            : NULL;
+    return wrong
+               ? dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: replay: %s", wrong)
+               : true;
+}
+
+static bool dump_replay_cores(dump_replay *r) {
+    const ptowsp_dump *dump = r->dump;
+    r->lanes = (uint32_t *)dump_zeroed(dump->core_count, sizeof *r->lanes);
+    for (uint32_t i = 0; r->lanes && i < dump->core_count; i++) {
+        r->lanes[i] = dump->cores[i] ? r->cube_count++ : r->vector_count++;
+    }
+    return r->lanes ? true : dump_out_of_memory(r->dump);
+}
+
+// Rows by task: by counting.
+static bool dump_replay_rows(dump_replay *r) {
+    ptowsp_dump *dump = r->dump;
+    r->row_firsts = (uint32_t *)dump_zeroed(dump->task_count + UINT64_C(2), sizeof *r->row_firsts);
+    r->rows = (uint32_t *)dump_zeroed(dump->row_count, sizeof *r->rows);
+    if (!r->row_firsts || !r->rows) {
+        return dump_out_of_memory(dump);
+    }
+    for (uint32_t i = 0; i < dump->row_count; i++) {
+        const dump_row *row = &dump->rows[i];
+        if (row->core >= dump->core_count) {
+            return dump_fail(dump, PTOWSP_INVALID_PARAMS, i,
+                             "dump: task %llu ran on core %u, and core_types has %u cores",
+                             (unsigned long long)row->task_id, (unsigned)row->core,
+                             (unsigned)dump->core_count);
+        }
+        r->row_firsts[dump_find(dump, row->task_id) + 2]++;
+    }
+    for (uint32_t i = 2; i < dump->task_count + 2; i++) {
+        r->row_firsts[i] += r->row_firsts[i - 1];
+    }
+    for (uint32_t i = 0; i < dump->row_count; i++) {
+        r->rows[r->row_firsts[dump_find(dump, dump->rows[i].task_id) + 1]++] = i;
+    }
+    return true;
+}
+
+// -- entries --------------------------------------------------------------------------------------
+
+// The kernel of tasks with an id on cores of a kind.
+static bool dump_replay_kernel_of(dump_replay *r, const dump_task *task, ptowsp_unit unit,
+                                  uint32_t *out_kernel) {
+    ptowsp_dump *dump = r->dump;
+    const int64_t id = dump_kernel_id(task);
+    for (uint32_t i = r->kernel_count; i-- > 0;) {
+        if (r->kernels[i].id == id && r->kernels[i].unit == unit) {
+            *out_kernel = i;
+            return true;
+        }
+    }
+    if (r->kernel_count == DUMP_KERNEL_MAX) {
+        return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, DUMP_KERNEL_MAX,
+                         "dump: replay: more than %u kernels", DUMP_KERNEL_MAX);
+    }
+    if (!dump_grow((void **)&r->kernels, r->kernel_count, &r->kernel_capacity,
+                   sizeof *r->kernels)) {
+        return dump_out_of_memory(dump);
+    }
+    dump_replay_kernel *kernel = &r->kernels[r->kernel_count];
+    char room[DUMP_KERNEL_TEXT], name[40];
+    snprintf(name, sizeof name, "%s", dump_kernel(dump, task, room));
+    for (char *at = name; *at; at++) {  // what names of a module may have
+        *at = *at < ' ' || *at > '~' || strchr("\"'\\", *at) ? '?' : *at;
+    }
+    bool is_taken = false;
+    for (uint32_t i = 0; i < r->kernel_count; i++) {
+        is_taken = is_taken || strcmp(r->kernels[i].name, name) == 0;
+    }
+    snprintf(kernel->name, sizeof kernel->name, is_taken || !*name ? "%s.%u" : "%s", name,
+             (unsigned)r->kernel_count);
+    kernel->id = id;
+    kernel->unit = unit;
+    *out_kernel = r->kernel_count++;
+    return true;
+}
+
+// The cycles of a row: of a task of MIX with one block, from its first start to its last end.
+static uint64_t dump_replay_cycles(const dump_replay *r, const dump_task *task,
+                                   const dump_entry *entry, uint32_t cube_rows) {
+    const bool is_whole = r->kernels[entry->kernel].unit == PTOWSP_UNIT_MIX && cube_rows == 1;
+    const uint64_t cycles = is_whole ? task->end - task->start : entry->end - entry->start;
+    const uint64_t percent =
+        r->how.percent && dump_kernel_id(task) == r->how.kernel ? r->how.percent : 100;
+    return cycles / 100 * percent + cycles % 100 * percent / 100;
+}
+
+static dump_entry *dump_entry_add(dump_replay *r) {
+    if (!dump_grow((void **)&r->entries, r->entry_count, &r->entry_capacity, sizeof *r->entries)) {
+        dump_out_of_memory(r->dump);
+        return NULL;
+    }
+    dump_entry *entry = &r->entries[r->entry_count];
+    memset(entry, 0, sizeof *entry);
+    entry->index = r->entry_count++;
+    entry->row = DUMP_NONE;
+    entry->first_edge = r->edge_count;
+    return entry;
+}
+
+// An entry waits for another one. Neither may it start before, in the order of OBSERVED.
+static bool dump_entry_wait(dump_replay *r, dump_entry *entry, uint32_t before) {
+    const dump_entry *other = &r->entries[before];
+    if (r->edge_count == INT32_MAX) {
+        return dump_fail(r->dump, PTOWSP_LIMIT_EXCEEDED, INT32_MAX,
+                         "dump: replay: more than 2^31 edges");
+    }
+    if (!dump_grow((void **)&r->edges, r->edge_count, &r->edge_capacity, sizeof *r->edges)) {
+        return dump_out_of_memory(r->dump);
+    }
+    r->edges[r->edge_count++] = before;
+    entry->edge_count++;
+    if (entry->row == DUMP_NONE) {
+        entry->start = entry->end = dump_later(entry->end, other->end);
+    } else if (other->start > entry->start ||
+               (other->start == entry->start && other->end > entry->end)) {
+        entry->start = other->start;
+        entry->end = other->end;
+    }
+    return true;
+}
+
+// The edges of a task, to its entry i.
+static bool dump_replay_edges(dump_replay *r, const dump_task *task, uint32_t i) {
+    bool is_good = true;
+    for (uint32_t k = 0; k < task->in_count && is_good; k++) {
+        const dump_edge *edge = &r->dump->edges[task->first_in + k];
+        if ((edge->note == PTOWSP_DUMP_REDUNDANT && r->how.drops_redundant) ||
+            (edge->note == PTOWSP_DUMP_NO_DATA && r->how.drops_no_data)) {
+            r->result.dropped_count++;
+        } else {
+            is_good = dump_entry_wait(r, &r->entries[i], r->lasts[edge->pred]);
+        }
+    }
+    return is_good;
+}
+
+// An instance of a task, by its row. False: see dump_fail.
+static bool dump_replay_instance(dump_replay *r, const dump_task *task, uint32_t row_index,
+                                 ptowsp_unit unit, uint32_t cube_rows) {
+    const dump_row *row = &r->dump->rows[row_index];
+    dump_entry *entry = dump_entry_add(r);
+    if (!entry || !dump_replay_kernel_of(r, task, unit, &entry->kernel)) {
+        return false;
+    }
+    entry->row = row_index;
+    entry->start = row->start;
+    entry->end = row->end;
+    entry->lane = r->lanes[row->core];
+    entry->cycles = dump_replay_cycles(r, task, entry, cube_rows);
+    r->result.instance_count++;
+    return true;
+}
+
+// The entries of a task. A single instance has its edges. Otherwise a join has them, the
+// instances wait for that join, and a second join waits for the instances.
+static bool dump_replay_task(dump_replay *r, uint32_t t) {
+    ptowsp_dump *dump = r->dump;
+    const dump_task *task = &dump->tasks[t];
+    const uint32_t first = r->row_firsts[t], end = r->row_firsts[t + 1];
+    uint32_t cube_rows = 0;
+    for (uint32_t i = first; i < end; i++) {
+        cube_rows += dump->cores[dump->rows[r->rows[i]].core];
+    }
+    const bool is_mix = cube_rows > 0 && cube_rows < end - first;
+    const uint32_t count = is_mix ? cube_rows : end - first;
+    const uint32_t gate = r->entry_count;
+    r->result.untimed_count += count == 0 && dump_kernel_id(task) >= 0;
+    if (count != 1 && (!dump_entry_add(r) || !dump_replay_edges(r, task, gate))) {
+        return false;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const bool is_cube = dump->cores[dump->rows[r->rows[i]].core];
+        const ptowsp_unit unit = is_mix    ? PTOWSP_UNIT_MIX
+                                 : is_cube ? PTOWSP_UNIT_CUBE
+                                           : PTOWSP_UNIT_VECTOR;
+        if (is_mix && !is_cube) {
+            continue;
+        }
+        if (!dump_replay_instance(r, task, r->rows[i], unit, cube_rows) ||
+            !(count == 1 ? dump_replay_edges(r, task, gate)
+                         : dump_entry_wait(r, &r->entries[r->entry_count - 1], gate))) {
+            return false;
+        }
+    }
+    r->lasts[t] = count > 1 ? r->entry_count : gate;
+    bool is_good = count < 2 || dump_entry_add(r) != NULL;
+    for (uint32_t i = 1; i <= count && count > 1 && is_good; i++) {
+        is_good = dump_entry_wait(r, &r->entries[r->lasts[t]], gate + i);
+    }
+    return is_good;
+}
+
+// Finds the longest chains, from the last entry on.
+static void dump_replay_tails(dump_replay *r) {
+    for (uint32_t i = r->entry_count; i-- > 0;) {
+        dump_entry *entry = &r->entries[i];
+        const uint64_t tail = entry->tail + entry->cycles;
+        entry->tail = tail < entry->cycles ? UINT64_MAX : tail;
+        r->result.path_cycles = dump_later(r->result.path_cycles, entry->tail);
+        for (uint32_t k = 0; k < entry->edge_count; k++) {
+            dump_entry *before = &r->entries[r->edges[entry->first_edge + k]];
+            before->tail = dump_later(before->tail, entry->tail);
+        }
+    }
+}
+
+static int dump_compare_entries(const void *a, const void *b) {
+    const dump_entry *x = (const dump_entry *)a, *y = (const dump_entry *)b;
+    return x->start != y->start   ? (x->start < y->start ? -1 : 1)
+           : x->end != y->end     ? (x->end < y->end ? -1 : 1)
+           : x->index != y->index ? (x->index < y->index ? -1 : 1)
+                                  : 0;
+}
+
+static bool dump_replay_entries(dump_replay *r) {
+    r->lasts = (uint32_t *)dump_zeroed(r->dump->task_count, sizeof *r->lasts);
+    if (!r->lasts) {
+        return dump_out_of_memory(r->dump);
+    }
+    for (uint32_t t = 0; t < r->dump->task_count; t++) {
+        if (!dump_replay_task(r, t)) {
+            return false;
+        }
+    }
+    bool is_there = r->how.percent == 0;
+    for (uint32_t i = 0; i < r->kernel_count; i++) {
+        is_there = is_there || r->kernels[i].id == r->how.kernel;
+    }
+    if (!is_there) {
+        return dump_fail(r->dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dump: replay: no task with times is of kernel %lld",
+                         (long long)r->how.kernel);
+    }
+    dump_replay_tails(r);
+    if (r->how.order == PTOWSP_DUMP_ORDER_OBSERVED && r->entry_count) {
+        qsort(r->entries, r->entry_count, sizeof *r->entries, dump_compare_entries);
+    }
+    r->places = (uint32_t *)dump_zeroed(r->entry_count, sizeof *r->places);
+    for (uint32_t i = 0; r->places && i < r->entry_count; i++) {
+        r->places[r->entries[i].index] = i;
+    }
+    return r->places ? true : dump_out_of_memory(r->dump);
+}
+
+// -- the list -------------------------------------------------------------------------------------
+
+static bool dump_replay_module(dump_replay *r) {
+    if (dump_replay_fails(r, ptowsp_module_create(r->dump->context, NULL, &r->module))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < r->kernel_count; i++) {
+        ptowsp_kernel_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = r->kernels[i].name;
+        desc.axis_count = 2;  // its core, and its tail
+        desc.unit = r->kernels[i].unit;
+        desc.cycles = 1;
+        r->kernels[i].kernel = ptowsp_kernel_make(r->module, &desc);
+    }
+    return true;
+}
+
+static bool dump_replay_list(dump_replay *r) {
+    const uint32_t count = r->entry_count;
+    ptowsp_task_list list;
+    memset(&list, 0, sizeof list);
+    r->list_kernels = (ptowsp_kernel *)dump_zeroed(count, sizeof *r->list_kernels);
+    r->list_cycles = (ptowsp_cycles *)dump_zeroed(count, sizeof *r->list_cycles);
+    r->list_axes = (int64_t *)dump_zeroed(2 * (uint64_t)count, sizeof *r->list_axes);
+    r->list_begins = (uint64_t *)dump_zeroed(count + UINT64_C(1), sizeof *r->list_begins);
+    r->list_edges = (uint32_t *)dump_zeroed(r->edge_count, sizeof *r->list_edges);
+    if (!r->list_kernels || !r->list_cycles || !r->list_axes || !r->list_begins || !r->list_edges) {
+        return dump_out_of_memory(r->dump);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const dump_entry *entry = &r->entries[i];
+        if (entry->row != DUMP_NONE) {
+            r->list_kernels[i] = r->kernels[entry->kernel].kernel;
+            r->list_cycles[i] = entry->cycles;
+            r->list_axes[list.axis_count++] = entry->lane;
+            r->list_axes[list.axis_count++] =
+                entry->tail < INT64_MAX ? (int64_t)entry->tail : INT64_MAX;
+        }
+        for (uint32_t k = 0; k < entry->edge_count; k++) {
+            r->list_edges[list.edge_count++] = r->places[r->edges[entry->first_edge + k]];
+        }
+        r->list_begins[i + 1] = list.edge_count;
+    }
+    list.task_count = count;
+    list.kernels = r->list_kernels;
+    list.cycles = r->list_cycles;
+    list.axes = r->list_axes;
+    list.edge_begins = r->list_begins;
+    list.edges = r->list_edges;
+    ptowsp_workload_begin(r->module, "replay");
+    ptowsp_task_list_make(r->module, &list);
+    ptowsp_scope_end(r->module);
+    return true;
+}
+
+// -- its run --------------------------------------------------------------------------------------
+
+static void dump_replay_schedule(const dump_replay *r, ptowsp_schedule *schedule) {
+    static const ptowsp_dispatch dispatches[] = {
+        PTOWSP_DISPATCH_CUSTOM, PTOWSP_DISPATCH_WORK_STEALING, PTOWSP_DISPATCH_WORK_STEALING};
+    memset(schedule, 0, sizeof *schedule);
+    schedule->dispatch = dispatches[r->how.order];
+    if (r->how.order == PTOWSP_DUMP_ORDER_OBSERVED) {
+        schedule->dispatch_key = ptowsp_task_arg(r->module, 0);
+    } else if (r->how.order == PTOWSP_DUMP_ORDER_CRITICAL) {
+        schedule->ready = PTOWSP_READY_PRIORITY;
+        schedule->priority_key = ptowsp_task_arg(r->module, 1);
+    }
+    schedule->dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+    schedule->pools = PTOWSP_POOLS_BY_UNIT;
+    schedule->cube_lane_count = r->result.cube_cores;
+    schedule->vector_lane_count = r->result.vector_cores;
+    schedule->ring_sizes[PTOWSP_RING_TASKS] = r->how.task_window;
+    schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] = r->how.dep_pool;
+}
+
+static bool dump_replay_execute(dump_replay *r) {
+    ptowsp_context *context = r->dump->context;
+    ptowsp_schedule schedule;
+    ptowsp_program_desc desc;
+    ptowsp_run_options options;
+    ptowsp_record_options record;
+    memset(&desc, 0, sizeof desc);
+    memset(&options, 0, sizeof options);
+    memset(&record, 0, sizeof record);
+    dump_replay_schedule(r, &schedule);
+    desc.schedule = &schedule;
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    record.level = PTOWSP_RECORD_TASKS;
+    return !dump_replay_fails(r, ptowsp_program_create(context, r->module, &desc, &r->program)) &&
+           !dump_replay_fails(r, ptowsp_run_create(context, r->program, &r->run)) &&
+           !dump_replay_fails(r, ptowsp_run_record(r->run, &record)) &&
+           !dump_replay_fails(r, ptowsp_run_execute(r->run, &options));
+}
+
+// Cores that are observed, or asked for. Each kind that is used has one.
+static void dump_replay_count_cores(dump_replay *r) {
+    ptowsp_dump_replayed *result = &r->result;
+    result->cube_cores = r->how.cube_cores ? r->how.cube_cores : r->cube_count;
+    result->vector_cores = r->how.vector_cores ? r->how.vector_cores : r->vector_count;
+    result->edge_count = r->dump->edge_count;
+    for (uint32_t i = 0; i < r->dump->row_count; i++) {
+        result->observed_cycles =
+            dump_later(result->observed_cycles, r->dump->rows[i].end - r->dump->first_start);
+    }
+}
+
+DUMP_INTERNAL bool dump_replay_make(dump_replay *replay, ptowsp_dump *dump,
+                                    const ptowsp_dump_replay *how) {
+    memset(replay, 0, sizeof *replay);
+    replay->dump = dump;
+    if (how) {
+        replay->how = *how;
+    }
+    const bool has_drops = replay->how.drops_redundant || replay->how.drops_no_data;
+    if (!dump_replay_check(replay) || (has_drops && !dump_check_once(dump)) ||
+        !dump_replay_cores(replay) || !dump_replay_rows(replay) || !dump_replay_entries(replay)) {
+        return false;
+    }
+    dump_replay_count_cores(replay);
+    if (replay->result.instance_count == 0) {
+        return true;
+    }
+    if (!dump_replay_module(replay) || !dump_replay_list(replay) || !dump_replay_execute(replay)) {
+        return false;
+    }
+    replay->result.makespan_cycles = ptowsp_run_result(replay->run)->makespan_cycles;
+    replay->result.busy_cycles = ptowsp_run_result(replay->run)->busy_cycles;
+    memcpy(replay->result.idle_cycles, ptowsp_run_idle(replay->run),
+           sizeof replay->result.idle_cycles);
+    return true;
+}
+
+DUMP_INTERNAL void dump_replay_free(dump_replay *replay) {
+    ptowsp_run_destroy(replay->run);
+    ptowsp_program_destroy(replay->program);
+    ptowsp_module_destroy(replay->module);
+    void *const all[] = {replay->row_firsts,  replay->rows,      replay->lanes,
+                         replay->kernels,     replay->entries,   replay->places,
+                         replay->lasts,       replay->edges,     replay->list_kernels,
+                         replay->list_cycles, replay->list_axes, replay->list_begins,
+                         replay->list_edges};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dump_resize(all[i], 0);
+    }
+}
+
+// =================================================================================================
+// src/dump/dump_show.c
+// =================================================================================================
+
+// Replays as text, JSON and HTML, and as pictures: the observed cores above the replayed ones.
+
+#define DUMP_ASKED_WINDOW 32u
+
+// -- pictures -------------------------------------------------------------------------------------
+
+typedef struct dump_picture {
+    ptowsp_span *spans;
+    uint64_t count;
+    const char **names;  // of kinds
+    const char **lane_names;
+    char (*lane_texts)[32];
+} dump_picture;
+
+static void dump_span_add(dump_picture *p, uint64_t begin, uint64_t end, uint32_t lane,
+                          uint32_t kind) {
+    const ptowsp_span span = {begin, end, lane, kind};
+    p->spans[p->count++] = span;
+}
+
+static void dump_lane_name(dump_picture *p, uint32_t lane, const char *what, bool is_cube,
+                           uint32_t core) {
+    snprintf(p->lane_texts[lane], sizeof p->lane_texts[lane], "%s %s %u", what,
+             is_cube ? "aic" : "aiv", (unsigned)core);
+    p->lane_names[lane] = p->lane_texts[lane];
+}
+
+// The rows of the dump, as the kernels of their tasks. False: there is no memory.
+static bool dump_picture_observed(dump_picture *p, const dump_replay *r) {
+    const ptowsp_dump *dump = r->dump;
+    uint32_t *kernels = (uint32_t *)dump_zeroed(dump->task_count, sizeof *kernels);
+    for (uint32_t i = 0; i < r->entry_count && kernels; i++) {
+        const dump_entry *entry = &r->entries[i];
+        if (entry->row != DUMP_NONE) {
+            kernels[dump_find(dump, dump->rows[entry->row].task_id)] = entry->kernel;
+        }
+    }
+    for (uint32_t i = 0; i < dump->row_count && kernels; i++) {
+        const dump_row *row = &dump->rows[i];
+        dump_span_add(p, row->start - dump->first_start, row->end - dump->first_start, row->core,
+                      kernels[dump_find(dump, row->task_id)]);
+    }
+    for (uint32_t i = 0; i < dump->core_count; i++) {
+        dump_lane_name(p, i, "observed", dump->cores[i], r->lanes[i]);
+    }
+    dump_resize(kernels, 0);
+    return kernels != NULL;
+}
+
+// The records of the run, with the vector cores of MIX. Lanes of vector cores come first there.
+static void dump_picture_replayed(dump_picture *p, const dump_replay *r) {
+    const ptowsp_task_record *records = r->run ? ptowsp_run_records(r->run) : NULL;
+    const uint32_t first = r->dump->core_count, cubes = r->result.cube_cores;
+    const uint32_t vectors = r->result.vector_cores;
+    for (uint32_t i = 0; i < r->entry_count && records; i++) {
+        const dump_entry *entry = &r->entries[i];
+        if (entry->row == DUMP_NONE) {
+            continue;
+        }
+        const ptowsp_task_record *record = records++;
+        const bool is_cube = record->lane >= vectors;
+        const uint32_t core = is_cube ? record->lane - vectors : record->lane;
+        dump_span_add(p, record->start, record->end, first + (is_cube ? 0 : cubes) + core,
+                      entry->kernel);
+        for (uint32_t k = 0; k < 2 && r->kernels[entry->kernel].unit == PTOWSP_UNIT_MIX; k++) {
+            dump_span_add(p, record->start, record->end, first + cubes + 2 * core + k,
+                          entry->kernel);
+        }
+    }
+    for (uint32_t i = 0; i < cubes + vectors; i++) {
+        dump_lane_name(p, first + i, "replayed", i < cubes, i < cubes ? i : i - cubes);
+    }
+}
+
+static void dump_picture_free(dump_picture *p) {
+    void *const all[] = {p->spans, p->names, p->lane_names, p->lane_texts};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dump_resize(all[i], 0);
+    }
+}
+
+// False: see dump_fail.
+static bool dump_draw(dump_replay *r, ptowsp_export_format format,
+                      const ptowsp_export_options *options, ptowsp_output output) {
+    ptowsp_dump *dump = r->dump;
+    const uint32_t lanes = dump->core_count + r->result.cube_cores + r->result.vector_cores;
+    dump_picture p;
+    ptowsp_export_options chosen;
+    ptowsp_span_set set;
+    memset(&p, 0, sizeof p);
+    memset(&chosen, 0, sizeof chosen);
+    memset(&set, 0, sizeof set);
+    if (options) {
+        chosen = *options;
+    }
+    chosen.lane_max = chosen.lane_max                  ? chosen.lane_max
+                      : lanes < PTOWSP_EXPORT_LANE_MAX ? lanes + 1
+                                                       : PTOWSP_EXPORT_LANE_MAX;
+    p.spans =
+        (ptowsp_span *)dump_zeroed(dump->row_count + 3 * (uint64_t)r->entry_count, sizeof *p.spans);
+    p.names = (const char **)dump_zeroed(r->kernel_count, sizeof *p.names);
+    p.lane_names = (const char **)dump_zeroed(lanes, sizeof *p.lane_names);
+    p.lane_texts = (char(*)[32])dump_zeroed(lanes, sizeof *p.lane_texts);
+    bool is_good =
+        p.spans && p.names && p.lane_names && p.lane_texts && dump_picture_observed(&p, r);
+    if (is_good) {
+        for (uint32_t i = 0; i < r->kernel_count; i++) {
+            p.names[i] = r->kernels[i].name;
+        }
+        dump_picture_replayed(&p, r);
+        set.title = "observed and replayed";
+        set.spans = p.spans;
+        set.count = p.count;
+        set.names = p.names;
+        set.name_count = r->kernel_count;
+        set.rank_lanes = lanes;
+        set.lane_names = p.lane_names;
+        set.has_cycles = true;
+        const ptowsp_status status =
+            ptowsp_spans_export(dump->context, &set, format, &chosen, output);
+        dump->status = dump->status == PTOWSP_OK ? status : dump->status;
+        is_good = status == PTOWSP_OK;
+    } else {
+        dump_out_of_memory(dump);
+    }
+    dump_picture_free(&p);
+    return is_good;
+}
+
+// -- tables ---------------------------------------------------------------------------------------
+
+// The number as thousandths of another one.
+static unsigned long long dump_share(uint64_t part, uint64_t whole) {
+    return whole ? (unsigned long long)(1000.0 * (double)part / (double)whole + 0.5) : 0;
+}
+
+static void dump_show_head(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+    static const char heads[][512] = {
+        "%llu instances of tasks, %llu edges; the longest chain takes %llu cycles\n"
+        "  %-52s %14llu\n",
+        "{\"instances\":%llu,\"edges\":%llu,\"longest_chain\":%llu,\"%s\":%llu,\"replays\":[",
+        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Replay</title>\n<style>\n"
+        "body { font: 14px sans-serif; margin: 2em; }\n"
+        "td { border-top: 1px solid #ccc; padding: .4em .8em .4em 0; vertical-align: top; }\n"
+        "td.number { text-align: right; }\n</style>\n"
+        "<h1>%llu instances of tasks, %llu edges; the longest chain takes %llu cycles</h1>\n"
+        "<table>\n<tr><td>%s<td class=\"number\">%llu\n"};
+    dump_print(text, heads[format], (unsigned long long)r->result.instance_count,
+               (unsigned long long)r->result.edge_count, (unsigned long long)r->result.path_cycles,
+               "observed", (unsigned long long)r->result.observed_cycles);
+    if (r->result.untimed_count && format == PTOWSP_DUMP_TEXT) {
+        dump_print(text, "  %llu tasks with kernels have no times: they take no time here\n",
+                   (unsigned long long)r->result.untimed_count);
+    }
+}
+
+// Reasons why cores were idle, the largest part of all cores' time first.
+static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+    static const char parts[][32] = {"%s%s %llu.%llu %%", "%s\"%s\":%llu.%llu",
+                                     "%s%s %llu.%llu %%"};
+    const uint64_t cores = (uint64_t)r->result.cube_cores + r->result.vector_cores;
+    const uint64_t whole = cores * r->result.makespan_cycles;
+    bool is_first = true, is_shown[PTOWSP_STALL_COUNT] = {false};
+    for (uint32_t n = 0; n < PTOWSP_STALL_COUNT; n++) {
+        uint32_t most = PTOWSP_STALL_COUNT;
+        for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+            if (!is_shown[i] && (most == PTOWSP_STALL_COUNT ||
+                                 r->result.idle_cycles[i] > r->result.idle_cycles[most])) {
+                most = i;
+            }
+        }
+        is_shown[most] = true;
+        const unsigned long long share = dump_share(r->result.idle_cycles[most], whole);
+        if (share) {
+            dump_print(text, parts[format],
+                       is_first                     ? ""
+                       : format == PTOWSP_DUMP_JSON ? ","
+                                                    : ", ",
+                       most == PTOWSP_STALL_NONE ? "nothing left"
+                                                 : ptowsp_stall_name((ptowsp_stall)most),
+                       share / 10, share % 10);
+            is_first = false;
+        }
+    }
+}
+
+// One replay, or the status with which it failed.
+static void dump_show_row(const dump_replay *r, const char *question, bool is_good, bool is_first,
+                          ptowsp_dump_format format, ptowsp_text text) {
+    static const char begins[][64] = {"  ", "{\"question\":\"", "<tr><td>"};
+    static const char fails[][64] = {" -  %s\n", "\",\"error\":\"%s\"}", "<td>-<td><td>%s\n"};
+    static const char rows[][128] = {
+        "%14llu  %3llu.%llu %%  %u + %u cores, ",
+        "\",\"makespan\":%llu,\"percent\":%llu.%llu,\"cube_cores\":%u,\"vector_cores\":%u,",
+        "<td class=\"number\">%llu<td class=\"number\">%llu.%llu %%<td>%u + %u cores, "};
+    static const char idles[][16] = {"idle: ", "\"idle\":{", "idle: "};
+    static const char ends[][8] = {"\n", "}}", "\n"};
+    char padded[64];
+    snprintf(padded, sizeof padded, format == PTOWSP_DUMP_TEXT ? "%-52s" : "%s", question);
+    dump_print(text, "%s%s", is_first || format != PTOWSP_DUMP_JSON ? "" : ",\n", begins[format]);
+    dump_escaped(text, format, padded);
+    if (!is_good) {
+        dump_print(text, fails[format], ptowsp_status_name(r->dump->status));
+        return;
+    }
+    const unsigned long long share =
+        dump_share(r->result.makespan_cycles, r->result.observed_cycles);
+    dump_print(text, rows[format], (unsigned long long)r->result.makespan_cycles, share / 10,
+               share % 10, (unsigned)r->result.cube_cores, (unsigned)r->result.vector_cores);
+    dump_print(text, "%s", idles[format]);
+    dump_show_idle(r, format, text);
+    dump_print(text, "%s", ends[format]);
+}
+
+// A row of the table that answers a call without a question.
+typedef struct dump_question {
+    char text[56];
+    ptowsp_dump_replay how;
+} dump_question;
+
+enum { DUMP_QUESTIONS = 9 };
+
+static void dump_questions_make(const dump_replay *r, dump_question *questions) {
+    static const char texts[DUMP_QUESTIONS][56] = {"same cores, same order",
+                                                   "first free core, as submitted",
+                                                   "longest chain first",
+                                                   "edges without data dropped",
+                                                   "half the cores",
+                                                   "twice the cores",
+                                                   "a task window of 32",
+                                                   "a task window of 32, longest chain first",
+                                                   ""};
+    uint64_t cycles[DUMP_KERNEL_MAX];
+    uint32_t most = 0;
+    memset(cycles, 0, sizeof cycles);
+    for (uint32_t i = 0; i < r->entry_count; i++) {
+        if (r->entries[i].row != DUMP_NONE) {
+            uint64_t *sum = &cycles[r->entries[i].kernel];
+            *sum += r->entries[i].cycles;
+            most = *sum > cycles[most] ? r->entries[i].kernel : most;
+        }
+    }
+    for (uint32_t i = 0; i < DUMP_QUESTIONS; i++) {
+        memset(&questions[i], 0, sizeof questions[i]);
+        memcpy(questions[i].text, texts[i], sizeof texts[i]);
+        questions[i].how.order = i == 0             ? PTOWSP_DUMP_ORDER_OBSERVED
+                                 : i == 2 || i == 7 ? PTOWSP_DUMP_ORDER_CRITICAL
+                                                    : PTOWSP_DUMP_ORDER_SUBMITTED;
+    }
+    questions[3].how.drops_no_data = true;
+    questions[4].how.cube_cores = (r->cube_count + 1) / 2;
+    questions[4].how.vector_cores = (r->vector_count + 1) / 2;
+    questions[5].how.cube_cores = 2 * r->cube_count;
+    questions[5].how.vector_cores = 2 * r->vector_count;
+    questions[6].how.task_window = questions[7].how.task_window = DUMP_ASKED_WINDOW;
+    if (r->kernel_count) {
+        questions[8].how.kernel = r->kernels[most].id;
+        questions[8].how.percent = 80;
+        snprintf(questions[8].text, sizeof questions[8].text, "%.32s 20 %% faster",
+                 r->kernels[most].name);
+    }
+}
+
+// Answers all questions. One that fails says so in its row.
+static void dump_show_all(const dump_replay *observed, ptowsp_dump_format format,
+                          ptowsp_text text) {
+    ptowsp_dump *dump = observed->dump;
+    dump_question questions[DUMP_QUESTIONS];
+    dump_questions_make(observed, questions);
+    for (uint32_t i = 0; i < DUMP_QUESTIONS; i++) {
+        dump_replay replay;
+        if (!*questions[i].text) {
+            continue;
+        }
+        const bool is_good = dump_replay_make(&replay, dump, &questions[i].how);
+        dump_show_row(&replay, questions[i].text, is_good, i == 0, format, text);
+        dump->status = PTOWSP_OK;
+        dump_replay_free(&replay);
+    }
+}
+
+static bool dump_forward(void *user, const void *data, size_t size) {
+    dump_write(*(const ptowsp_text *)user, (const char *)data, size);
+    return true;
+}
+
+DUMP_INTERNAL void dump_show(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                             ptowsp_dump_format format, ptowsp_text text) {
+    static const char ends[][16] = {"", "]}\n", "</table>\n"};
+    dump_replay replay;
+    if (dump_replay_make(&replay, dump, how)) {
+        const ptowsp_output output = {dump_forward, &text};
+        dump_show_head(&replay, format, text);
+        if (how) {
+            dump_show_row(&replay, "replayed", true, true, format, text);
+        } else {
+            dump_show_all(&replay, format, text);
+        }
+        dump_print(text, "%s", ends[format]);
+        if (format == PTOWSP_DUMP_HTML && replay.result.instance_count) {
+            dump_draw(&replay, PTOWSP_EXPORT_SVG, NULL, output);
+        }
+    }
+    dump_replay_free(&replay);
+}
+
+DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                     ptowsp_export_format format,
+                                     const ptowsp_export_options *options, ptowsp_output output) {
+    dump_replay replay;
+    if (dump_replay_make(&replay, dump, how)) {
+        dump_draw(&replay, format, options, output);
+    }
+    dump_replay_free(&replay);
+}
+
+// =================================================================================================
 // src/dump/dump.c
 // =================================================================================================
 
@@ -2967,9 +3830,9 @@ void ptowsp_dump_close(ptowsp_dump *dump) {
     if (!dump) {
         return;
     }
-    void *const all[] = {dump->tasks, dump->args,    dump->edges,   dump->outs,  dump->tensors,
-                         dump->names, dump->scopes,  dump->rows,    dump->words, dump->index,
-                         dump->pairs, dump->regions, dump->findings};
+    void *const all[] = {dump->tasks, dump->args,    dump->edges,    dump->outs,  dump->tensors,
+                         dump->names, dump->scopes,  dump->rows,     dump->words, dump->index,
+                         dump->pairs, dump->regions, dump->findings, dump->cores};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         dump_resize(all[i], 0);
     }
@@ -3007,7 +3870,7 @@ static ptowsp_status dump_done(ptowsp_dump *dump) {
 }
 
 // Checks once. After a failure all of it is made again.
-static bool dump_check_once(ptowsp_dump *dump) {
+DUMP_INTERNAL bool dump_check_once(ptowsp_dump *dump) {
     if (!dump->has_deps) {
         return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
     }
@@ -3024,12 +3887,16 @@ ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_repor
     return dump_done(dump);
 }
 
+static bool dump_format_check(ptowsp_dump *dump, ptowsp_dump_format format) {
+    return (uint32_t)format <= PTOWSP_DUMP_HTML
+               ? true
+               : dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "dump: there is no format %u", (unsigned)format);
+}
+
 ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
     PTOWSP_ASSERT(dump);
-    if ((uint32_t)format > PTOWSP_DUMP_HTML) {
-        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no format %u",
-                  (unsigned)format);
-    } else if (dump_check_once(dump)) {
+    if (dump_format_check(dump, format) && dump_check_once(dump)) {
         dump_print_check(dump, format, text);
     }
     return dump_done(dump);
@@ -3044,6 +3911,39 @@ ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_text 
     } else {
         dump_print_explain(dump, index, text);
     }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                     ptowsp_dump_replayed *out_replayed) {
+    PTOWSP_ASSERT(dump);
+    dump_replay replay;
+    if (!out_replayed) {
+        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: out_replayed is NULL");
+        return dump_done(dump);
+    }
+    if (dump_replay_make(&replay, dump, how)) {
+        *out_replayed = replay.result;
+    }
+    dump_replay_free(&replay);
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                       ptowsp_dump_format format, ptowsp_text text) {
+    PTOWSP_ASSERT(dump);
+    if (dump_format_check(dump, format)) {
+        dump_show(dump, how, format, text);
+    }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump, const ptowsp_dump_replay *how,
+                                        ptowsp_export_format format,
+                                        const ptowsp_export_options *options,
+                                        ptowsp_output output) {
+    PTOWSP_ASSERT(dump);
+    dump_show_picture(dump, how, format, options, output);
     return dump_done(dump);
 }
 

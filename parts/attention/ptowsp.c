@@ -2691,11 +2691,12 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
                                         uint32_t worker_count, ptowsp_lead_fn lead, void *user) {
     PTOWSP_ASSERT(context);
     const uint32_t most = pwsp_pool_lane_count(context->pool);
-    if (!pwsp_pool_is_lent(context->pool)) {
-        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
-    }
+    const bool is_lent = pwsp_pool_is_lent(context->pool);
     if (!lead) {
         PWSP_REFUSE_WORKER(context, "lead is NULL");
+    }
+    if (!is_lent && worker_count > 1) {
+        PWSP_REFUSE_WORKER(context, "the context's threads are not PTOWSP_THREADS_WORKERS");
     }
     if (worker_count == 0 || worker_count > most) {
         PWSP_REFUSE_WORKER(context, "worker_count %u is not in 1 to %u, the context's lanes",
@@ -2704,6 +2705,9 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
     if (worker >= worker_count) {
         PWSP_REFUSE_WORKER(context, "worker %u is not below worker_count %u", (unsigned)worker,
                            (unsigned)worker_count);
+    }
+    if (!is_lent) {
+        return lead(user);
     }
     bool is_refused = false;
     const ptowsp_status status =
@@ -4703,7 +4707,7 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
     return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
-           !a->segments;
+           !a->segments && !a->config.shares_merges;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
@@ -4802,6 +4806,14 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
 PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);
     return (end - 1) / a->chunk - begin / a->chunk + 1;
+}
+
+// What KV tokens [begin, end) of a tile cost, without a merge.
+PWSP_INLINE uint64_t pwsp_range_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     uint32_t begin, uint32_t end) {
+    const uint64_t pieces =
+        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, begin, end) : UINT64_C(1);
+    return pieces * a->unit + (end - begin) * tile->rate;
 }
 
 // What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
@@ -5188,7 +5200,9 @@ typedef struct pwsp_attention_writer {
     // The merge of the tile that the last range did not end, if any. It belongs to open_lane.
     bool is_open;
     uint32_t open_lane, open_slot;
-    uint64_t open_cost;  // of that lane so far, if the lane has ended
+    uint64_t open_cost;   // of that lane so far, if the lane has ended
+    bool is_shared;       // the tile's merge is, and written apart
+    uint32_t share_slot;  // its first slot
     uint64_t total;
     double cost_max;
 } pwsp_attention_writer;
@@ -5201,10 +5215,47 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint64_t count, const pwsp_query_tile *first);
 
+// A lane is number `index` of the `count` that share a tile's merge; 0 of 0: it is not shared.
+typedef struct pwsp_tile_share {
+    uint32_t index, count;
+} pwsp_tile_share;
+
+// The rows that a lane merges: from `first` on, maybe none.
+typedef struct pwsp_share_rows {
+    uint32_t first, count;
+} pwsp_share_rows;
+
+PWSP_INLINE pwsp_share_rows pwsp_share_rows_of(const pwsp_query_tile *tile, pwsp_tile_share share) {
+    const uint64_t rows = tile->rows;
+    pwsp_share_rows mine;
+    mine.first = (uint32_t)(rows * share.index / share.count);
+    mine.count = (uint32_t)(rows * (share.index + 1) / share.count) - mine.first;
+    return mine;
+}
+
+// The slots of a tile of which `share.count` lanes have parts.
+PWSP_INLINE uint64_t pwsp_share_slots(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      pwsp_tile_share share) {
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile->begin, tile->end)
+                                         : share.count;
+}
+
+// What a lane's share of the merge costs.
+PWSP_INLINE uint64_t pwsp_share_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     pwsp_tile_share share) {
+    return pwsp_mul_u64(pwsp_share_slots(a, tile, share),
+                        pwsp_slot_cost(a, pwsp_share_rows_of(tile, share).count));
+}
+
 // Writes KV tokens [begin, end) of a tile. A tile comes in one or several ranges, in order.
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end);
+
+// The same for a lane that has a share of the merge.
+PWSP_INTERNAL void pwsp_write_share(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end, pwsp_tile_share share);
 
 // Completes the plan, after all lanes.
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
@@ -5302,7 +5353,7 @@ PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t seque
     const uint64_t request_head = pwsp_word_pair(sequence, head);
     uint32_t slot = PTOWSP_NO_SLOT;
     if (is_slotted) {
-        if (flags & PTOWSP_WORK_FIRST) {
+        if ((flags & PTOWSP_WORK_FIRST) && !w->is_shared) {
             pwsp_write_open(w, pwsp_word_tag(tier, 0, index), request_head);
         }
         slot = w->slots++;
@@ -5401,6 +5452,26 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     }
 }
 
+PWSP_INTERNAL void pwsp_write_share(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end, pwsp_tile_share share) {
+    const pwsp_attention *a = w->a;
+    const pwsp_share_rows rows = pwsp_share_rows_of(tile, share);
+    w->share_slot = share.index == 0 ? w->slots : w->share_slot;
+    if (rows.count > 0) {
+        const uint32_t tag = pwsp_word_tag(0, PTOWSP_WORK_ROWS, index);
+        PTOWSP_ASSERT(rows.first + rows.count <= UINT16_MAX);
+        pwsp_write_words(w->next_merge++, pwsp_word_pair(rows.first | rows.count << 16, tag),
+                         pwsp_word_pair(sequence, head),
+                         pwsp_word_pair(w->share_slot, (uint32_t)pwsp_share_slots(a, tile, share)));
+        w->merges++;
+    }
+    w->lane_cost += pwsp_share_cost(a, tile, share);
+    w->is_shared = true;
+    pwsp_write_range(w, sequence, head, index, tile, begin, end);
+    w->is_shared = false;
+}
+
 // Writes one tile of each of `count` heads, each with a slot and an entry of merges of its own.
 static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                uint64_t count, const pwsp_query_tile *tile) {
@@ -5484,6 +5555,7 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
 // What filling lanes adds to a batch that has been counted.
 typedef struct pwsp_attention_splits {
     uint64_t splits, merges;
+    uint64_t shared;  // merges more than one of each tile
 } pwsp_attention_splits;
 
 // Fills all lanes, and writes the plan if there is a writer. False if the batch does not fit.
@@ -5520,6 +5592,24 @@ typedef struct pwsp_lane_fill {
 PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_fill *f,
                                        const pwsp_query_tile *tile, uint32_t kv);
 
+// The end of what a lane can take of a tile from kv on, with `room` for that alone, if it leaves at least
+// `left` tokens; kv for nothing.
+PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      uint32_t kv, uint64_t room, uint64_t left);
+
+// The same in INVARIANT mode, in whole chunks: the lane stops at `last` at the latest.
+PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, uint64_t last);
+
+// How many lanes, from this one on, take the tile and share its merge; 0: it does not begin here.
+PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                         const pwsp_query_tile *tile);
+
+// The part of a lane with `room` that is the next of them: where it ends, tile->end for the last; kv if
+// the lane has no room for one.
+PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, pwsp_tile_share share);
+
 #endif
 
 // =================================================================================================
@@ -5549,21 +5639,24 @@ typedef struct pwsp_filler {
     uint32_t sequence, head, index;
     bool is_inside;
     uint32_t kv;
-    uint32_t tiles;        // of the sequence
-    uint64_t head_cost;    // of all its tiles
-    pwsp_query_tile tile;  // the first of them
-    uint64_t splits, merges;
+    uint32_t tiles;         // of the sequence
+    uint64_t head_cost;     // of all its tiles
+    pwsp_query_tile tile;   // the first of them
+    pwsp_tile_share share;  // the next of the tile that is open
+    pwsp_attention_splits counts;
 } pwsp_filler;
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
-// its KV alone; kv for nothing. The tile has two pieces at least, and tokens cost something.
-static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
-                               uint64_t room) {
+// Tokens cost something, and the tile has two pieces at least.
+PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      uint32_t kv, uint64_t room, uint64_t left) {
     const uint64_t page = a->config.page_size;
-    PTOWSP_ASSERT(tile->rate > 0 && tile->end - kv >= 2 * a->piece_min);
-    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
+    PTOWSP_ASSERT(tile->rate > 0);
+    if (tile->end - kv < left + a->piece_min) {
+        return kv;
+    }
+    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - left - kv);
     const uint64_t end = (kv + taken) / page * page;
     return end >= kv + a->piece_min ? (uint32_t)end : kv;
 }
@@ -5600,12 +5693,13 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
-        return pwsp_piece_end(a, tile, kv, room);
+        return pwsp_piece_end(a, tile, kv, room, a->piece_min);
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
     for (uint64_t slots = 2;;) {
         const uint64_t price = pwsp_mul_u64(slots, slot_cost);
-        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
+        const uint32_t end =
+            price < room ? pwsp_piece_end(a, tile, kv, room - price, a->piece_min) : kv;
         if (end == kv) {
             return kv;
         }
@@ -5617,30 +5711,58 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
     }
 }
 
-// The same in INVARIANT mode: the end of the last chunk that fits.
+PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, uint64_t last) {
+    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    const uint64_t price = a->unit + (next - kv) * tile->rate;
+    if (next > last || price > room) {
+        return kv;
+    }
+    // Of a whole chunk, though the tile may have none: it may see less than one.
+    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
+    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
+    const uint64_t more = (room - price) / chunk_cost;
+    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+}
+
+// In INVARIANT mode: the end of the last chunk that fits.
 static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
     uint64_t price = 0;
     if (kv == tile->begin) {
         price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
     }
-    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
-    if (next >= tile->end) {
-        return kv;  // one piece is left
-    }
-    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
-    if (price > f->at.room) {
-        return kv;
-    }
-    // Of a whole chunk, though the tile may have none: it may see less than one.
-    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
     const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
-    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
-    const uint64_t more = (f->at.room - price) / chunk_cost;
-    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+    return price > f->at.room ? kv : pwsp_chunks_end(a, tile, kv, f->at.room - price, last);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
+
+// Where the lane's part of the tile ends, which does not fit as a whole or is shared.
+static uint32_t pwsp_fill_end(pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    const bool is_shared = a->config.shares_merges && tile->rows <= UINT16_MAX;
+    if (is_shared && !f->is_inside) {
+        f->share.index = 0;
+        f->share.count = pwsp_shared_lanes(a, &f->at, tile);
+        f->counts.shared += f->share.count > 0 ? pwsp_min_u64(f->share.count, tile->rows) - 1 : 0;
+    }
+    if (is_shared) {
+        return f->share.count > 0 ? pwsp_shared_end(a, tile, kv, f->at.room, f->share) : kv;
+    }
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, tile, kv)
+                                         : pwsp_split_find(a, &f->at, tile, kv);
+}
+
+// Writes the lane's part.
+static void pwsp_fill_write(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv,
+                            uint32_t end) {
+    if (f->share.count > 0) {
+        pwsp_write_share(f->writer, f->sequence, f->head, f->index, tile, kv, end, f->share);
+    } else {
+        pwsp_write_range(f->writer, f->sequence, f->head, f->index, tile, kv, end);
+    }
+}
 
 // Takes the tile at the position, or what the lane has room for. True if it was all.
 static bool pwsp_fill_tile(pwsp_filler *f) {
@@ -5648,18 +5770,21 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     const pwsp_query_tile tile =
         f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
     const uint32_t kv = f->is_inside ? f->kv : tile.begin;
-    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
+    uint64_t cost = pwsp_tile_cost(a, &tile, kv);
     uint32_t end = tile.end;
-    if (cost > f->at.room) {
-        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
-                                            : pwsp_split_find(a, &f->at, &tile, kv);
+    if (f->share.count > 0 || cost > f->at.room) {
+        end = pwsp_fill_end(f, &tile, kv);
+        cost = f->share.count > 0
+                   ? pwsp_range_cost(a, &tile, kv, tile.end) + pwsp_share_cost(a, &tile, f->share)
+                   : cost;
     }
     if (f->writer && end > kv) {
-        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
+        pwsp_fill_write(f, &tile, kv, end);
     }
     if (end == tile.end) {
         f->at.room -= cost;
         f->is_inside = false;
+        f->share.count = 0;
         f->index++;
         if (f->index == f->tiles) {
             f->index = 0;
@@ -5669,9 +5794,10 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     }
     if (end > kv) {
         f->at.room = 0;
-        f->splits++;
-        f->merges += !f->is_inside && !tile.is_slotted;
+        f->counts.splits++;
+        f->counts.merges += !f->is_inside && !tile.is_slotted;
         f->is_inside = true;
+        f->share.index++;
         f->kv = end;
     }
     return false;
@@ -5757,9 +5883,118 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
             break;
         }
     }
-    out_splits->splits = f.splits;
-    out_splits->merges = f.merges;
+    *out_splits = f.counts;
     return !has_more;
+}
+
+// =================================================================================================
+// src/plan/attention_share.c
+// =================================================================================================
+
+// Merges that lanes share.
+//
+// The merge of a tile in s slots costs s * rows. Where one lane has all of it, a long sequence of many
+// rows pays more for its merge than for its KV. So each of the n lanes that have parts of the tile
+// merges some of its rows:
+//
+//      lane         l             l + 1         ...   l + n - 1
+//      part         0             1                   n - 1
+//      rows         [0, r / n)    [r / n, 2r / n)     ... r)          none for some lanes if n > r
+//      costs        its KV + s * its rows
+//
+// The shares are known when n is. It is the least number of lanes that have room for all parts: a bound
+// from below, then one attempt after another, each as the lanes will be filled.
+
+PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t kv, uint64_t room, pwsp_tile_share share) {
+    const uint64_t price = pwsp_share_cost(a, tile, share);
+    const uint64_t after = share.count - 1 - share.index;  // parts
+    if (price > room) {
+        return kv;
+    }
+    room -= price;
+    if (after == 0) {
+        return pwsp_range_cost(a, tile, kv, tile->end) <= room ? tile->end : kv;
+    }
+    if (pwsp_attention_cuts_chunks(a)) {
+        const uint64_t last = (tile->end - 1) / a->chunk, least = (after - 1) + kv / a->chunk;
+        return last > least ? pwsp_chunks_end(a, tile, kv, room, (last - after + 1) * a->chunk)
+                            : kv;
+    }
+    return room < a->unit ? kv : pwsp_piece_end(a, tile, kv, room - a->unit, after * a->piece_min);
+}
+
+// An attempt: with `count` lanes from f on, the cost for which the last of them has no room, and the KV
+// from which that one is to take the rest. UINT64_MAX: the tile does not begin here, or lanes are too few.
+typedef struct pwsp_share_attempt {
+    uint64_t missing;
+    uint32_t kv;
+} pwsp_share_attempt;
+
+static pwsp_share_attempt pwsp_share_try(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                         const pwsp_query_tile *tile, uint32_t count) {
+    pwsp_tile_share share = {0, count};
+    pwsp_share_attempt tried = {UINT64_MAX, tile->begin};
+    for (uint32_t lane = f->lane; lane <= a->worker_last; lane++) {
+        const uint64_t room = lane == f->lane ? f->room : pwsp_lane_room(a, f->time, lane);
+        const uint32_t end = pwsp_shared_end(a, tile, tried.kv, room, share);
+        if (end == tile->end) {
+            tried.missing = 0;
+            break;
+        }
+        if (end == tried.kv && share.index == 0) {
+            break;
+        }
+        if (share.index == count - 1) {
+            const uint64_t cost = pwsp_range_cost(a, tile, tried.kv, tile->end) +
+                                  pwsp_share_cost(a, tile, share) - room;
+            tried.missing = pwsp_min_u64(tried.missing, cost);
+            if (!a->config.lane_speeds) {
+                break;  // otherwise there may be a faster lane
+            }
+        }
+        share.index += end > tried.kv;
+        tried.kv = end;
+    }
+    return tried;
+}
+
+// With n lanes all rooms together, room + (n - 1) * time, hold the tile, its units and its merge.
+PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                         const pwsp_query_tile *tile) {
+    const uint64_t lanes = a->worker_last - f->lane + 1;
+    if (tile->rate == 0 || lanes < 2) {
+        return 0;
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    uint64_t cost = pwsp_range_cost(a, tile, tile->begin, tile->end), each = f->time;
+    uint64_t most = (tile->end - tile->begin) / a->piece_min;
+    if (pwsp_attention_cuts_chunks(a)) {
+        most = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        cost = pwsp_sum_u64(cost, pwsp_mul_u64(most, slot_cost));
+    } else {
+        if (each <= pwsp_sum_u64(a->unit, slot_cost)) {
+            return 0;  // a lane more takes nothing off the others
+        }
+        each -= a->unit + slot_cost;
+        cost = pwsp_sum_u64(cost, slot_cost);
+    }
+    most = pwsp_min_u64(most, lanes);
+    uint64_t count = 1 + (cost > f->room ? pwsp_ceil_div_u64(cost - f->room, each) : 1);
+    while (count <= most) {
+        const pwsp_share_attempt tried = pwsp_share_try(a, f, tile, (uint32_t)count);
+        if (tried.missing == 0) {
+            return (uint32_t)count;
+        }
+        if (tried.missing == UINT64_MAX) {
+            return 0;
+        }
+        // Half of what takes the rest, if each takes what the others took: shares of rows change with the
+        // count, and the least count is wanted.
+        const uint64_t taken = (tried.kv - tile->begin) * tile->rate / (count - 1);
+        count += pwsp_max_u64(tried.missing / pwsp_max_u64(2 * taken, 1), 1);
+    }
+    return 0;
 }
 
 // =================================================================================================
@@ -5939,6 +6174,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
     }
     out_splits->splits = d.splits;
     out_splits->merges = d.merges;
+    out_splits->shared = 0;
     return !has_more;
 }
 
@@ -6015,6 +6251,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
         cut->merge_count = a->slotted_count + s.merges;
         cut->slot_count = a->slotted_count + s.splits + s.merges;
     }
+    cut->merge_count += s.shared;
     return fits;
 }
 
@@ -6049,7 +6286,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a) {
     }
     rounding = pwsp_min_u64(pwsp_mul_u64(rounding, rate), a->tile_cost_max) / 2;
     uint64_t time = pwsp_time_of(a, pwsp_min_u64(cost, PWSP_COST_MAX)) + rounding;
-    if (low < a->tile_cost_max) {
+    if (low < a->tile_cost_max && !a->config.shares_merges) {
         // A tile of n parts takes cost / n and n slots: least at the root of cost / slot.
         const uint64_t least =
             pwsp_square_root(a->tile_cost_max) * pwsp_square_root(a->slot_cost_max);
@@ -6099,13 +6336,14 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
 }
 
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
-    const uint64_t splits = a->worker_count - 1;
+    const uint64_t splits = a->worker_count - 1, shared = a->config.shares_merges ? splits : 0;
     if (pwsp_attention_cuts_chunks(a)) {
-        return a->unit_count <= plan->unit_capacity && a->merge_count <= plan->merge_capacity &&
+        return a->unit_count <= plan->unit_capacity &&
+               a->merge_count + shared <= plan->merge_capacity &&
                a->slot_count <= plan->slot_capacity;
     }
     return a->tile_count + splits <= plan->unit_capacity &&
-           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) <=
+           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) + shared <=
                plan->merge_capacity &&
            a->slotted_count + 2 * splits <= plan->slot_capacity;
 }
@@ -6290,6 +6528,10 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
         out_sizes->merge_count = pwsp_min_u64(tiles, splits);
         out_sizes->slot_count = splits + out_sizes->merge_count;
     }
+    if (a.config.shares_merges) {  // a lane that goes on with a tile has a merge of its own
+        out_sizes->merge_count = pwsp_min_u64(
+            pwsp_sum_u64(out_sizes->merge_count, a.worker_count - 1), out_sizes->slot_count);
+    }
     out_sizes->slot_rows =
         tiles > 0 ? (uint32_t)pwsp_min_u64(most.query_max, a.tile_tokens) * a.config.group : 0;
     return pwsp_sizes_complete(&a, out_sizes, info);
@@ -6389,21 +6631,32 @@ static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_faul
     return PTOWSP_OK;
 }
 
-// Checks the merge of a tile whose slots are from slot_first to the next free one.
+// Checks the merge of a tile whose slots are from slot_first to the next free one, or the merges of its
+// rows, which follow one another.
 static ptowsp_status pwsp_proof_merge(pwsp_plan_proof *proof, uint32_t sequence, uint32_t head,
-                                      uint32_t index, uint32_t slot_first) {
-    if (proof->merge == proof->plan->merge_count) {
-        return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
+                                      uint32_t index, uint32_t rows, uint32_t slot_first) {
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t row = 0; row < rows && status == PTOWSP_OK;) {
+        if (proof->merge == proof->plan->merge_count) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
+        }
+        const PTOWSP_GM ptowsp_work *merge = &proof->plan->merges[proof->merge];
+        const bool is_shared = proof->a->config.shares_merges && (merge->flags & PTOWSP_WORK_ROWS);
+        uint32_t first;
+        const uint32_t count = ptowsp_work_merge_rows(merge, rows, &first);
+        const uint64_t pairs[8][2] = {
+            {merge->params[0], sequence},
+            {merge->params[1], head},
+            {merge->reserved, index},
+            {merge->params[2], slot_first},
+            {merge->params[3], proof->slot - slot_first},
+            {merge->flags, is_shared ? PTOWSP_WORK_ROWS : 0},
+            {is_shared ? first : merge->work_id, is_shared ? row : proof->merge},
+            {count, is_shared ? pwsp_min_u64(pwsp_max_u64(count, 1), rows - row) : rows - row}};
+        status = pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge++, pairs, 8);
+        row += count;
     }
-    const PTOWSP_GM ptowsp_work *merge = &proof->plan->merges[proof->merge];
-    const uint64_t pairs[7][2] = {{merge->params[0], sequence},
-                                  {merge->params[1], head},
-                                  {merge->reserved, index},
-                                  {merge->params[2], slot_first},
-                                  {merge->params[3], proof->slot - slot_first},
-                                  {merge->work_id, proof->merge},
-                                  {merge->flags, 0}};
-    return pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge++, pairs, 7);
+    return status;
 }
 
 // Checks the units of a tile, and its merge.
@@ -6454,8 +6707,9 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         at = (uint32_t)end;
         proof->unit++;
     }
-    return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
-                                    : PTOWSP_OK;
+    return proof->slot > slot_first
+               ? pwsp_proof_merge(proof, sequence, head, index, tile.rows, slot_first)
+               : PTOWSP_OK;
 }
 
 // Checks the ranges of the lanes in units or in merges: they go from 0 to the count, in order, and lanes
@@ -6717,10 +6971,15 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
     pwsp_export_fill(arrays->request_indices, units, capacity, -1);
     pwsp_export_fill(arrays->kv_tile_indices, units, capacity, -1);
     pwsp_export_fill(arrays->o_indptr, tile, capacity + 1, (int32_t)units);
+    uint64_t split = 0;  // tiles
     for (uint32_t i = 0; i < plan->merge_count; i++) {
-        pwsp_export_fill(arrays->merge_indptr, i, i + 1, (int32_t)plan->merges[i].params[2]);
+        const uint32_t first = plan->merges[i].params[2];
+        if (i == 0 || first != plan->merges[i - 1].params[2]) {  // not of the same tile
+            pwsp_export_fill(arrays->merge_indptr, split, split + 1, (int32_t)first);
+            split++;
+        }
     }
-    pwsp_export_fill(arrays->merge_indptr, plan->merge_count, (uint64_t)plan->merge_capacity + 1,
+    pwsp_export_fill(arrays->merge_indptr, split, (uint64_t)plan->merge_capacity + 1,
                      (int32_t)plan->slot_count);
     return PTOWSP_OK;
 }
@@ -7431,24 +7690,27 @@ static bool pwsp_merge_has(const ptowsp_attention_plan *plan, uint32_t merge, ui
            ptowsp_work_is_valid(work);
 }
 
-// Finds the merge of a slot, from `hint` on: parts come in the order of merges, so it is mostly that
-// one or the next, and otherwise found by bisection. merge_count if there is none.
+// Finds the first merge of a slot, of which there are several if lanes share it. From `hint` on, where
+// the last one was found: parts come in the order of merges, so it is mostly that one or the next, and
+// otherwise found by bisection. merge_count if there is none.
 static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint, uint32_t slot) {
     for (uint32_t i = hint; i < plan->merge_count && i - hint < 2; i++) {
-        if (pwsp_merge_has(plan, i, slot)) {
+        const bool is_first = i == hint || !pwsp_merge_has(plan, i - 1, slot);
+        if (is_first && pwsp_merge_has(plan, i, slot)) {
             return i;
         }
     }
-    uint32_t low = 0, high = plan->merge_count;  // before low all begin at the slot or before it
+    uint32_t low = 0, high = plan->merge_count;  // before low all end at the slot or before it
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (ptowsp_work_slot_first(&plan->merges[middle]) <= slot) {
+        const PTOWSP_GM ptowsp_work *merge = &plan->merges[middle];
+        if ((uint64_t)ptowsp_work_slot_first(merge) + ptowsp_work_slot_count(merge) <= slot) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
+    return low < plan->merge_count && pwsp_merge_has(plan, low, slot) ? low : plan->merge_count;
 }
 
 // Calls a kernel, and tells when if the job has spans.
@@ -7487,8 +7749,10 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
     if (done == slot_count) {
         pwsp_store_relaxed(count, 0u);
-        pwsp_attention_call(worker, job->merge, &plan->merges[merge], plan->unit_count + merge,
-                            job->table_count);
+        for (uint32_t i = merge; i < plan->merge_count && pwsp_merge_has(plan, i, slot); i++) {
+            pwsp_attention_call(worker, job->merge, &plan->merges[i], plan->unit_count + i,
+                                job->table_count);
+        }
     }
 }
 
@@ -11670,6 +11934,17 @@ static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
     return PTOWSP_OK;
 }
 
+// Refuses configurations of which prefix plans have no part.
+static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *config,
+                                              ptowsp_plan_info *info) {
+    if (config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
+    return config->shares_merges
+               ? pwsp_plan_fail(info, PTOWSP_FAULT_TREE_SHARES, PTOWSP_NO_INDEX, 1, 0)
+               : PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
                                                 const ptowsp_attention_config *config,
                                                 const ptowsp_prefix_tree *tree, pwsp_attention *a,
@@ -11690,10 +11965,8 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *ba
         pwsp_prefix_rename(tree, info);
         return status;
     }
-    if (a->config.window > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, a->config.window, 0);
-    }
-    return pwsp_prefix_number(tree, s, info);
+    status = pwsp_prefix_config_check(&a->config, info);
+    return status == PTOWSP_OK ? pwsp_prefix_number(tree, s, info) : status;
 }
 
 // -- segments -------------------------------------------------------------------------------------
@@ -11953,8 +12226,9 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (config->window > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    status = pwsp_prefix_config_check(config, info);
+    if (status != PTOWSP_OK) {
+        return status;
     }
     pwsp_attention a;
     pwsp_attention_most most;
@@ -12824,6 +13098,124 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
     22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
 
+// -- tiles -----------------------------------------------------------------------------------------
+//
+// Macros of attend_body.h that are the same for all sets.
+
+// Tiles of scores and values take `row_count` rows, a constant.
+//
+//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
+//                line with each step
+//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
+//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
+//
+// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
+// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
+// is 0 for whole blocks.
+#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
+        const float *const *queries, const char *keys, const float *scales,                        \
+        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
+        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
+        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
+        size_t ahead_at = 0;                                                                       \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            rows[r] = queries[r];                                                                  \
+        }                                                                                          \
+        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
+            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
+                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
+                }                                                                                  \
+            }                                                                                      \
+            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
+                PWSP_V k[4];                                                                       \
+                (void)scale;                                                                       \
+                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
+                    k[n] =                                                                         \
+                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
+                }                                                                                  \
+                if (ahead_row != ahead_end) {                                                      \
+                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
+                    ahead_at += 64;                                                                \
+                    if (ahead_at >= ahead->size) {                                                 \
+                        ahead_at = 0;                                                              \
+                        ahead_row++;                                                               \
+                    }                                                                              \
+                }                                                                                  \
+                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
+                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
+                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
+                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
+                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
+        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
+        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
+        float *const *accs) {                                                                      \
+        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
+        size_t ahead_first = d * ahead->element,                                                   \
+               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        (void)in;                                                                                  \
+        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
+        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
+                                        PWSP_V_SET(factors[r]));                                   \
+            }                                                                                      \
+        }                                                                                          \
+        for (size_t t = 0; t < count; t++) {                                                       \
+            const char *row = rows[t] + base(d);                                                   \
+            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
+                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
+            }                                                                                      \
+            PWSP_V v[8];                                                                           \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
+            }                                                                                      \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
+                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
+                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
+#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
+#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
+#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
+#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
+#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
+#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
+#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
+#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
+#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
+#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
+    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
+               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
+#define PWSP_V_BASE_F32(d)  ((d)*4)
+#define PWSP_V_BASE_HALF(d) ((d)*2)
+#define PWSP_V_BASE_I8(d)   (d)
+#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
+
 #endif
 
 // =================================================================================================
@@ -13101,7 +13493,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
     }
 }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -13112,7 +13503,6 @@ PWSP_V_ROWS(bf16)
 PWSP_V_ROWS(i8)
 PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
-#undef PWSP_V_LOAD_F32
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
 
@@ -13248,119 +13638,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Tiles of scores and values take `row_count` rows, a constant.
-//
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
-//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-//
-// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
-// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
-// is 0 for whole blocks.
-#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
-        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
-        for (size_t r = 0; r < row_count; r++) {                                                   \
-            rows[r] = queries[r];                                                                  \
-        }                                                                                          \
-        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
-            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
-                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
-                PWSP_V k[4];                                                                       \
-                (void)scale;                                                                       \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] =                                                                         \
-                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
-                }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
-                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
-                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
-                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
-                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
-                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
-        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
-        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        size_t ahead_first = d * ahead->element,                                                   \
-               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
-        (void)in;                                                                                  \
-        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
-                                        PWSP_V_SET(factors[r]));                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
-                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
-            }                                                                                      \
-            PWSP_V v[8];                                                                           \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
-            }                                                                                      \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
-                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
-                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
-#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
-#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
-#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
-#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
-#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
-#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
-#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
-#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
-#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
-#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
-    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
-               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
-#define PWSP_V_BASE_F32(d)  ((d)*4)
-#define PWSP_V_BASE_HALF(d) ((d)*2)
-#define PWSP_V_BASE_I8(d)   (d)
-#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -13368,22 +13645,6 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-#undef PWSP_V_TILES
-#undef PWSP_V_LOAD_F32
-#undef PWSP_V_KEY_F32
-#undef PWSP_V_KEY_F16
-#undef PWSP_V_KEY_BF16
-#undef PWSP_V_KEY_I8
-#undef PWSP_V_KEY_Q8_0
-#undef PWSP_V_VALUE_F32
-#undef PWSP_V_VALUE_F16
-#undef PWSP_V_VALUE_BF16
-#undef PWSP_V_VALUE_I8
-#undef PWSP_V_VALUE_Q8_0
-#undef PWSP_V_BASE_F32
-#undef PWSP_V_BASE_HALF
-#undef PWSP_V_BASE_I8
-#undef PWSP_V_BASE_Q8_0
 
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
@@ -13897,7 +14158,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
     }
 }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -13908,7 +14168,6 @@ PWSP_V_ROWS(bf16)
 PWSP_V_ROWS(i8)
 PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
-#undef PWSP_V_LOAD_F32
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
 
@@ -14044,119 +14303,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Tiles of scores and values take `row_count` rows, a constant.
-//
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
-//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-//
-// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
-// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
-// is 0 for whole blocks.
-#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
-        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
-        for (size_t r = 0; r < row_count; r++) {                                                   \
-            rows[r] = queries[r];                                                                  \
-        }                                                                                          \
-        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
-            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
-                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
-                PWSP_V k[4];                                                                       \
-                (void)scale;                                                                       \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] =                                                                         \
-                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
-                }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
-                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
-                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
-                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
-                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
-                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
-        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
-        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        size_t ahead_first = d * ahead->element,                                                   \
-               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
-        (void)in;                                                                                  \
-        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
-                                        PWSP_V_SET(factors[r]));                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
-                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
-            }                                                                                      \
-            PWSP_V v[8];                                                                           \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
-            }                                                                                      \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
-                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
-                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
-#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
-#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
-#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
-#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
-#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
-#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
-#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
-#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
-#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
-#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
-    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
-               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
-#define PWSP_V_BASE_F32(d)  ((d)*4)
-#define PWSP_V_BASE_HALF(d) ((d)*2)
-#define PWSP_V_BASE_I8(d)   (d)
-#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -14164,22 +14310,6 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-#undef PWSP_V_TILES
-#undef PWSP_V_LOAD_F32
-#undef PWSP_V_KEY_F32
-#undef PWSP_V_KEY_F16
-#undef PWSP_V_KEY_BF16
-#undef PWSP_V_KEY_I8
-#undef PWSP_V_KEY_Q8_0
-#undef PWSP_V_VALUE_F32
-#undef PWSP_V_VALUE_F16
-#undef PWSP_V_VALUE_BF16
-#undef PWSP_V_VALUE_I8
-#undef PWSP_V_VALUE_Q8_0
-#undef PWSP_V_BASE_F32
-#undef PWSP_V_BASE_HALF
-#undef PWSP_V_BASE_I8
-#undef PWSP_V_BASE_Q8_0
 
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
@@ -14756,7 +14886,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
     }
 }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -14767,7 +14896,6 @@ PWSP_V_ROWS(bf16)
 PWSP_V_ROWS(i8)
 PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
-#undef PWSP_V_LOAD_F32
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
 
@@ -14903,119 +15031,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Tiles of scores and values take `row_count` rows, a constant.
-//
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
-//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-//
-// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
-// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
-// is 0 for whole blocks.
-#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
-        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
-        for (size_t r = 0; r < row_count; r++) {                                                   \
-            rows[r] = queries[r];                                                                  \
-        }                                                                                          \
-        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
-            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
-                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
-                PWSP_V k[4];                                                                       \
-                (void)scale;                                                                       \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] =                                                                         \
-                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
-                }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
-                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
-                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
-                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
-                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
-                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
-        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
-        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        size_t ahead_first = d * ahead->element,                                                   \
-               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
-        (void)in;                                                                                  \
-        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
-                                        PWSP_V_SET(factors[r]));                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
-                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
-            }                                                                                      \
-            PWSP_V v[8];                                                                           \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
-            }                                                                                      \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
-                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
-                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
-#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
-#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
-#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
-#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
-#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
-#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
-#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
-#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
-#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
-#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
-    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
-               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
-#define PWSP_V_BASE_F32(d)  ((d)*4)
-#define PWSP_V_BASE_HALF(d) ((d)*2)
-#define PWSP_V_BASE_I8(d)   (d)
-#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -15023,22 +15038,6 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-#undef PWSP_V_TILES
-#undef PWSP_V_LOAD_F32
-#undef PWSP_V_KEY_F32
-#undef PWSP_V_KEY_F16
-#undef PWSP_V_KEY_BF16
-#undef PWSP_V_KEY_I8
-#undef PWSP_V_KEY_Q8_0
-#undef PWSP_V_VALUE_F32
-#undef PWSP_V_VALUE_F16
-#undef PWSP_V_VALUE_BF16
-#undef PWSP_V_VALUE_I8
-#undef PWSP_V_VALUE_Q8_0
-#undef PWSP_V_BASE_F32
-#undef PWSP_V_BASE_HALF
-#undef PWSP_V_BASE_I8
-#undef PWSP_V_BASE_Q8_0
 
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
@@ -15548,7 +15547,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
     }
 }
 
-#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -15559,7 +15557,6 @@ PWSP_V_ROWS(bf16)
 PWSP_V_ROWS(i8)
 PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
-#undef PWSP_V_LOAD_F32
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
 
@@ -15695,119 +15692,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Tiles of scores and values take `row_count` rows, a constant.
-//
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
-//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
-//
-// KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
-// and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
-// is 0 for whole blocks.
-#define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
-        const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
-        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
-        for (size_t r = 0; r < row_count; r++) {                                                   \
-            rows[r] = queries[r];                                                                  \
-        }                                                                                          \
-        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
-            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
-                const float *scale = scales + d / 32 * 4 * PWSP_V_LANES;                           \
-                PWSP_V k[4];                                                                       \
-                (void)scale;                                                                       \
-                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
-                    k[n] =                                                                         \
-                        PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
-                }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
-                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
-                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
-                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
-                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-            scales += dim / 32 * 4 * PWSP_V_LANES;                                                 \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
-                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
-        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
-        const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        size_t ahead_first = d * ahead->element,                                                   \
-               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
-        (void)in;                                                                                  \
-        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
-                                        PWSP_V_SET(factors[r]));                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
-                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
-            }                                                                                      \
-            PWSP_V v[8];                                                                           \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
-            }                                                                                      \
-            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
-                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
-                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
-                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
-            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
-                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
-#define PWSP_V_KEY_F32(p, s)         PWSP_V_LOAD_F32(p)
-#define PWSP_V_KEY_F16(p, s)         PWSP_V_LOAD_F16(p)
-#define PWSP_V_KEY_BF16(p, s)        PWSP_V_LOAD_BF16(p)
-#define PWSP_V_KEY_I8(p, s)          PWSP_V_LOAD_I8(p)
-#define PWSP_V_KEY_Q8_0(p, s)        PWSP_V_MUL(PWSP_V_LOAD_I8(p), PWSP_V_LOAD(s))
-#define PWSP_V_VALUE_F32(p, in, at)  PWSP_V_LOAD_F32((p) + (at)*4)
-#define PWSP_V_VALUE_F16(p, in, at)  PWSP_V_LOAD_F16((p) + (at)*2)
-#define PWSP_V_VALUE_BF16(p, in, at) PWSP_V_LOAD_BF16((p) + (at)*2)
-#define PWSP_V_VALUE_I8(p, in, at)   PWSP_V_LOAD_I8((p) + (at))
-#define PWSP_V_VALUE_Q8_0(p, in, at)                                                               \
-    PWSP_V_MUL(PWSP_V_LOAD_I8((p) + ((in) + (at)) / 32 * 34 + 2 + ((in) + (at)) % 32),             \
-               PWSP_V_SET_F16((p) + ((in) + (at)) / 32 * 34))
-#define PWSP_V_BASE_F32(d)  ((d)*4)
-#define PWSP_V_BASE_HALF(d) ((d)*2)
-#define PWSP_V_BASE_I8(d)   (d)
-#define PWSP_V_BASE_Q8_0(d) ((d) / 32 * 34)
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -15815,22 +15699,6 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-#undef PWSP_V_TILES
-#undef PWSP_V_LOAD_F32
-#undef PWSP_V_KEY_F32
-#undef PWSP_V_KEY_F16
-#undef PWSP_V_KEY_BF16
-#undef PWSP_V_KEY_I8
-#undef PWSP_V_KEY_Q8_0
-#undef PWSP_V_VALUE_F32
-#undef PWSP_V_VALUE_F16
-#undef PWSP_V_VALUE_BF16
-#undef PWSP_V_VALUE_I8
-#undef PWSP_V_VALUE_Q8_0
-#undef PWSP_V_BASE_F32
-#undef PWSP_V_BASE_HALF
-#undef PWSP_V_BASE_I8
-#undef PWSP_V_BASE_Q8_0
 
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
@@ -17159,7 +17027,12 @@ ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job, const ptowsp_wor
         return PTOWSP_INVALID_PARAMS;
     }
     const uint32_t rows = ptowsp_attend_unit_rows(job->step, &unit);
-    for (uint32_t row = 0; row < rows; row++) {
+    uint32_t row;
+    const uint64_t some = ptowsp_work_merge_rows(merge, rows, &row), row_end = row + some;
+    if (row_end > rows) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (; row < row_end; row++) {
         const pwsp_attend_place place = pwsp_attend_place_of(job->step, &unit, row);
         pwsp_attend_end_row(
             job->step, place, job->cache->value_dim,

@@ -455,13 +455,14 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 // Worker 0 calls lead(user). Meanwhile the others run lanes of all that lead runs: of parallel-for,
 // dispatch, sorting, attention plans, graphs, programs. Worker i is lane i; lanes without a worker
 // stay idle. All workers return the status of lead, when it has returned. ptowsp_graph_run_worker
-// and ptowsp_run_execute_worker are this call with a lead of one line.
+// and ptowsp_run_execute_worker are this call with a lead of one line. One worker alone may come to
+// any context: it calls lead, which runs on the context's own lanes.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
 //          any thread. Lead does not wait for workers that are late: these find it done.
 // Again    The next session begins when all workers have returned; numbers of workers may differ.
-// Errors   INVALID_PARAMS (not a context of WORKERS; worker_count not 1 to its lanes; worker not
-//          below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
+// Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
+//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
 //          has not ended): this call does nothing. The text is the context's, unless it is running
 //          something. Other errors are those of lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
@@ -597,6 +598,7 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_FIRST 0x01u  // the first chunk of its (request, head)
 #define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
+#define PTOWSP_WORK_ROWS  0x08u  // a merge of some rows of its tile: ptowsp_work_merge_rows
 
 // Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
 #define PTOWSP_WORK_INVALID 0x80u
@@ -645,6 +647,14 @@ PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work)
 }
 PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
+}
+// The rows of a tile of `rows` rows that a merge is of: *out_first and the number. All of them, unless
+// lanes share the merge (ptowsp_attention_config.shares_merges).
+PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,
+                                              uint32_t *out_first) {
+    const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;
+    *out_first = is_shared ? work->work_id & 0xffffu : 0;
+    return is_shared ? work->work_id >> 16 : rows;
 }
 PTOWSP_INLINE bool ptowsp_work_is_valid(const PTOWSP_GM ptowsp_work *work) {
     return (work->flags & PTOWSP_WORK_INVALID) == 0;
@@ -867,6 +877,7 @@ typedef struct ptowsp_plan_config {
     FAULT(REQUEST_PRESENT, INVALID_PARAMS, "request %v is in the tree already")                    \
     FAULT(REQUEST_ABSENT, INVALID_PARAMS, "request %v is not in the tree")                         \
     FAULT(TREE_WINDOW, INVALID_PARAMS, "prefix plans have no window, and config.window is %v")     \
+    FAULT(TREE_SHARES, INVALID_PARAMS, "prefix plans have no shared merges")                       \
     FAULT(TREE_OTHER, INVALID_PARAMS, "position %i shares %v tokens, of %l that can be shared")    \
     FAULT(PREFIX_ARRAY, INVALID_PARAMS, "array %i of the prefix plan is NULL")                     \
     FAULT(SEGMENTS_SMALL, BUFFER_OVERFLOW, "%v segments do not fit the plan, which holds %l")      \
@@ -1179,10 +1190,26 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      params      request, head, first slot, number of slots    reserved    tile
 //      work_id     index of the merge                            flags       0; tier is not used
 //
+// but for merges that lanes share (see there).
+//
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
-// of merges are in ascending order. A merge is on the lane of its tile's first part, which gets
+// of merges are in ascending order, the same for those of one tile. A merge is on the lane of its tile's first part, which gets
 // less of the KV for it.
+//
+// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
+// lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,
+// as the first of them could not merge more. With shares_merges each of the n lanes that have parts
+// of a tile merges some of its rows: lane i of them, from 0, the rows
+//
+//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if there are none
+//
+// of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
+// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than
+// 65,535 rows, has one merge, as always. Merges of a tile follow one another, in order of rows. So a
+// launch needs all parts of a tile before any of its merges, as by a barrier; ptowsp_attention_run
+// and ptowsp_attend_run, where no lane waits, leave all rows to the lane that ends last. Rows have
+// the same bits.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
@@ -1286,6 +1313,7 @@ typedef struct ptowsp_attention_config {
     ptowsp_attention_cost cost;
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
+    bool shares_merges;  // see Shared merges
 } ptowsp_attention_config;
 
 // The number of elements that a plan needs. block_bytes is that of all its arrays together.
@@ -1397,8 +1425,8 @@ typedef struct ptowsp_attention_arrays {
                                // then -1
     int32_t *o_indptr;         // [unit_capacity + 1] pieces before each tile, in the order of
                                // units; from tile_count on unit_count: tiles without pieces
-    int32_t *merge_indptr;     // [merge_capacity + 1] slots before each merge; from merge_count on
-                               // slot_count: merges without slots
+    int32_t *merge_indptr;     // [merge_capacity + 1] slots before each tile that has a merge, or
+                               // several that lanes share; then slot_count: tiles without slots
 } ptowsp_attention_arrays;
 
 // Errors   INVALID_PARAMS (a NULL; counts beyond capacities; INVALID units below unit_count; a
