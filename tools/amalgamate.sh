@@ -69,7 +69,6 @@ src/isa/pto_fifo.h
 PLAN="
 src/base/base.h src/base/base.c
 src/base/atomic.h src/base/halt.h src/base/heap.h
-src/base/block_list.h src/base/block_list.c
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/number.h
@@ -113,6 +112,7 @@ src/attend/attend_block.c src/attend/attend.c src/attend/attend_run.c
 "
 TEMPLATES="src/attend/attend_body.h"
 DATA="
+src/base/block_list.h src/base/block_list.c
 src/base/arena.h src/base/arena.c
 src/base/earliest.h src/base/earliest.c
 src/data/dtype_names.c src/data/dtype.c
