@@ -5502,8 +5502,8 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
-//          With three tiles that is at most 256. Recording tasks takes memory for each task (see
-//          section 25), and up to 32 bytes more for each task in flight. Rings and depths take 48
+//          With three tiles that is at most 264. Recording tasks takes memory for each task (see
+//          section 25), and up to 48 bytes more for each task in flight. Rings and depths take 48
 //          to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more for
 //          each task of the window, 25 for each tile, and 65 for each tile of a tensor that tasks
 //          write. With three tiles, one of them written, that is again at most 256. Each lane takes

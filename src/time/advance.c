@@ -73,21 +73,22 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
 // -- taking ---------------------------------------------------------------------------------------
 
 // Completes the record of a task that starts, before its lanes are occupied.
-static void pwsp_events_record(pwsp_events *events, const pwsp_events_node *node, uint32_t lane,
-                               uint64_t start) {
+static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, uint64_t start) {
     pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    const uint64_t turn = pwsp_events_turn(events, id);
     const ptowsp_unit unit = (ptowsp_unit)node->unit;
     const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
     ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->link.number);
-    const pwsp_token ready = {node->time, node->cause};
+    const pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
     const uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
     const ptowsp_stall clock_stall = record->stall;
     record->ready = node->time;
     record->start = start;
     record->end = start + node->cycles;
     record->lane = lane;
-    record->stall = pwsp_sim_cause(sim, &ready, last, node->turn, start, &record->cause);
-    if (start > 0 && start == node->turn && node->time != start && last->free != start) {
+    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
+    if (start > 0 && start == turn && node->time != start && last->free != start) {
         record->stall = clock_stall;
         record->cause = clock_cause;
     }
@@ -117,7 +118,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->link.number);
     }
     const uint64_t known = pwsp_max_u64(node->clock, node->time);
-    const uint64_t due = pwsp_max_u64(node->turn, known);
+    const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
     const uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
@@ -126,7 +127,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        pwsp_events_record(events, node, lane, start);
+        pwsp_events_record(events, id, lane, start);
     }
     pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
     uint32_t lanes[PWSP_BLOCK_LANES];
@@ -180,7 +181,7 @@ static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     pwsp_events_node *node = &events->nodes[id];
     pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
     node->time = events->now;
-    node->cause = node->link.number;
+    pwsp_events_set_cause(events, id, node->link.number);
     events->last_ended = node->link.number;
     PTOWSP_ASSERT(events->in_flight > 0);
     events->in_flight--;
@@ -200,13 +201,13 @@ static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
 static void pwsp_events_end_timer(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_TASK) {
-        pwsp_events_swap_turn(node);
+        pwsp_events_swap_turn(events, id);
         pwsp_events_make_ready(events, id);
         return;
     }
     const uint64_t at = node->cycles;
     node->time = events->now;
-    node->cause = events->pipelines[at].end_task;
+    pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
     events->pipelines[at].next_free = events->free_pipeline;
     events->free_pipeline = (uint32_t)at + 1;
     PTOWSP_ASSERT(events->pipeline_count > 0 && node->kind == PWSP_EVENTS_PIPELINE);

@@ -54,6 +54,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = 0;
     events->node_count = events->link_count = 1;  // 0 is none
+    events->has_details = events->sim->has_records || events->sim->turns;
     events->free_node = events->free_link = events->free_pipeline = 0;
     events->pipeline_node_count = 0;
     pwsp_ready_init(&events->timers);
@@ -287,14 +288,17 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
             : sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = events->now;
-    node->turn = is_interleaved ? pwsp_sim_turn(sim, arrival) : events->now;
+    const uint64_t turn = is_interleaved ? pwsp_sim_turn(sim, arrival) : events->now;
+    if (events->has_details) {
+        events->details[id].turn = turn;
+    }
     node->unit = (uint8_t)arrival->unit;
     node->lane = (uint16_t)(events->policy.is_shared
                                 ? arrival->pool
                                 : pwsp_sim_dispatch(sim, arrival->pool,
                                                     pwsp_sim_has_block(sim, arrival->unit),
                                                     arrival->dispatch_key));
-    if (sim->has_records && !pwsp_events_add_record(events, arrival, node->turn)) {
+    if (sim->has_records && !pwsp_events_add_record(events, arrival, turn)) {
         return pwsp_sim_no_memory(sim);
     }
     if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
@@ -376,7 +380,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
             return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task", "");
         }
     }
-    pwsp_events_move_clock(events, PTOWSP_STALL_SLOT, events->nodes[id].cause);
+    pwsp_events_move_clock(events, PTOWSP_STALL_SLOT, pwsp_events_cause(events, id));
     pwsp_events_unref(events, id);
     return pwsp_events_check(events);
 }

@@ -19,19 +19,22 @@ typedef enum pwsp_events_kind {
 } pwsp_events_kind;
 
 typedef struct pwsp_events_node {
-    pwsp_ready_link
-        link;        // its number is the task's index; free nodes and finished joins are lists
-    uint64_t time;   // its dependences are done by then; when it is done, its end
-    uint64_t cause;  // the task that this time comes from, or PTOWSP_NO_INDEX
+    pwsp_ready_link link;  // numbered by the task's index; lists of free nodes and finished joins
+    uint64_t time;         // its dependences are done by then; when it is done, its end
     uint64_t cycles;
     uint64_t clock;    // when it was issued
-    uint64_t turn;     // a task's earliest start; while it waits for that, its key afterwards
     uint32_t pending;  // dependences not yet done, and 1 until all are known
     uint32_t refs;
     uint32_t waiters;  // a list
     uint16_t lane;     // of a task: its lane, or its pool
     uint8_t kind, unit;
 } pwsp_events_node;
+
+// More of a node, in executions with records or interleaved tasks only: other runs save the memory.
+typedef struct pwsp_events_detail {
+    uint64_t cause;  // the task that the node's time comes from, or PTOWSP_NO_INDEX
+    uint64_t turn;   // a task's earliest start; while it waits for that, its key afterwards
+} pwsp_events_detail;
 
 // The rest of a pipeline. Its node has the first task as number, and the place of this instead of
 // cycles.
@@ -51,6 +54,9 @@ typedef struct pwsp_events {
     uint64_t now;
     pwsp_events_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
+    pwsp_events_detail *details;  // by node, if has_details
+    uint64_t detail_capacity;
+    bool has_details;
     pwsp_events_link *links;  // from 1
     uint64_t link_count, link_capacity;
     pwsp_events_pipeline_node *pipelines;  // issued and not done

@@ -18,9 +18,14 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kin
         events->is_out_of_memory = true;
         return 0;
     }
+    if (events->has_details && !PWSP_GROW_LITTLE(&events->sim->memory, events->details,
+                                                 events->detail_capacity, id + UINT64_C(1))) {
+        events->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
     pwsp_events_node *node = &events->nodes[id];
     memset(node, 0, sizeof *node);
-    node->cause = PTOWSP_NO_INDEX;
     node->pending = 1;
     node->refs = kind == PWSP_EVENTS_OPEN_JOIN ? 2 : 1;
     node->kind = (uint8_t)kind;
@@ -37,10 +42,12 @@ PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t id) {
 
 // A dependence is done, at a time that a task has caused. Of several that are done at one time the
 // lowest task counts.
-PWSP_INLINE void pwsp_events_later(pwsp_events_node *waiter, uint64_t time, uint64_t cause) {
-    if (time > waiter->time || (time == waiter->time && cause < waiter->cause)) {
-        waiter->time = time;
-        waiter->cause = cause;
+PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_t time,
+                                   uint64_t cause) {
+    uint64_t *known = &events->nodes[waiter].time;
+    if (time > *known || (time == *known && cause < pwsp_events_cause(events, waiter))) {
+        *known = time;
+        pwsp_events_set_cause(events, waiter, cause);
     }
 }
 
@@ -72,7 +79,8 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
     pwsp_events_close(events, other);
     pwsp_events_node *awaited = &events->nodes[other];
     if (awaited->kind == PWSP_EVENTS_DONE) {
-        pwsp_events_later(&events->nodes[waiter], awaited->time, awaited->cause);
+        pwsp_events_later(events, waiter, awaited->time,
+                          pwsp_events_cause(events, (uint32_t)other));
     } else {
         events->nodes[waiter].pending += pwsp_events_link_new(events, waiter, &awaited->waiters);
     }
@@ -85,7 +93,7 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];
     pwsp_sim *sim = events->sim;
-    const pwsp_token ready = {node->time, node->cause};
+    const pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
     const uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + more->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         events->late = id;
@@ -106,10 +114,10 @@ static void pwsp_events_release(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_PIPELINE) {
         pwsp_events_start_pipeline(events, id);
-    } else if (PWSP_LIKELY(node->turn <= events->now)) {
+    } else if (PWSP_LIKELY(pwsp_events_turn(events, id) <= events->now)) {
         pwsp_events_make_ready(events, id);
     } else {
-        pwsp_events_swap_turn(node);
+        pwsp_events_swap_turn(events, id);
         pwsp_ready_push(&events->timers, pwsp_events_links(events), id);
     }
 }
@@ -118,14 +126,14 @@ PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
     PTOWSP_ASSERT(events->nodes[id].kind != PWSP_EVENTS_DONE && events->nodes[id].pending == 0);
     events->nodes[id].kind = PWSP_EVENTS_DONE;
     for (uint32_t joins = 0;; joins = events->nodes[id].link.next) {
-        const uint64_t time = events->nodes[id].time, cause = events->nodes[id].cause;
+        const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
         for (uint32_t at = events->nodes[id].waiters; at;) {
             const pwsp_events_link link = events->links[at];
             pwsp_events_node *waiter = &events->nodes[link.node];
             events->links[at].next = events->free_link;
             events->free_link = at;
             at = link.next;
-            pwsp_events_later(waiter, time, cause);
+            pwsp_events_later(events, link.node, time, cause);
             PTOWSP_ASSERT(waiter->pending > 0);
             if (--waiter->pending > 0) {
                 continue;

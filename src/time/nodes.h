@@ -19,11 +19,26 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kin
 // Drops a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
+PWSP_INLINE uint64_t pwsp_events_cause(const pwsp_events *events, uint32_t id) {
+    return events->has_details ? events->details[id].cause : PTOWSP_NO_INDEX;
+}
+
+PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_t cause) {
+    if (events->has_details) {
+        events->details[id].cause = cause;
+    }
+}
+
+// The earliest start of a task that does not wait for it.
+PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
+    return events->has_details ? events->details[id].turn : events->nodes[id].clock;
+}
+
 // A task begins to wait for its turn, which is its key meanwhile, or has waited.
-PWSP_INLINE void pwsp_events_swap_turn(pwsp_events_node *node) {
-    const uint64_t turn = node->turn;
-    node->turn = node->link.key;
-    node->link.key = turn;
+PWSP_INLINE void pwsp_events_swap_turn(pwsp_events *events, uint32_t id) {
+    const uint64_t turn = events->details[id].turn;
+    events->details[id].turn = events->nodes[id].link.key;
+    events->nodes[id].link.key = turn;
 }
 
 // Makes one node wait for another; no effect if that is done or NONE.
