@@ -606,12 +606,13 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 // any context: it calls lead, which runs on the context's own lanes.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
-//          any thread. Lead does not wait for workers that are late: these find it done.
+//          any thread. Lead does not wait for workers that are late: these find it done. The context,
+//          and the graph or run of the calls below, must live until all workers have returned.
 // Again    The next session begins when all workers have returned; numbers of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
-//          has not ended): this call does nothing. The text is the context's, unless it is running
-//          something. Other errors are those of lead.
+//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session
+//          of a different worker_count has not ended): this call does nothing, and leaves a text
+//          unless a session is under way. All other errors come from lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
 //          and sleep where lead runs nothing for some 20 us.
 PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
@@ -3226,7 +3227,8 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 // they have no iteration and leave a gap in the index.
 //
 // The units of a chunk plan (section 7) can be bound to the same name, with ptowsp_run_bind_work.
-// They have neither slots, lanes nor merges. A program that uses these is an error then.
+// They have neither slots, lanes nor merges. A program that uses these is an error then. Plans whose
+// merges are shared by rows (shares_merges, section 10) are refused: a program's merge is a tile.
 //
 // Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
 #define PTOWSP_PLAN_NAME_MAX 40
@@ -4625,8 +4627,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //      data      tiles, as any task (OVERLAP, EXACT)
 //
 // An entry without a kernel is a join: it takes no lane and no time, and is no task. What waits for
-// a join waits for all that the join waits for, so n tasks before m others take n + m edges. Keys of
-// schedules read axis arguments (ptowsp_task_arg).
+// a join waits for all entries that the join waits for, so n tasks before m others take n + m edges.
+// Scopes do not order joins: only their edges count. Keys of schedules read axis arguments
+// (ptowsp_task_arg).
 //
 // Lists run on the calling thread, in program order. Runs on lanes, devices, emitters and the reader
 // of modules as text refuse them, as do meshes and processes of pipelines. Tensors are not transient.
@@ -8386,7 +8389,8 @@ typedef struct ptowsp_view_info {
 } ptowsp_view_info;
 
 // A task, or a pipeline as one. The tile_count of a pipeline is not limited, and its views are whole
-// tensors: lead_count 0, rows and cols 0.
+// tensors: lead_count 0, rows and cols 0. Tasks of lists (section 20) have no tiles here: each task
+// of a list has its own.
 typedef struct ptowsp_task_info {
     uint32_t kernel;
     uint32_t axis_count, tile_count, scalar_count;

@@ -380,9 +380,9 @@ void npu_command__says_what_cannot_be_read(void **state) {
         std::vector<std::string> arguments;
         const char *text;
     } cases[] = {
-        {{"--array", "small=@%"}, "%: cannot be read"},
-        {{"--lengths", "kv=@%"}, "%: cannot be read"},
-        {{"--tensor", "x=2x4@%"}, "%: cannot be read"},
+        {{"--array", "small=@%"}, "%: Is a directory"},
+        {{"--lengths", "kv=@%"}, "%: Is a directory"},
+        {{"--tensor", "x=2x4@%"}, "%: Is a directory"},
         {{"--tensor", "x=2x4@%/nothing"}, "%/nothing: No such file or directory"},
         {{"--plan", "parts=@%/nothing"}, "%/nothing: No such file or directory"},
     };

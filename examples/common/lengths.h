@@ -45,8 +45,8 @@ typedef struct trace {
 //                       Both: columns are found by name, in any order; others are passed
 //      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": []}
 //                       in which numbers are JSON's: 1000, 1e3 and 1000.0 are the same.
-//                       A request's ids end where one is no whole number from 0 to 2^62. There are
-//                       none, or one for each 512 tokens of its input, begun ones too
+//                       Ids are whole numbers from 0 to 2^62. There are none, or at least one for
+//                       each 512 tokens of the input, begun ones too
 //
 // Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
 // else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not

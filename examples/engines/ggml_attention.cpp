@@ -79,10 +79,22 @@ static bool has_pages(const ggml_tensor *k, const ggml_attention_step *step) {
     return true;
 }
 
+// Whether rows of a cache are adjacent elements, or blocks, and strides whole numbers of them: a
+// transposed V, as of engines without flash attention, is not.
+static bool has_rows(const ggml_tensor *t) {
+    const ptowsp_attend_type type = type_of(t);
+    const bool is_blocked = type == PTOWSP_ATTEND_Q8_0 || type == PTOWSP_ATTEND_Q4_0;
+    const size_t item = ptowsp_attend_bytes(type, 32) / (is_blocked ? 1 : 32);
+    return type != PTOWSP_ATTEND_TYPE_COUNT && t->nb[0] == item && t->nb[1] % item == 0 &&
+           t->nb[2] % item == 0;
+}
+
 ggml_tensor *ggml_attention(ggml_context *ctx, ggml_tensor *q, ggml_tensor *k, ggml_tensor *v,
                             ggml_attention_step *step) {
     const ggml_attention_shape &shape = step->shape;
-    const bool is_good = q->type == GGML_TYPE_F32 && q->nb[0] == sizeof(float) &&
+    const bool is_good = !step->query_starts.empty() && q->type == GGML_TYPE_F32 &&
+                         q->nb[0] == sizeof(float) && q->nb[1] % sizeof(float) == 0 &&
+                         q->nb[2] % sizeof(float) == 0 && has_rows(k) && has_rows(v) &&
                          q->ne[0] == k->ne[0] && q->ne[1] == shape.heads && q->ne[3] == 1 &&
                          q->ne[2] == static_cast<int64_t>(step->query_starts.back()) &&
                          type_of(k) != PTOWSP_ATTEND_TYPE_COUNT && k->type == v->type &&

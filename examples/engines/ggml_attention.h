@@ -2,7 +2,7 @@
 //
 //      ggml_attention_step step;                     // one for all layers of a step
 //      step.kv_lengths = ..., step.pages = ...;      // what the engine knows of its sequences
-//      ggml_attention_plan(&step, &shape, &error);   // before the graph is computed, or built
+//      ggml_attention_plan(&step, &shape, &error);   // before the graph is built
 //      out = ggml_attention(ctx, q, k, v, &step);    // in each layer
 //      ggml_graph_compute(...);
 //      if (step.status != PTOWSP_OK) ...

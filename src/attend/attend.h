@@ -142,7 +142,8 @@ typedef struct pwsp_attend_chunk {
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];
-    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];               // converted keys or values
+    // Converted keys or values; those of q4_0 are written in 64, which may end beyond a row.
+    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS / 16 * 17];
     PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];             // packed keys
     PWSP_ALIGNAS(64) float packed_scales[PWSP_ATTEND_FLOATS / 8];  // of Q8_0
 } pwsp_attend_chunk;

@@ -200,10 +200,10 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
     return status;
 }
 
-// A worker that is refused may not write the text while others run.
+// A worker that is refused does not write the text during a session: lead's calls would find BUSY.
 #define PWSP_REFUSE_WORKER(context, ...)                                                           \
     do {                                                                                           \
-        if (pwsp_context_enter(context)) {                                                         \
+        if (!pwsp_pool_has_session(context->pool) && pwsp_context_enter(context)) {                \
             pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
             pwsp_context_leave(context);                                                           \
         }                                                                                          \

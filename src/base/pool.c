@@ -177,7 +177,8 @@ static bool pwsp_pool_start(pwsp_pool *pool) {
 // In a child of fork(), starts the workers again. Lanes whose threads cannot start are left out.
 static void pwsp_pool_notice_fork(pwsp_pool *pool) {
     uint64_t gate = pwsp_load_relaxed(&pool->gate);
-    if ((pwsp_sleepers_are(&pool->wake) || (gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) ||
+    if (!pool->lent_marks &&  // those threads are the engine's: the child has none of them
+        (pwsp_sleepers_are(&pool->wake) || (gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) ||
          gate / PWSP_GATE_GENERATION % 64 == 0) &&
         !pwsp_sleeper_is_here(&pool->done)) {
         pwsp_store_relaxed(&pool->gate, gate - gate % PWSP_GATE_GENERATION);
@@ -190,8 +191,9 @@ static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
     PTOWSP_ASSERT(!(pwsp_load_relaxed(&pool->gate) & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)));
     pool->lane = lane;
     pool->job = job;
-    uint64_t gate = pwsp_load_relaxed(&pool->gate) + PWSP_GATE_GENERATION;
-    pwsp_gate_announce(pool, gate | PWSP_GATE_OPEN);  // (1)
+    // Added, not stored: lent workers that still leave clear STOP in the same word.
+    pwsp_fetch_add_seq_cst(&pool->gate, PWSP_GATE_GENERATION | PWSP_GATE_OPEN);  // (1)
+    pwsp_sleepers_wake(&pool->wake, true);
     lane(job, 0);
     pwsp_gate_close(pool);
 }
@@ -279,8 +281,9 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uin
     if (pwsp_fetch_add_acq_rel(&pool->left_count, 1u) + 1 == worker_count) {
         pwsp_store_relaxed(&pool->left_count, 0u);
         pwsp_fetch_and_seq_cst(&pool->gate, ~PWSP_GATE_STOP);
-        const uint64_t number = pwsp_load_relaxed(&pool->session) >> 32;
-        pwsp_store_release(&pool->session, (number + 1) << 32);  // (7)
+        const uint32_t number = (uint32_t)(pwsp_load_relaxed(&pool->session) >> 32) + 1;
+        // 0 is the mark of a worker that has never come.
+        pwsp_store_release(&pool->session, (uint64_t)(number ? number : 1) << 32);  // (7)
     }
     return outcome;
 }
@@ -295,6 +298,10 @@ PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
 
 PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool) {
     return pool->threads == PTOWSP_THREADS_WORKERS;
+}
+
+PWSP_INTERNAL bool pwsp_pool_has_session(const pwsp_pool *pool) {
+    return (uint32_t)pwsp_load_relaxed(&pool->session) != 0;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count) {

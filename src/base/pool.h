@@ -27,7 +27,8 @@ PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count);
 // once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
-PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);  // PTOWSP_THREADS_WORKERS
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);      // PTOWSP_THREADS_WORKERS
+PWSP_INTERNAL bool pwsp_pool_has_session(const pwsp_pool *pool);  // of lent workers, under way
 
 // A worker of the user lends itself to such a pool: returns what lead returns, which worker 0 calls,
 // while the others run lanes. Requires worker < worker_count, and no more workers than lanes. Refused

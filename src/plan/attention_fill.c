@@ -128,7 +128,8 @@ static uint32_t pwsp_fill_end(pwsp_filler *f, const pwsp_query_tile *tile, uint3
     const bool is_shared = a->config.shares_merges && tile->rows <= UINT16_MAX;
     if (is_shared && !f->is_inside) {
         f->share.index = 0;
-        f->share.count = pwsp_shared_lanes(a, &f->at, tile);
+        // On the last line all must fit, shares of merges included: there tiles are not shared.
+        f->share.count = f->at.time < a->total ? pwsp_shared_lanes(a, &f->at, tile) : 0;
         f->counts.shared += f->share.count > 0 ? pwsp_min_u64(f->share.count, tile->rows) - 1 : 0;
     }
     if (is_shared) {

@@ -239,15 +239,25 @@ static void pwsp_verdict_lanes(const pwsp_facts *facts, pwsp_conclusion *verdict
     const pwsp_result *result = facts->picture->result;
     const ptowsp_run_stats *stats = result->stats;
     const uint64_t tail = result->recorder.idle[PTOWSP_STALL_NONE];
-    uint32_t unused = 0;
-    for (uint32_t i = 0; i < stats->lane_count; i++) {
-        unused += result->lanes[i].task_count == 0;
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    uint32_t unused = 0, lane_count = 0;
+    for (uint32_t pool = 0, lane = 0; pool < bounds->pool_count;
+         lane += bounds->pool_lanes[pool++]) {
+        if (bounds->work_cycles[pool] == 0) {
+            continue;  // none of its kernels ran
+        }
+        lane_count += bounds->pool_lanes[pool];
+        for (uint32_t i = 0; i < bounds->pool_lanes[pool]; i++) {
+            // Vector lanes of a block are busy, and have no task of their own.
+            const ptowsp_lane_stats *stat = &result->lanes[lane + i];
+            unused += stat->task_count == 0 && stat->busy_cycles == 0;
+        }
     }
-    if (unused > 0 && stats->task_count >= stats->lane_count && unused < stats->lane_count) {
+    if (unused > 0 && stats->task_count >= lane_count && unused < lane_count) {
         pwsp_verdict_add(verdict,
                          "%u of %u lanes ran no task, although there are %s: look at the "
                          "dispatch of the schedule.",
-                         unused, stats->lane_count, pwsp_grouped(stats->task_count).text);
+                         unused, lane_count, pwsp_grouped(stats->task_count).text);
     } else if (100.0 * (double)tail >= PWSP_TAIL_PERCENT * (double)facts->lane_time) {
         pwsp_verdict_add(verdict,
                          "Lanes have nothing left for %s %% of their time: the last tasks are "

@@ -53,6 +53,20 @@ static ptowsp_status pwsp_bind_check_list(pwsp_error *error, const char *name,
     return PTOWSP_OK;
 }
 
+// A program's merges have no rows: of a tile whose merge lanes share, it would do all rows each time.
+static ptowsp_status pwsp_bind_check_rows(pwsp_error *error, const char *name,
+                                          const ptowsp_attention_plan *plan) {
+    for (uint32_t i = 0; i < plan->merge_count; i++) {
+        if (plan->merges[i].flags & PTOWSP_WORK_ROWS) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: merge %u of plan %s has a part of its tile's rows, which "
+                                  "programs do not (shares_merges)",
+                                  i, name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,
                                                  const ptowsp_attention_plan *plan,
                                                  ptowsp_attention_plan *out_plan) {
@@ -72,6 +86,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *
     if (status == PTOWSP_OK && has_merges) {
         status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,
                                       plan->merge_count, plan->merge_capacity, plan->merge_begin);
+        status = status == PTOWSP_OK ? pwsp_bind_check_rows(error, name, plan) : status;
     }
     if (status == PTOWSP_OK) {
         *out_plan = *plan;

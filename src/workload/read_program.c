@@ -168,6 +168,14 @@ static bool pwsp_read_tasks(const ptowsp_program *p, pwsp_arena *arena, ptowsp_p
         info->out = from->out_count ? t->edges + from->first_out : NULL;
         info->out_count = from->out_count;
     }
+    // The views of a list's tasks are not statements': see ptowsp_task_info.
+    for (uint64_t i = 0; views && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_LISTED) {
+            items[op->at].tile_count = 0;
+            items[op->at].tiles = NULL;
+        }
+    }
     return views != NULL;
 }
 
