@@ -2376,7 +2376,7 @@ PTOISA_FN uint64_t ptoisa_cost_timed(const ptoisa_issue_info *info) {
         return ptoisa_timed_transfer(info, path, ptoisa_transfer_bytes(info));
     }
     uint64_t cycles = ptoisa_cost_device(info, ptoisa_cost_vector);
-    bool is_hidden = info->pipe == PTOISA_PIPE_M && !info->is_pipe_idle && cycles > 0 &&
+    bool is_hidden = !is_sync && info->pipe == PTOISA_PIPE_M && !info->is_pipe_idle && cycles > 0 &&
                      ptoisa_has(info, PTOISA_MECHANISM_ENDS);
     return is_hidden ? cycles - PTOISA_MATMUL_START : cycles;
 }

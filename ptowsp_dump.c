@@ -3756,6 +3756,10 @@ static void dump_questions_make(const dump_replay *r, dump_question *questions) 
     questions[3].how.drops_no_data = true;
     questions[4].how.cube_cores = (r->cube_count + 1) / 2;
     questions[4].how.vector_cores = (r->vector_count + 1) / 2;
+    if (r->vector_count >= 2 * r->cube_count &&
+        questions[4].how.vector_cores < 2 * questions[4].how.cube_cores) {
+        questions[4].how.vector_cores = 2 * questions[4].how.cube_cores;  // for tasks on both
+    }
     questions[5].how.cube_cores = 2 * r->cube_count;
     questions[5].how.vector_cores = 2 * r->vector_count;
     questions[6].how.task_window = questions[7].how.task_window = DUMP_ASKED_WINDOW;

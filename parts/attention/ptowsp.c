@@ -1942,7 +1942,8 @@ PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count);
 // once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
-PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);  // PTOWSP_THREADS_WORKERS
+PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool);      // PTOWSP_THREADS_WORKERS
+PWSP_INTERNAL bool pwsp_pool_has_session(const pwsp_pool *pool);  // of lent workers, under way
 
 // A worker of the user lends itself to such a pool: returns what lead returns, which worker 0 calls,
 // while the others run lanes. Requires worker < worker_count, and no more workers than lanes. Refused
@@ -2130,7 +2131,8 @@ static bool pwsp_pool_start(pwsp_pool *pool) {
 // In a child of fork(), starts the workers again. Lanes whose threads cannot start are left out.
 static void pwsp_pool_notice_fork(pwsp_pool *pool) {
     uint64_t gate = pwsp_load_relaxed(&pool->gate);
-    if ((pwsp_sleepers_are(&pool->wake) || (gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) ||
+    if (!pool->lent_marks &&  // those threads are the engine's: the child has none of them
+        (pwsp_sleepers_are(&pool->wake) || (gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) ||
          gate / PWSP_GATE_GENERATION % 64 == 0) &&
         !pwsp_sleeper_is_here(&pool->done)) {
         pwsp_store_relaxed(&pool->gate, gate - gate % PWSP_GATE_GENERATION);
@@ -2143,8 +2145,9 @@ static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
     PTOWSP_ASSERT(!(pwsp_load_relaxed(&pool->gate) & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)));
     pool->lane = lane;
     pool->job = job;
-    uint64_t gate = pwsp_load_relaxed(&pool->gate) + PWSP_GATE_GENERATION;
-    pwsp_gate_announce(pool, gate | PWSP_GATE_OPEN);  // (1)
+    // Added, not stored: lent workers that still leave clear STOP in the same word.
+    pwsp_fetch_add_seq_cst(&pool->gate, PWSP_GATE_GENERATION | PWSP_GATE_OPEN);  // (1)
+    pwsp_sleepers_wake(&pool->wake, true);
     lane(job, 0);
     pwsp_gate_close(pool);
 }
@@ -2232,8 +2235,9 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uin
     if (pwsp_fetch_add_acq_rel(&pool->left_count, 1u) + 1 == worker_count) {
         pwsp_store_relaxed(&pool->left_count, 0u);
         pwsp_fetch_and_seq_cst(&pool->gate, ~PWSP_GATE_STOP);
-        const uint64_t number = pwsp_load_relaxed(&pool->session) >> 32;
-        pwsp_store_release(&pool->session, (number + 1) << 32);  // (7)
+        const uint32_t number = (uint32_t)(pwsp_load_relaxed(&pool->session) >> 32) + 1;
+        // 0 is the mark of a worker that has never come.
+        pwsp_store_release(&pool->session, (uint64_t)(number ? number : 1) << 32);  // (7)
     }
     return outcome;
 }
@@ -2248,6 +2252,10 @@ PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
 
 PWSP_INTERNAL bool pwsp_pool_is_lent(const pwsp_pool *pool) {
     return pool->threads == PTOWSP_THREADS_WORKERS;
+}
+
+PWSP_INTERNAL bool pwsp_pool_has_session(const pwsp_pool *pool) {
+    return (uint32_t)pwsp_load_relaxed(&pool->session) != 0;
 }
 
 PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count) {
@@ -2574,10 +2582,10 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
     return status;
 }
 
-// A worker that is refused may not write the text while others run.
+// A worker that is refused does not write the text during a session: lead's calls would find BUSY.
 #define PWSP_REFUSE_WORKER(context, ...)                                                           \
     do {                                                                                           \
-        if (pwsp_context_enter(context)) {                                                         \
+        if (!pwsp_pool_has_session(context->pool) && pwsp_context_enter(context)) {                \
             pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
             pwsp_context_leave(context);                                                           \
         }                                                                                          \
@@ -5641,7 +5649,8 @@ static uint32_t pwsp_fill_end(pwsp_filler *f, const pwsp_query_tile *tile, uint3
     const bool is_shared = a->config.shares_merges && tile->rows <= UINT16_MAX;
     if (is_shared && !f->is_inside) {
         f->share.index = 0;
-        f->share.count = pwsp_shared_lanes(a, &f->at, tile);
+        // On the last line all must fit, shares of merges included: there tiles are not shared.
+        f->share.count = f->at.time < a->total ? pwsp_shared_lanes(a, &f->at, tile) : 0;
         f->counts.shared += f->share.count > 0 ? pwsp_min_u64(f->share.count, tile->rows) - 1 : 0;
     }
     if (is_shared) {
@@ -12852,7 +12861,8 @@ typedef struct pwsp_attend_chunk {
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];
-    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS];               // converted keys or values
+    // Converted keys or values; those of q4_0 are written in 64, which may end beyond a row.
+    PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS / 16 * 17];
     PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];             // packed keys
     PWSP_ALIGNAS(64) float packed_scales[PWSP_ATTEND_FLOATS / 8];  // of Q8_0
 } pwsp_attend_chunk;

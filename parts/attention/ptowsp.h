@@ -459,12 +459,13 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 // any context: it calls lead, which runs on the context's own lanes.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
-//          any thread. Lead does not wait for workers that are late: these find it done.
+//          any thread. Lead does not wait for workers that are late: these find it done. The context,
+//          and the graph or run of the calls below, must live until all workers have returned.
 // Again    The next session begins when all workers have returned; numbers of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or one of another worker_count
-//          has not ended): this call does nothing. The text is the context's, unless it is running
-//          something. Other errors are those of lead.
+//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session
+//          of a different worker_count has not ended): this call does nothing, and leaves a text
+//          unless a session is under way. All other errors come from lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
 //          and sleep where lead runs nothing for some 20 us.
 PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
