@@ -116,9 +116,11 @@ PWSP_INTERNAL void pwsp_precedence_mark(pwsp_precedence *order, const pwsp_mark 
             PTOWSP_ASSERT(mark->edges[i] < order->edge_count && mark->id < order->edge_count);
             pwsp_precedence_merge(order, &order->edges[mark->id], &order->edges[mark->edges[i]]);
         }
-        // Closes it: several joins may begin with this one, and none may add to it.
-        pwsp_precedence_keep(order, &order->edges[mark->id]);
-        pwsp_precedence_drop(order, &order->edges[mark->id]);
+        if (mark->edge_count > 0) {  // programs without edges have no tokens for them
+            // Closes it: several joins may begin with this one, and none may add to it.
+            pwsp_precedence_keep(order, &order->edges[mark->id]);
+            pwsp_precedence_drop(order, &order->edges[mark->id]);
+        }
         break;
     default: break;
     }
