@@ -491,6 +491,43 @@ static void list__of_three_tasks_takes_25_cycles(void **state) {
     }
 }
 
+// Two tasks, a join of them, and a join that begins with that one: it waits for 100 cycles more. A task
+// that waits for the first join alone starts with it.
+static void list__joins_wait_for_their_own_entries_alone(void **state) {
+    (void)state;
+    const ptowsp_schedule schedules[] = {
+        {.lane_count = 4, .issue = PTOWSP_ISSUE_IN_ORDER},
+        {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_FIFO},
+        {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_WORK_STEALING},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        world w;
+        outcome o;
+        recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
+                     {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
+                     {JOIN, 0, 0, 0, 0, 0, 0, 2, {0, 1}},
+                     {WORK, 100, 0, 0, 0, 0, 0, 0, {0}},
+                     {JOIN, 0, 0, 0, 0, 0, 0, 2, {2, 3}},
+                     {WORK, 1, 0, 0, 0, 0, 0, 1, {2}},
+                     {WORK, 1, 0, 0, 0, 0, 0, 1, {4}}},
+                    {{0, 0, false}},
+                    7,
+                    0};
+        arrays a;
+        world_make(&w);
+        make_list(&w, &r, &a);
+        PTOWSP_WORKLOAD(w.m, "all") {
+            ptowsp_task_list_make(w.m, &a.list);
+        }
+        run_it(&w, &schedules[i], &o);
+        assert_int_equal(o.status, PTOWSP_OK);
+        assert_int_equal(o.stats.task_count, 5);
+        assert_int_equal(o.records[3].start, 20);
+        assert_int_equal(o.records[4].start, 100);
+        world_free(&w);
+    }
+}
+
 // A list in a loop of three iterations, one after another: each begins when the one before has ended,
 // and waits for no task of it by edges.
 static void list__in_a_loop_starts_again(void **state) {
@@ -876,6 +913,7 @@ int main(void) {
         cmocka_unit_test(list__equals_the_same_tasks_as_a_tree),
         cmocka_unit_test(list__starts_tasks_when_all_before_them_have_ended),
         cmocka_unit_test(list__of_three_tasks_takes_25_cycles),
+        cmocka_unit_test(list__joins_wait_for_their_own_entries_alone),
         cmocka_unit_test(list__in_a_loop_starts_again),
         cmocka_unit_test(list__runs_its_kernels),
         cmocka_unit_test(list__refuses_what_is_wrong_by_name),
