@@ -250,6 +250,38 @@ static void read__slots_and_views(void **state) {
     fixture_free(&f);
 }
 
+// Each task of a list has its own tiles: tables have none for its kernels. Those of a statement between
+// two lists are its own.
+static void read__lists_have_no_tiles(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    const ptowsp_tensor_desc xd = {.name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}};
+    const ptowsp_tensor_desc yd = {.name = "y", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}};
+    const ptowsp_tensor x = ptowsp_tensor_make(f.m, &xd), y = ptowsp_tensor_make(f.m, &yd);
+    const ptowsp_kernel k = ptowsp_kernel_make(
+        f.m, &(ptowsp_kernel_desc){
+                 .name = "k", .tiles = {{"t", PTOWSP_IN, PTOWSP_F32, 4, 4}}, .cycles = 1});
+    const ptowsp_list_view view = {.tensor = x};
+    const ptowsp_task_list list = {.task_count = 1, .kernels = &k, .views = &view, .view_count = 1};
+    PTOWSP_WORKLOAD(f.m, "w") {
+        ptowsp_task_list_make(f.m, &list);
+        ptowsp_task_make(f.m, &(ptowsp_task_desc){.kernel = k, .views = {{.tensor = y}}});
+        ptowsp_task_list_make(f.m, &list);
+    }
+    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+    const ptowsp_program_tables *tables = read_tables(&f);
+    assert_int_equal(tables->task_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(tables->tasks[i].tile_count, i == 1);
+        assert_int_equal(tables->tasks[i].kernel, k.id);
+    }
+    assert_null(tables->tasks[0].tiles);
+    assert_int_equal(tables->tasks[1].tiles[0].tensor, y.id);
+    assert_null(tables->tasks[2].tiles);
+    fixture_free(&f);
+}
+
 // Edges are numbered by who waits: b for a, c for a, c for b. Each is forgotten where its scope, or
 // an iteration of it, begins.
 static void read__explicit_edges_and_where_they_are_reset(void **state) {
@@ -584,6 +616,7 @@ int main(void) {
         cmocka_unit_test(read__rows_of_ragged_and_sparse_axes),
         cmocka_unit_test(read__calls_and_their_arguments),
         cmocka_unit_test(read__slots_and_views),
+        cmocka_unit_test(read__lists_have_no_tiles),
         cmocka_unit_test(read__explicit_edges_and_where_they_are_reset),
         cmocka_unit_test(read__pipelines),
         cmocka_unit_test(read__keys_are_those_of_each_task),
