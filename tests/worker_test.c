@@ -7,7 +7,9 @@
 #include "lane_program.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { WORKERS = 4, ITEMS = 1000 };
@@ -182,6 +184,100 @@ static void worker__all_of_them_work(void **state) {
     engine_run(WORKERS, 1, op_long, &job);
     assert_int_equal(atomic_load(&job.lanes), 15);
     ptowsp_context_destroy(job.context);
+}
+
+// Worker 0 runs jobs alone right after its call, while worker 1 still leaves the session: the next one
+// does not end before lead has returned.
+enum { SHORT_SESSIONS = 2000, SHORT_JOBS = 50 };
+
+typedef struct short_sessions {
+    ptowsp_context *context;
+    uint32_t led_count;
+    atomic_uint came_count, left_count;  // calls of worker 1
+    atomic_uint wrong_count;             // that did not return what lead of the session returned
+} short_sessions;
+
+static void do_nothing(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+}
+
+static void run_jobs(const short_sessions *s, int count) {
+    for (int i = 0; i < count; i++) {
+        if (ptowsp_parallel_for(s->context, 1, 1, do_nothing, NULL) != PTOWSP_OK) {
+            abort();
+        }
+    }
+}
+
+static ptowsp_status lead_short(void *user) {
+    short_sessions *s = (short_sessions *)user;
+    s->led_count++;
+    while (atomic_load(&s->came_count) < s->led_count) {
+        sched_yield();
+    }
+    run_jobs(s, SHORT_JOBS);
+    return (ptowsp_status)s->led_count;
+}
+
+static void op_short(void *user, uint32_t worker, uint32_t round) {
+    short_sessions *s = (short_sessions *)user;
+    atomic_fetch_add(&s->came_count, worker);
+    const ptowsp_status status = ptowsp_context_run_worker(s->context, worker, 2, lead_short, s);
+    atomic_fetch_add(&s->left_count, worker);
+    if (status != (ptowsp_status)(round + 1)) {
+        atomic_fetch_add(&s->wrong_count, 1);
+    }
+    while (worker == 0 && atomic_load(&s->left_count) <= round) {
+        run_jobs(s, 1);
+    }
+}
+
+static void worker__0_runs_jobs_while_others_leave(void **state) {
+    (void)state;
+    short_sessions s;
+    memset(&s, 0, sizeof s);
+    s.context = context_make(2);
+    engine_run(2, SHORT_SESSIONS, op_short, &s);
+    assert_int_equal(atomic_load(&s.wrong_count), 0);
+    ptowsp_context_destroy(s.context);
+}
+
+// A child of fork() lends threads of its own. Those sleep when worker 0 comes late, and are woken: a
+// child that hangs is ended by a signal.
+static void session_in_child(session *s) {
+    const uint32_t rounds = 20;
+    alarm(60);
+    memset(s->marks, 0, sizeof s->marks);
+    memset(s->was_lane, 0, sizeof s->was_lane);
+    engine_run(WORKERS, rounds, op_session, s);
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        if (s->marks[i] != 2 * rounds) {
+            test_exit(1);
+        }
+    }
+    ptowsp_context_destroy(s->context);
+    test_exit(0);
+}
+
+static void worker__of_a_child_of_fork_is_a_thread_of_the_child(void **state) {
+    (void)state;
+    for (uint32_t sessions = 0; sessions < 2; sessions++) {  // before the fork
+        static session s;
+        session_make(&s, WORKERS, WORKERS);
+        s.late = 0;
+        engine_run(WORKERS, sessions, op_session, &s);
+        fflush(NULL);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            session_in_child(&s);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        ptowsp_context_destroy(s.context);
+    }
 }
 
 // -- graphs ---------------------------------------------------------------------------------------
@@ -416,6 +512,53 @@ static void worker__that_is_wrong_is_refused(void **state) {
     assert_int_equal(ptowsp_context_create(&desc, &m.context), invalid);
 }
 
+// Calls with a bad worker, between lead's jobs and beside them: these run, and the text stays.
+enum { STRANGE_CALLS = 2000 };
+
+typedef struct strange {
+    ptowsp_context *context;
+    uint32_t refused_count, failed_jobs;
+    atomic_bool is_over;
+} strange;
+
+static void *stranger_main(void *arg) {
+    strange *s = (strange *)arg;
+    for (int i = 0; i < STRANGE_CALLS; i++) {
+        s->refused_count +=
+            ptowsp_context_run_worker(s->context, 2, 2, lead_nothing, s) == PTOWSP_INVALID_PARAMS;
+    }
+    atomic_store(&s->is_over, true);
+    return NULL;
+}
+
+static ptowsp_status lead_beside_stranger(void *user) {
+    strange *s = (strange *)user;
+    pthread_t stranger;
+    if (ptowsp_context_run_worker(s->context, 2, 2, lead_nothing, s) != PTOWSP_INVALID_PARAMS ||
+        pthread_create(&stranger, NULL, stranger_main, s) != 0) {
+        abort();
+    }
+    do {
+        s->failed_jobs += ptowsp_parallel_for(s->context, 1, 1, do_nothing, NULL) != PTOWSP_OK;
+    } while (!atomic_load(&s->is_over));
+    pthread_join(stranger, NULL);
+    return PTOWSP_OK;
+}
+
+static void worker__that_is_refused_does_not_disturb_a_session(void **state) {
+    (void)state;
+    strange s;
+    memset(&s, 0, sizeof s);
+    s.context = context_make(2);
+    assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s),
+                     PTOWSP_OK);
+    assert_int_equal(s.refused_count, STRANGE_CALLS);
+    assert_int_equal(s.failed_jobs, 0);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: lead is NULL");
+    ptowsp_context_destroy(s.context);
+}
+
 int main(void) {
 #if defined(PTOWSP_NO_THREADS)
     print_message("worker: such contexts need threads\n");
@@ -424,10 +567,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worker__runs_everything_of_a_session_once),
         cmocka_unit_test(worker__all_of_them_work),
+        cmocka_unit_test(worker__0_runs_jobs_while_others_leave),
+        cmocka_unit_test(worker__of_a_child_of_fork_is_a_thread_of_the_child),
         cmocka_unit_test(worker__graphs_keep_their_edges),
         cmocka_unit_test(worker__programs_keep_the_order_of_data),
         cmocka_unit_test(worker__moe_plans_run_as_jobs),
         cmocka_unit_test(worker__that_is_wrong_is_refused),
+        cmocka_unit_test(worker__that_is_refused_does_not_disturb_a_session),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
 }
