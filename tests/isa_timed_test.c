@@ -199,6 +199,26 @@ static void vectors__the_start_is_paid_once(void **state) {
     assert_int_equal(ptoisa_cycles(&core), 10);
 }
 
+// A flag takes its cycle where the pipe is full too: only matrices have a start that hides.
+static void vectors__flags_between_matrices_take_a_cycle(void **state) {
+    (void)state;
+    ptoisa_core core = core_of(B910, NULL);
+    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
+    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
+    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 16);
+    const uint64_t *clock = &core.clock[PTOISA_PIPE_M], *busy = &core.busy[PTOISA_PIPE_M];
+    ptoisa_issue(&core, PTOISA_TMATMUL, &c, &a, &b);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(*clock, 8 + 3 * i);  // 6 and 2 blocks; then a flag and 2 blocks
+        assert_int_equal(*busy, 8 + 3 * i);
+        ptoisa_set_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
+        assert_int_equal(*clock, 9 + 3 * i);
+        ptoisa_wait_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
+        assert_int_equal(core.clock[PTOISA_PIPE_MTE1], 10 + 3 * i);
+        ptoisa_issue(&core, PTOISA_TMATMUL_ACC, &c, &a, &b);
+    }
+}
+
 static void vectors__moves_count_blocks_and_calls(void **state) {
     (void)state;
     ptoisa_timing timing = easy();  // 10 a call
@@ -491,6 +511,7 @@ int main(void) {
         cmocka_unit_test(transfers__memory_keeps_its_own_clock),
         cmocka_unit_test(vectors__dynamic_tiles_go_row_by_row),
         cmocka_unit_test(vectors__the_start_is_paid_once),
+        cmocka_unit_test(vectors__flags_between_matrices_take_a_cycle),
         cmocka_unit_test(vectors__moves_count_blocks_and_calls),
         cmocka_unit_test(vectors__columns_wait_row_by_row),
         cmocka_unit_test(vectors__merges_of_long_runs_are_slower),
