@@ -583,6 +583,23 @@ static void attention_plan__lanes_share_a_merge_by_rows(void **state) {
     plan_free(&plan);
 }
 
+// A lane 250 times slower than the other has hardly room for its share of a merge: even then there is a
+// plan.
+static void attention_plan__lanes_of_unlike_speeds_share_merges(void **state) {
+    (void)state;
+    const int32_t kv[] = {10000, 10000};
+    const uint32_t speeds[] = {4, 1000};
+    const abatch batch = {kv, NULL, 2};
+    aconfig config = config_of(1, 2);
+    config.group = 128;
+    config.tile_rows = 128;
+    config.lane_speeds = speeds;
+    config.shares_merges = true;
+    aplan plan = plan_make(&batch, &config);
+    plan_check(&batch, &config, &plan);
+    plan_free(&plan);
+}
+
 // One lane alone would merge 128 rows of each slot: 128 * lanes, more than the KV of a lane costs.
 static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
     (void)state;
@@ -630,6 +647,7 @@ int main(void) {
         cmocka_unit_test(attention_plan__first_pieces_start_at_the_grain),
         cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
         cmocka_unit_test(attention_plan__lanes_share_a_merge_by_rows),
+        cmocka_unit_test(attention_plan__lanes_of_unlike_speeds_share_merges),
         cmocka_unit_test(attention_plan__one_long_sequence_uses_all_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
