@@ -176,6 +176,30 @@ static void verdict__lanes_without_a_task_are_counted(void **state) {
     done();
 }
 
+// Lanes of a unit for which there is no task are no mistake, nor are vector lanes that work for MIX
+// tasks of cube lanes.
+static void verdict__lanes_of_other_units_are_not_counted(void **state) {
+    (void)state;
+    static const char *const units[3] = {"vector", "cube", "mix"};
+    ptowsp_schedule schedule = lanes(0);
+    schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    schedule.cube_lane_count = 4;
+    schedule.vector_lane_count = 8;
+    for (int i = 0; i < 3; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "module m\naxis n dynamic\nkernel a(axes 1) %s, 1000 cycles, time only\n"
+                 "workload w\n  parallel i in n\n    task a(i)\n",
+                 units[i]);
+        make(text, &schedule, 64, PTOWSP_RECORD_TASKS);
+        const char *found = report(PTOWSP_REPORT_TEXT, NULL, 0);
+        assert_non_null(strstr(found, i == 0 ? " of 8,000 cycles (100.0 %) and limits this run."
+                                             : " of 16,000 cycles (100.0 %) and limits this run."));
+        assert_null(strstr(found, "ran no task"));
+        done();
+    }
+}
+
 // A window of one task: the lanes wait for it.
 static void verdict__a_small_window_is_what_lanes_wait_for(void **state) {
     (void)state;
@@ -278,6 +302,7 @@ int main(void) {
         cmocka_unit_test(verdict__a_full_pool_is_named),
         cmocka_unit_test(verdict__a_chain_limits),
         cmocka_unit_test(verdict__lanes_without_a_task_are_counted),
+        cmocka_unit_test(verdict__lanes_of_other_units_are_not_counted),
         cmocka_unit_test(verdict__a_small_window_is_what_lanes_wait_for),
         cmocka_unit_test(verdict__barriers_without_data_are_counted),
         cmocka_unit_test(verdict__processes_and_channels_are_named),
