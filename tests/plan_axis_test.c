@@ -1325,6 +1325,13 @@ static void plan_axis__binding_refuses_plans_that_cannot_be(void **state) {
         assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &f.plan), PTOWSP_INVALID_PARAMS);
         test_error_is(f.context, PTOWSP_INVALID_PARAMS, lanes, text);
     }
+    f.plan = right;
+    f.merge_items[1].flags |= PTOWSP_WORK_ROWS;  // rows of tile 0, shared by lanes
+    assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &f.plan), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 1,
+                  "bind: merge 1 of plan kv has a part of its tile's rows, which programs do not "
+                  "(shares_merges)");
+    f.merge_items[1].flags = drawn_merges[1].flags;
     execute(&f, NULL);  // the old binding has stayed
     assert_int_equal(f.call_count, UNITS + MERGES);
     fixture_free(&f);
