@@ -299,6 +299,10 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
         f.context, PTOWSP_INVALID_PARAMS, 0,
         "bind: plan kv: cost 0 (of per_unit, ...) is negative, no number or out of range");
     f.config = config;
+    f.config.shares_merges = true;
+    bind_refused(&f, NULL,
+                 "bind: the configuration of plan kv has shares_merges, which programs do not do");
+    f.config = config;
     f.batch.kv_lengths = NULL;
     bind_refused(&f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
     f.batch = batch;
