@@ -352,6 +352,31 @@ static void replay__is_printed_and_drawn(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Three tasks of 100 cycles, each on a cube core and two vector cores of 3 and 6. Half of these are 2
+// and 3, which is too few for two at once: they get 4, and take 200 cycles.
+static void replay__half_the_cores_keep_two_vector_cores_each(void **state) {
+    (void)state;
+    ptowsp_context *context = dw_context();
+    ptowsp_dump *dump = NULL;
+    static const char both[] = "{\"tasks\":[{\"task_id\":\"0\",\"kernel_ids\":[1,2,2]},"
+                               "{\"task_id\":\"1\",\"kernel_ids\":[1,2,2]},"
+                               "{\"task_id\":\"2\",\"kernel_ids\":[1,2,2]}],"
+                               "\"tensors\":[],\"edges\":[]}";
+    static const char cores[] =
+        "{\"metadata\":{\"core_types\":[\"aic\",\"aic\",\"aic\",\"aiv\",\"aiv\",\"aiv\",\"aiv\","
+        "\"aiv\",\"aiv\"]},\"aicore_tasks\":[[0,0,1,0,100],[3,0,1,0,100],[4,0,1,0,100],"
+        "[1,1,1,0,100],[5,1,1,0,100],[6,1,1,0,100],[2,2,1,0,100],[7,2,1,0,100],[8,2,1,0,100]]}";
+    assert_int_equal(open_texts(context, both, cores, &dump), PTOWSP_OK);
+    dw_text all = {NULL, 0, 0};
+    const ptowsp_text text = {write_text, &all};
+    assert_int_equal(ptowsp_dump_replay_print(dump, NULL, PTOWSP_DUMP_JSON, text), PTOWSP_OK);
+    assert_non_null(strstr(all.data, "\"question\":\"half the cores\",\"makespan\":200,"
+                                     "\"percent\":200.0,\"cube_cores\":2,\"vector_cores\":4,"));
+    free(all.data);
+    ptowsp_dump_close(dump);
+    ptowsp_context_destroy(context);
+}
+
 // An output that takes so many bytes.
 static bool take(void *user, const void *data, size_t size) {
     size_t *room = (size_t *)user;
@@ -448,6 +473,7 @@ int main(void) {
         cmocka_unit_test(replay__has_the_times_of_paper),
         cmocka_unit_test(replay__takes_the_longest_chain_first),
         cmocka_unit_test(replay__is_printed_and_drawn),
+        cmocka_unit_test(replay__half_the_cores_keep_two_vector_cores_each),
         cmocka_unit_test(dumps_of_runs__may_be_refused),
         cmocka_unit_test(replay__refuses_what_is_wrong_by_name),
     };
