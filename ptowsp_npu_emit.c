@@ -9247,9 +9247,9 @@ NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
 
 // -- paths ----------------------------------------------------------------------------------------
 
+// Its text is after it.
 struct npu_kept {
     struct npu_kept *next;
-    char path[];
 };
 
 NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) {
@@ -9263,14 +9263,14 @@ NPU_INTERNAL const char *npu_path(npu_build *build, const char *format, ...) {
             ? NULL
             : (struct npu_kept *)npu_resize(NULL, sizeof(struct npu_kept) + text.size + 1);
     if (kept) {
-        memcpy(kept->path, text.data, text.size + 1);
+        memcpy(kept + 1, text.data, text.size + 1);
         kept->next = build->paths;
         build->paths = kept;
     } else {
         npu_build_out_of_memory(build);
     }
     npu_text_free(&text);
-    return kept ? kept->path : "";
+    return kept ? (const char *)(kept + 1) : "";
 }
 
 // -- inputs of an entry ---------------------------------------------------------------------------

@@ -7639,7 +7639,8 @@ PWSP_INLINE void pwsp_attention_call(const pwsp_attention_worker *worker, ptowsp
 // Whether a unit has a slot. In plans without slots, as MoE plans are, work_id is the index.
 PWSP_INLINE bool pwsp_attention_is_part(const ptowsp_attention_plan *plan,
                                         const PTOWSP_GM ptowsp_work *unit) {
-    return plan->slot_count > 0 && ptowsp_work_slot(unit) != PTOWSP_NO_SLOT;
+    return (plan->slot_count > 0 || plan->merge_count > 0) &&
+           ptowsp_work_slot(unit) != PTOWSP_NO_SLOT;
 }
 
 // Counts a part whose state is written, and merges its tile if it is the last one.
