@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 // clang-format off
-static const char *const pwsp_page_script[] = {
+static const char pwsp_page_script[] =
     "<script>//<![CDATA[\n(function(){\n"
     "var svg=document.querySelector('svg'),find=document.getElementById('find'),\n"
     "why=document.getElementById('why'),box=svg.viewBox.baseVal,W=box.width,H=box.height,\n"
@@ -21,7 +21,7 @@ static const char *const pwsp_page_script[] = {
     "var m=/task (\\d+): (\\d+) to (\\d+)(?:, after ([^(]*\\w))?(?: \\(task (\\d+)\\))?$/.exec(t.textContent);\n"
     "if(m){var b={rect:t.parentNode,text:t.textContent,name:t.textContent.split('\\n')[0],id:m[1],\n"
     "from:m[2],to:m[3],reason:m[4],cause:m[5]};bars.push(b);tasks[b.id]=b;b.rect.style.cursor='pointer';\n"
-    "b.rect.onclick=function(){if(!moved)explain(b)}}});\n",
+    "b.rect.onclick=function(){if(!moved)explain(b)}}});\n"
     "svg.addEventListener('wheel',function(e){e.preventDefault();var r=svg.getBoundingClientRect(),\n"
     "px=(e.clientX-r.left)/r.width,py=(e.clientY-r.top)/r.height,w=clamp(box.width*(e.deltaY<0?.8:1.25),W/1000,W);\n"
     "look(box.x+px*(box.width-w),box.y+py*(box.height-H*w/W),w)},{passive:false});\n"
@@ -30,7 +30,7 @@ static const char *const pwsp_page_script[] = {
     "dx=e.clientX-drag.x,dy=e.clientY-drag.y;moved=moved||Math.abs(dx)+Math.abs(dy)>4;\n"
     "if(moved)look(drag.bx-dx*k,drag.by-dy*k,box.width)});\n"
     "window.addEventListener('pointerup',function(){drag=null});\n"
-    "svg.ondblclick=function(){look(0,0,W);mark([]);why.textContent=''};\n",
+    "svg.ondblclick=function(){look(0,0,W);mark([]);why.textContent=''};\n"
     "function mark(list){bars.forEach(function(b){b.rect.style.opacity=!list.length||list.indexOf(b)>=0?1:.2})}\n"
     "function explain(b){var list=[],text='';\n"
     "for(var at=b;at&&list.indexOf(at)<0;at=at.cause?tasks[at.cause]:null){list.push(at);\n"
@@ -41,7 +41,7 @@ static const char *const pwsp_page_script[] = {
     "find.oninput=function(){var q=find.value.toLowerCase(),list=q?bars.filter(function(b){\n"
     "return b.text.toLowerCase().indexOf(q)>=0}):[];mark(list);\n"
     "why.textContent=q?list.length+' of '+bars.length+' tasks that are drawn':''};\n"
-    "})()\n//]]></script>\n"};
+    "})()\n//]]></script>\n";
 // clang-format on
 
 static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
@@ -132,9 +132,7 @@ PWSP_INTERNAL bool pwsp_report_page(pwsp_facts *facts) {
                            "it waited</small></p>\n");
         is_good = pwsp_export_svg(picture);
         pwsp_out_text(out, "<pre id=\"why\"></pre>\n");
-        for (size_t i = 0; i < sizeof pwsp_page_script / sizeof pwsp_page_script[0]; i++) {
-            pwsp_out_text(out, pwsp_page_script[i]);
-        }
+        pwsp_out_text(out, pwsp_page_script);
     }
     pwsp_html_tables(facts);
     if (facts->what_if_count) {
