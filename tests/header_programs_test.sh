@@ -62,7 +62,7 @@ awk '
         }
         count = has_statement = has_call = is_table = 0
     }
-    /^\/\/ [0-9]+\. [A-Z]/ { section = $2; sub(/\..*/, "", section) }
+    /^\/\/ [1-9][0-9]*\. [A-Z]/ { section = $2; sub(/\..*/, "", section) }
     /^\/\/      / && (count || (is_after_blank && /^\/\/      [^ ]/)) {
         line[++count] = substr($0, 9)
         if (/;( *\/\/.*)?$/) has_statement = 1
@@ -83,7 +83,7 @@ done
 
 # Names are reserved that begin with an underscore and a capital, or have two underscores: only the compiler's are used.
 sed 's:"[^"]*"::g; s://.*::; s:/\*.*\*/::; s:##::g' "$ROOT/ptowsp.h" | grep -oE '[A-Za-z_0-9]+' | sort -u | grep -E '^_[A-Z]|__' |
-    grep -vE '^__(cplusplus|attribute__|VA_ARGS__|LINE__|GNUC__|STDC_VERSION__)$' |
+    grep -vE '^__(cplusplus|clang__|attribute__|VA_ARGS__|LINE__|GNUC__|STDC_VERSION__)$' |
     grep -vE '^_(Static_assert|Alignas|Pragma)$' > reserved || true
 [ ! -s reserved ] || fail "reserved names: $(tr '\n' ' ' < reserved)"
 echo "header programs: good"

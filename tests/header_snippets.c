@@ -65,6 +65,35 @@ static void count_call(const ptowsp_work *work, uint32_t lane, void *user) {
 
 // -- plans ----------------------------------------------------------------------------------------
 
+// Worker 0 of one leads a session.
+struct layer {
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    const ptowsp_work *work;
+    uint32_t count, done;
+};
+
+static void section_3_unit(const ptowsp_work *work, uint32_t lane, void *user) {
+    (void)work, (void)lane;
+    ((struct layer *)user)->done++;
+}
+static const ptowsp_work_fn table[] = {section_3_unit};
+void operator(struct layer *layer, int worker, int worker_count);
+
+#define step section_3_step
+#include "3_1.inc"
+#undef step
+
+static int section_3(void) {
+    const ptowsp_work work[2] = {{.params = {0}}, {.params = {1}}};
+    struct layer layer = {context, NULL, work, 2, 0};
+    check(ptowsp_graph_create(context, NULL, &layer.graph) == PTOWSP_OK, "section 3, graph");
+    operator(&layer, 0, 1);
+    check(layer.done == 2, "section 3, workers");
+    ptowsp_graph_destroy(layer.graph);
+    return 0;
+}
+
 static int section_7(void) {
     const int32_t lengths[] = {700, 30};
     const ptowsp_batch batch = {lengths, 2, 1};
@@ -207,6 +236,12 @@ static int section_18_instruction(void) {
     return 0;
 }
 
+static int section_18_timing(void) {
+#include "18_4.inc"
+    check(cost.timing->clock_mhz == 1500, "section 18, timing");
+    return 0;
+}
+
 // -- workloads ------------------------------------------------------------------------------------
 
 static int section_20_tiers(void) {
@@ -223,6 +258,12 @@ static int section_20_choice(void) {
     const ptowsp_kernel gemm_16 = simple("gemm_16", 2, 0), gemm_128 = simple("gemm_128", 2, 0);
 #include "20_2.inc"
     check(ptowsp_kernel_choice(m, &desc).id != 0, "section 20, choice");
+    return 0;
+}
+
+static int section_20_list(void) {
+    const ptowsp_kernel load = simple("load", 0, 0), add = simple("add", 0, 0);
+#include "20_3.inc"
     return 0;
 }
 
@@ -431,37 +472,41 @@ static int section_32(void) {
     const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     ptowsp_dump_report report = {0};
     ptowsp_dump_rings rings;
+    const ptowsp_dump_replay how = {0};
+    ptowsp_dump_replayed replayed;
     ptowsp_dump *dump = NULL;
 #include "32_1.inc"
     check(report.is_clean, "section 32");
     return 0;
 }
 
+static int appendix_a(void) {
+    ptowsp_program *program = NULL;
+    const ptowsp_kernel kernel = simple("read", 0, 0);
+    PTOWSP_WORKLOAD(m, "tasks") {
+        ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel});
+    }
+    check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, "appendix A");
+#include "32_2.inc"
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
 int main(void) {
-    static int (*const pieces[])(void) = {section_7,
-                                          section_8,
-                                          section_12,
-                                          section_16_loops,
-                                          section_16_plan,
-                                          section_16_tensors,
-                                          section_17_source,
-                                          section_17_pto,
-                                          section_17_collective,
-                                          section_17_rules,
-                                          section_18_softmax,
-                                          section_18_loop,
-                                          section_18_instruction,
-                                          section_20_tiers,
-                                          section_20_choice,
-                                          section_21,
-                                          section_22,
-                                          section_24_bind,
-                                          section_24,
-                                          section_25,
-                                          section_26,
-                                          section_27,
-                                          section_31,
-                                          section_32};
+    static int (*const pieces[])(void) = {section_3,          section_7,
+                                          section_8,          section_12,
+                                          section_16_loops,   section_16_plan,
+                                          section_16_tensors, section_17_source,
+                                          section_17_pto,     section_17_collective,
+                                          section_17_rules,   section_18_softmax,
+                                          section_18_loop,    section_18_instruction,
+                                          section_18_timing,  section_20_list,
+                                          section_20_tiers,   section_20_choice,
+                                          section_21,         section_22,
+                                          section_24_bind,    section_24,
+                                          section_25,         section_26,
+                                          section_27,         section_31,
+                                          section_32,         appendix_a};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;

@@ -167,6 +167,14 @@ static ptowsp_module *in_workload(void) {
     return m;
 }
 
+// Without a mesh, over which lists are not placed.
+static const ptowsp_kernel joins_alone[1];
+static ptowsp_module *in_plain_workload(void) {
+    ptowsp_module *m = the_module = module_empty();
+    ptowsp_workload_begin(m, "w");
+    return m;
+}
+
 static ptowsp_module *in_pipeline(void) {
     ptowsp_module *m = in_workload();
     ptowsp_channel_desc desc = {.name = "ch", .depth = 1};
@@ -660,7 +668,11 @@ static ptowsp_npu *npu(void) {
 }
 
 #define DUMP_TEXT "{\"tasks\":[{\"task_id\":\"0\"}]}"
-static const ptowsp_dump_desc dump_desc = {.deps = {DUMP_TEXT, sizeof DUMP_TEXT - 1}};
+#define DUMP_LANES                                                                                 \
+    "{\"metadata\":{\"clock_freq_hz\":1000000,\"num_cores\":1,\"core_types\":[\"aiv\"]},"          \
+    "\"aicore_tasks\":[[0,0,1,10,20,0]]}"
+static const ptowsp_dump_desc dump_desc = {.deps = {DUMP_TEXT, sizeof DUMP_TEXT - 1},
+                                           .swimlane = {DUMP_LANES, sizeof DUMP_LANES - 1}};
 static ptowsp_dump *dump(void) {
     ptowsp_dump *made_dump = NULL;
     MUST(ptowsp_dump_open(context(), &dump_desc, &made_dump) == PTOWSP_OK);
