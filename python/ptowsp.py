@@ -234,6 +234,22 @@ _AxisInfo = _struct("axis_info", "str name; i32 kind; i64 size; u32 array; bool 
 _ArrayInfo = _struct("array_info", "str name; i32 dtype; bool is_lengths is_used; u32 plan_axis; i32 field")
 _SymbolInfo = _struct("symbol_info", "str name; bool is_used")
 _TensorInfo = _struct("tensor_info", "tensor_desc desc; bool is_used is_written is_loaded is_transient")
+_Expr = _struct("expr", "ptr module; u32 id")
+_Schedule = _struct(
+    "schedule",
+    "i32 issue dispatch; expr dispatch_key; u32 lane_count; i32 pools; u32 vector_lane_count cube_lane_count;"
+    " i32 window_policy; u32 window dependencies hazards; i32 ready; expr priority_key; i32 start;"
+    " u64 start_threshold; u32 stream_count; expr stream_key; i32 timing; u32 timing_count; u64 timing_cycles;"
+    " i32 release; u64 ring_sizes[4]; u32 depths[2]; ptr named_pools; u32 pool_count",
+)
+_ProgramTables = _struct(
+    "program_tables",
+    "str name; schedule schedule; bool is_priority_signed; u32 lane_count slot_count latency_symbol point_count"
+    " edge_count axis_count array_count symbol_count tensor_count variable_count expr_count kernel_count;"
+    " ptr axes arrays symbols tensors variables exprs kernels; u32 statement_count task_count load_count"
+    " channel_count port_count transient_count lifetime_count; ptr statements tasks loads channels ports transients"
+    " lifetimes values params edges",
+)
 
 _WORK_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
 _TEXT_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -323,16 +339,7 @@ v program_destroy p
 v program_print p text
 v program_print_schedule p text
 s program_kernel_name p u32
-u32 program_kernel_count p
-s program_name p
-u32 program_axis_count p
-axis_info program_axis_at p u32
-u32 program_array_count p
-array_info program_array_at p u32
-u32 program_symbol_count p
-symbol_info program_symbol_at p u32
-u32 program_tensor_count p
-tensor_info program_tensor_at p u32
+p program_read p
 i32 run_create p p p
 v run_destroy p
 i32 run_bind p p size
@@ -2236,7 +2243,7 @@ _STALLS = 15
 
 _FORMATS = "perfetto chrome svg csv table usage_csv edges dot"
 _REPORTS = "text json html"
-_MODELS = "unit a2a3 a5 910b 950pr"
+_MODELS = "unit a2a3 a5 user 910b 950pr"
 _MODEL_VALUES = (0, 1, 2, 4, 5)  # 3 is a function
 _RECORDS = "none totals tasks edges"
 _BINDINGS = "size symbol array lengths csr tensor plan work"
@@ -2289,6 +2296,14 @@ class Bounds(typing.NamedTuple):
     process: int
     channel: int
     largest: int  # of all these bounds
+
+
+def _program_tables(handle):
+    """The tables of a program (ptowsp_program_read), which live as long as it does."""
+    tables = _lib.program_read(handle)
+    if not tables:
+        raise MemoryError("the tables of a program")
+    return _ProgramTables.from_address(tables)
 
 
 class Program:
@@ -2393,15 +2408,16 @@ class Program:
     @staticmethod
     def _find_names(handle):
         """(name, (what it is, its description)) of all that can be bound."""
+        t = _program_tables(handle)
         tables = [
-            ("axis", _lib.program_axis_count, _lib.program_axis_at),
-            ("array", _lib.program_array_count, _lib.program_array_at),
-            ("symbol", _lib.program_symbol_count, _lib.program_symbol_at),
-            ("tensor", _lib.program_tensor_count, _lib.program_tensor_at),
+            ("axis", _AxisInfo, t.axes, t.axis_count),
+            ("array", _ArrayInfo, t.arrays, t.array_count),
+            ("symbol", _SymbolInfo, t.symbols, t.symbol_count),
+            ("tensor", _TensorInfo, t.tensors, t.tensor_count),
         ]
-        for kind, count, at in tables:
-            for i in range(1, count(handle)):
-                info = at(handle, i)
+        for kind, info_type, items, count in tables:
+            for i in range(1, count):
+                info = info_type.from_address(items + i * ctypes.sizeof(info_type))
                 name = info.desc.name if kind == "tensor" else info.name
                 is_bound = not (kind == "axis" and info.kind in (0, 2)) and not getattr(info, "is_transient", False)
                 if name and is_bound and not (kind == "array" and info.plan_axis):
@@ -2428,7 +2444,7 @@ class Program:
         handle = self._handle()
         return [
             None,
-            *[_lib.program_kernel_name(handle, i).decode() for i in range(1, _lib.program_kernel_count(handle))],
+            *[_lib.program_kernel_name(handle, i).decode() for i in range(1, _program_tables(handle).kernel_count)],
         ]
 
     @property
@@ -2440,7 +2456,7 @@ class Program:
         return self._print(_lib.program_print)
 
     def __repr__(self):
-        return f"<Program {_lib.program_name(self._handle()).decode()}>"
+        return f"<Program {_program_tables(self._handle()).name.decode()}>"
 
     def run(self, values=None, /, **named):
         """A Run with these bindings: Run.bind()."""

@@ -126,7 +126,7 @@ enum { NPU_ANY_FORM = -1, NPU_WITH_SCRATCH = -2 };
 
 typedef struct npu_call_row {
     int op, form;
-    const char *text;
+    char text[104];
 } npu_call_row;
 
 #define NPU_CALL(op, form, text) {PTOWSP_OP_##op, form, text},

@@ -222,7 +222,7 @@ static void npu_task_word(npu_expand *x, const char *word, uint32_t expr, npu_li
 static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
     const ptowsp_task_info *task = &x->tables->tasks[s->task];
     const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
-    static const char *const key_words[] = {"dispatch", "priority", "stream"};
+    static const char key_words[][12] = {"dispatch", "priority", "stream"};
     x->part_count = 0;
     npu_line(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
              npu_name(x->emitter, NPU_KERNEL, task->kernel), npu_place(x->emitter, s->node));
