@@ -608,7 +608,7 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 // Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on
 //          any thread. Lead does not wait for workers that are late: these find it done. The context,
 //          and the graph or run of the calls below, must live until all workers have returned.
-// Again    The next session begins when all workers have returned; numbers of workers may differ.
+// Again    A new session begins when all workers have returned; the number of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
 //          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session
 //          of a different worker_count has not ended): this call does nothing, and leaves a text

@@ -37053,7 +37053,7 @@ static const char npu_fixed_19[] =
     "// Workers  Every worker from 0 to worker_count - 1 has to call once per session, at any time and on\n"
     "//          any thread. Lead does not wait for workers that are late: these find it done. The context,\n"
     "//          and the graph or run of the calls below, must live until all workers have returned.\n"
-    "// Again    The next session begins when all workers have returned; numbers of workers may differ.\n"
+    "// Again    A new session begins when all workers have returned; the number of workers may differ.\n"
     "// Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its\n"
     "//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session\n"
     "//          of a different worker_count has not ended): this call does nothing, and leaves a text\n"

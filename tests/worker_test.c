@@ -479,7 +479,7 @@ static void worker__that_is_wrong_is_refused(void **state) {
     (void)state;
     misuse m = {context_make(3), 0};
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
-    for (int round = 0; round < 3; round++) {  // the next session begins when all have returned
+    for (int round = 0; round < 3; round++) {  // a new one begins when all have returned
         pthread_t second;
         assert_int_equal(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m), PTOWSP_OK);
         assert_int_equal(pthread_create(&second, NULL, second_main, &m), 0);

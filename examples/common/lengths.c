@@ -543,7 +543,7 @@ bool trace_parse(const char *name, const char *text, size_t size, trace *out_tra
     trace_reader reader = {name, text, text, 0, error, error_size, &result, 0, 0};
     const char *rest = text, *text_end = text + size;
     bool is_csv = size > 0 && text[0] != '{', is_good = true;
-    csv_header header;
+    csv_header header = {0};
     if (size == 0) {
         reader.line = 1;
         return reader_fail(&reader, "the file is empty");

@@ -25,13 +25,6 @@ typedef struct pwsp_bound_row {
 // The longest chain, the pools, the links, a process and a channel.
 #define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
 
-// A number with a comma between thousands.
-typedef struct pwsp_grouped_text {
-    char text[28];
-} pwsp_grouped_text;
-
-PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number);
-
 #define PWSP_VERDICT_MAX      6
 #define PWSP_VERDICT_LINE_MAX 400
 

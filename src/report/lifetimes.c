@@ -83,11 +83,11 @@ static void pwsp_lifetimes_head(pwsp_lifetimes_job *job) {
     pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
     pwsp_out_xml(out, job->title);
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">transient tensors: ");
-    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_text(out, pwsp_grouped(job->sizes.peak).text);
     pwsp_out_text(out, " bytes in one block, ");
-    pwsp_svg_count(out, job->sizes.sum);
+    pwsp_out_text(out, pwsp_grouped(job->sizes.sum).text);
     pwsp_out_text(out, " each alone, ");
-    pwsp_svg_count(out, job->sizes.low);
+    pwsp_out_text(out, pwsp_grouped(job->sizes.low).text);
     pwsp_out_text(out, " alive at most</text>\n");
 }
 
@@ -133,7 +133,7 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
     }
     pwsp_out_format(out, "<text class=\"u n\" x=\"%u\" y=\"%u\">", PWSP_LIFETIMES_LEFT - 6,
                     PWSP_LIFETIMES_TOP + 8);
-    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_text(out, pwsp_grouped(job->sizes.peak).text);
     pwsp_out_format(out, "</text>\n<text class=\"u n\" x=\"%u\" y=\"%u\">0</text>\n",
                     PWSP_LIFETIMES_LEFT - 6, bottom);
     pwsp_out_format(out, "<text class=\"u\" x=\"%u\" y=\"%u\">points of the program: %u</text>\n",

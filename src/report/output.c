@@ -212,3 +212,21 @@ PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
     }
     pwsp_out_text(out, "\"");
 }
+
+PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number) {
+    pwsp_grouped_text out;
+    char digits[24];
+    uint32_t count = 0, at = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    while (count > 0) {
+        out.text[at++] = digits[--count];
+        if (count > 0 && count % 3 == 0) {
+            out.text[at++] = ',';
+        }
+    }
+    out.text[at] = '\0';
+    return out;
+}

@@ -67,4 +67,11 @@ PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text);
 // JSON by a template: see base/json.h.
 PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 
+// A number with a comma between thousands.
+typedef struct pwsp_grouped_text {
+    char text[28];
+} pwsp_grouped_text;
+
+PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number);
+
 #endif

@@ -79,9 +79,9 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
-    pwsp_svg_count(out, picture->makespan);
+    pwsp_out_text(out, pwsp_grouped(picture->makespan).text);
     pwsp_out_text(out, pwsp_picture_has_cycles(picture) ? " cycles, " : " ns, measured: ");
-    pwsp_svg_count(out, picture->task_count);
+    pwsp_out_text(out, pwsp_grouped(picture->task_count).text);
     bool has_lanes = picture->lane_count > 0;
     uint32_t tracks = has_lanes ? picture->lane_count : picture->track_count;
     pwsp_out_format(out, " task%s, %u %s%s", picture->task_count == 1 ? "" : "s", tracks,
@@ -99,9 +99,9 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     }
     if (svg->begin || svg->end != picture->makespan) {
         pwsp_out_text(out, "; drawn: ");
-        pwsp_svg_count(out, svg->begin);
+        pwsp_out_text(out, pwsp_grouped(svg->begin).text);
         pwsp_out_text(out, " to ");
-        pwsp_svg_count(out, svg->end);
+        pwsp_out_text(out, pwsp_grouped(svg->end).text);
     }
     pwsp_out_text(out, "</text>\n");
 }
@@ -356,7 +356,7 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
         } else {
             pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
             pwsp_out_format(out, " y=\"%u\">", bottom + 18);
-            pwsp_svg_count(out, time);
+            pwsp_out_text(out, pwsp_grouped(time).text);
             pwsp_out_text(out, time != svg->begin                      ? "</text>\n"
                                : pwsp_picture_has_cycles(svg->picture) ? " cycles</text>\n"
                                                                        : " ns</text>\n");

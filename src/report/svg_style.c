@@ -5,19 +5,6 @@
 
 #include "svg_style.h"
 
-#include "label.h"
-
-// A number with its digits in groups of three: "1,234,567".
-PWSP_INTERNAL void pwsp_svg_count(pwsp_out *out, uint64_t value) {
-    char digits[20];
-    size_t length = pwsp_label_u64(value, digits);
-    for (size_t i = 0; i < length; i++) {
-        pwsp_out_bytes(out, &digits[i], 1);
-        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
-            pwsp_out_text(out, ",");
-        }
-    }
-}
 
 // -- style ----------------------------------------------------------------------------------------
 

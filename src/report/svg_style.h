@@ -16,7 +16,4 @@ PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i);
 // The legend's name for the idle time of a stall.
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
 
-// A number with its digits in groups of three: "1,234,567".
-PWSP_INTERNAL void pwsp_svg_count(pwsp_out *out, uint64_t value);
-
 #endif

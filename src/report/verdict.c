@@ -8,6 +8,7 @@
 //      mistake  lanes without a task, a long tail, barriers on the critical path where no data flows
 
 #include "facts.h"
+#include "report.h"
 
 #include "../base/text.h"
 
@@ -15,24 +16,6 @@
 
 #define PWSP_LIMIT_PERCENT 90  // a bound from here on is the limit
 #define PWSP_TAIL_PERCENT  10  // idle lanes without anything left, of all time of lanes
-
-PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number) {
-    pwsp_grouped_text out;
-    char digits[24];
-    uint32_t count = 0, at = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    while (count > 0) {
-        out.text[at++] = digits[--count];
-        if (count > 0 && count % 3 == 0) {
-            out.text[at++] = ',';
-        }
-    }
-    out.text[at] = '\0';
-    return out;
-}
 
 // Adds a sentence.
 static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) PWSP_PRINTF(2, 3);
@@ -47,7 +30,7 @@ static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) 
 }
 
 static pwsp_number_text pwsp_percent_of(uint64_t part, uint64_t whole) {
-    return pwsp_fixed(whole ? 100.0 * (double)part / (double)whole : 0.0, 1);
+    return pwsp_fixed(pwsp_report_percent(part, whole), 1);
 }
 
 static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
