@@ -5,7 +5,6 @@
 
 #include "svg_style.h"
 
-
 // -- style ----------------------------------------------------------------------------------------
 
 static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
