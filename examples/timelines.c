@@ -354,7 +354,7 @@ static void stage_make(ptowsp_module *m, int64_t rank) {
                                      .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F64, 1, ELEMENTS}},
                                      .cycles = 900};
     const ptowsp_collective_desc send = {
-        .name = "send", .kind = PTOWSP_SEND, .dtype = PTOWSP_F64, .members = 2, .stride = 2};
+        .name = "batch", .kind = PTOWSP_SEND, .dtype = PTOWSP_F64, .members = 2, .stride = 2};
     const ptowsp_collective_desc sum = {
         .name = "sum", .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F64, .members = 2};
     const ptowsp_tensor_desc x = {

@@ -1026,7 +1026,10 @@ static void export__times_up_to_the_last_cycle(void **state) {
     assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
     bytes_write(&b, "", 1);
     assert_non_null(strstr((char *)b.data, "9,223,372,036,854,775,807 cycles"));
-    assert_non_null(strstr((char *)b.data, "<rect x=\"84\" width=\"859\" y=\"82\""));
+    assert_non_null(strstr((char *)b.data, "<rect x=\"84\" width=\"859\" y=\"106\""));
+    // From attend, which ends on lane 0, to merge, which begins on lane 1.
+    assert_non_null(
+        strstr((char *)b.data, "<line x1=\"84\" x2=\"84\" y1=\"102\" y2=\"106\" class=\"c\"/>"));
     free(b.data);
     see_free(&s);
 }

@@ -111,8 +111,8 @@ static void ranks__without_collectives_have_no_links(void **state) {
     has(&r, 2, "{\"ph\":\"X\"");
     has(&r, 0, "\"s\"");
     draw(&r, &r.group, PTOWSP_EXPORT_CSV);
-    has(&r, 1, "\r\n0,\"a long name\",\"\",\"\",\"0 lane 0\",0,0,0,5,");
-    has(&r, 1, "\r\n2,\"a long name\",\"\",\"\",\"1 lane 0\",0,0,0,5,");
+    has(&r, 1, "\r\n0,\"a long name\",\"\",\"\",\"rank 0 lane 0\",0,0,0,5,");
+    has(&r, 1, "\r\n2,\"a long name\",\"\",\"\",\"rank 1 lane 0\",0,0,0,5,");
     has(&r, 1, "\r\n1,\"inner\",\"y=1\",\"\",\"-\",0,");
     has(&r, 1, "\r\n3,\"inner\",\"y=1\",\"\",\"-\",0,");
     ranks_end(&r);
@@ -152,6 +152,12 @@ static void ranks__have_arrows_between_those_that_are_drawn(void **state) {
         "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,"
         "\"pid\":1,\"tid\":2,\"ts\":2.999}");
     has(&r, 1, "waits for rank 1");
+    // 836 pixels for 3000 cycles, from 108 on. The wait ends where the sender begins, two rows below.
+    draw(&r, &r.group, PTOWSP_EXPORT_SVG);
+    has(&r, 1, "<line x1=\"386.66\" x2=\"386.66\" y1=\"154\" y2=\"126\"");
+    has(&r, 1, "<title>send to ");
+    has(&r, 1, "<title>receive to ");
+    has(&r, 1, ">rank 0 links</text>");
     // Rank 0 alone: what it waits for is not there.
     ptowsp_run_group first = r.group;
     first.rank_count = 1;
@@ -159,6 +165,7 @@ static void ranks__have_arrows_between_those_that_are_drawn(void **state) {
     has(&r, 1, "{\"ph\":\"X\"");
     has(&r, 0, "message");
     has(&r, 0, "waits for");
+    has(&r, 1, "\"name\":\"receive to root=1 target=0\"");
     ranks_end(&r);
 }
 

@@ -2,7 +2,7 @@
 //
 //      spans   rank 0: slot 0, slot 1, ... | rank 1: ... |     in the order of records
 //      lanes   each rank: its lanes, and the links as the last one
-//      kinds   the names of all programs' kernels, each once
+//      kinds   the names of all programs' kernels, each once; of a SEND "send x" and "receive x"
 //      arrows  from the tasks that a task has waited for
 
 #include "picture.h"
@@ -18,8 +18,9 @@ typedef struct pwsp_export_ranks {
     ptowsp_span *spans;
     ptowsp_span_arrow *arrows;
     uint64_t count, arrow_count, arrow_room;
-    const char **names;
-    uint64_t name_count, name_capacity;
+    const char **names;   // the kernels'; a SEND has its name twice
+    const char **titles;  // as they are shown
+    uint64_t name_count, name_capacity, title_capacity;
     uint32_t *kinds;  // by kernel of the program at hand
     uint64_t kind_capacity;
     uint32_t lanes;  // of a rank
@@ -82,20 +83,55 @@ static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
     return true;
 }
 
-// Finds the kinds of a program's kernels. False: memory is out.
+// A kernel's name after a verb; NULL: memory is out.
+static const char *pwsp_export_ranks_title(pwsp_export_ranks *e, const char *verb,
+                                           const char *name) {
+    const size_t first = strlen(verb), length = strlen(name);
+    char *title;
+    if (!PWSP_ALLOC(&e->memory, title, first + length + 1)) {
+        return NULL;
+    }
+    memcpy(title, verb, first);
+    memcpy(title + first, name, length);
+    return title;
+}
+
+static bool pwsp_export_ranks_add_kind(pwsp_export_ranks *e, const char *name, const char *title) {
+    if (!title || !PWSP_GROW(&e->memory, e->names, e->name_capacity, e->name_count + 1) ||
+        !PWSP_GROW(&e->memory, e->titles, e->title_capacity, e->name_count + 1)) {
+        return false;
+    }
+    e->names[e->name_count] = name;
+    e->titles[e->name_count++] = title;
+    return true;
+}
+
+static bool pwsp_export_ranks_is_send(const ptowsp_program *program, uint32_t kernel) {
+    const pwsp_kernel_info *info = &program->kernels.items[kernel];
+    return info->unit == PTOWSP_UNIT_LINK && info->collective.kind == PTOWSP_SEND;
+}
+
+// Finds the kinds of a program's kernels; those that receive are one after those that send. False:
+// memory is out.
 static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_program *program) {
     const uint64_t count = program->kernels.count;
-    bool has_room = PWSP_GROW(&e->memory, e->names, e->name_capacity, e->name_count + count) &&
-                    PWSP_GROW(&e->memory, e->kinds, e->kind_capacity, count + 1);
+    bool has_room = PWSP_GROW(&e->memory, e->kinds, e->kind_capacity, count + 1);
     for (uint32_t i = 1; has_room && i < count; i++) {
         const char *name = program->kernels.items[i].name;
+        const bool is_send = pwsp_export_ranks_is_send(program, i);
         uint32_t kind = 0;
-        while (kind < e->name_count && strcmp(e->names[kind], name) != 0) {
+        while (kind < e->name_count && (strcmp(e->names[kind], name) != 0 ||
+                                        (e->titles[kind] == e->names[kind]) == is_send)) {
             kind++;
         }
-        e->names[kind] = name;
-        e->name_count = kind == e->name_count ? e->name_count + 1 : e->name_count;
         e->kinds[i] = kind;
+        if (kind == e->name_count && !is_send) {
+            has_room = pwsp_export_ranks_add_kind(e, name, name);
+        } else if (kind == e->name_count) {
+            has_room =
+                pwsp_export_ranks_add_kind(e, name, pwsp_export_ranks_title(e, "send ", name)) &&
+                pwsp_export_ranks_add_kind(e, name, pwsp_export_ranks_title(e, "receive ", name));
+        }
     }
     return has_room;
 }
@@ -117,15 +153,19 @@ static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, ui
     }
 }
 
-// The arrows to the spans of a rank, once all spans are there.
-static void pwsp_export_ranks_take_arrows(pwsp_export_ranks *e, uint32_t rank) {
+// What a rank has waited for, once all spans are there: arrows to its spans. Of a SEND only what
+// receives it waits.
+static void pwsp_export_ranks_take_waits(pwsp_export_ranks *e, uint32_t rank) {
     uint64_t count, from, to;
+    const pwsp_result *result = pwsp_run_result(e->group->runs[rank]);
     const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(e->group->runs[rank], &count);
     for (uint64_t i = 0; i < count; i++) {
-        const uint32_t other = waits[i].from_rank;
+        if (!pwsp_recorder_find(&result->recorder, waits[i].task, &to)) {
+            continue;
+        }
+        const uint32_t other = waits[i].from_rank, kernel = result->recorder.records[to].kernel;
+        e->spans[e->firsts[rank] + to].kind += pwsp_export_ranks_is_send(result->program, kernel);
         if (other < e->group->rank_count && waits[i].from_task != PTOWSP_NO_INDEX &&
-            pwsp_recorder_find(&pwsp_run_result(e->group->runs[rank])->recorder, waits[i].task,
-                               &to) &&
             pwsp_recorder_find(&pwsp_run_result(e->group->runs[other])->recorder,
                                waits[i].from_task, &from)) {
             const ptowsp_span_arrow arrow = {e->firsts[other] + from, e->firsts[rank] + to};
@@ -151,7 +191,7 @@ static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
     }
     e->firsts[e->group->rank_count] = at;
     for (uint32_t i = 0; i < e->group->rank_count; i++) {
-        pwsp_export_ranks_take_arrows(e, i);
+        pwsp_export_ranks_take_waits(e, i);
     }
     return true;
 }
@@ -170,7 +210,7 @@ static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
     ptowsp_text_buffer buffer = {label, sizeof label, 0};
     label[0] = '\0';
     ptowsp_run_print_task(run, &task, ptowsp_text_to_buffer(&buffer));
-    const size_t name = strlen(e->names[e->spans[i].kind]);
+    const size_t name = strlen(e->names[e->spans[i].kind]);  // which comes first
     if (strlen(label) > name) {
         pwsp_text_format(text, "%s", label + name + 1);
     }
@@ -199,7 +239,7 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
         set.title = pwsp_run_result(group->runs[0])->program->name;
         set.spans = e.spans;
         set.count = e.count;
-        set.names = e.names;
+        set.names = e.titles;
         set.name_count = (uint32_t)e.name_count;
         set.label = pwsp_export_ranks_label;
         set.user = &e;

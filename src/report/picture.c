@@ -364,7 +364,8 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
     if (track < picture->lane_count) {
         size_t length = 0;
         if (pwsp_picture_has_ranks(picture)) {
-            length = pwsp_label_u64(track / lanes, name);
+            memcpy(name, "rank ", 5);
+            length = 5 + pwsp_label_u64(track / lanes, name + 5);
             name[length++] = ' ';
         }
         pwsp_picture_lane_name(picture, track, name + length);
@@ -468,11 +469,9 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
             break;
         }
         room[length++] = ' ';
-        if (detail < PWSP_LABEL_VALUES) {
-            memcpy(room + length, parts[i].name, parts[i].name_length);
-            length += parts[i].name_length;
-            room[length++] = '=';
-        }
+        memcpy(room + length, parts[i].name, parts[i].name_length);
+        length += parts[i].name_length;
+        room[length++] = '=';
         length += pwsp_label_value(&parts[i], args[i], room + length);
     }
     room[length] = '\0';

@@ -147,10 +147,9 @@ PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture);
 PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot);
 
 typedef enum pwsp_label_detail {
-    PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
-    PWSP_LABEL_AXES,    // attend request=3 head=1
-    PWSP_LABEL_VALUES,  // attend 3 1
-    PWSP_LABEL_KERNEL   // attend
+    PWSP_LABEL_FULL,   // attend request=3 head=1 scale=2
+    PWSP_LABEL_AXES,   // attend request=3 head=1
+    PWSP_LABEL_KERNEL  // attend
 } pwsp_label_detail;
 
 // Writes the label of a task into room; returns its length.

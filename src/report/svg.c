@@ -1,10 +1,13 @@
 // Timelines as SVG.
 //
 //      title, the time of the run
+//      legend: kernels, reasons
 //      lane 0   |####|//|######|       bars: tasks; stripes: the lane was idle, coloured by reason
 //      lane 1   |  ####  |####|
 //               0       50      100    time axis
-//      legend: kernels, reasons
+//
+// The rows are walked three times: to see what the legend needs, for bars, and for labels, which lie
+// over the arrows between ranks and the lines that connect the critical path.
 //
 // Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
 // of the kernel that took most of it, the fainter the less of it was busy. So a lane has at most
@@ -19,20 +22,26 @@
 
 enum {
     PWSP_SVG_LEFT = 84,
+    PWSP_SVG_LEFT_OF_RANKS = 108,
     PWSP_SVG_RIGHT = 16,
-    PWSP_SVG_TOP = 56,
+    PWSP_SVG_TOP = 56,  // of the legend
+    PWSP_SVG_ENTRY = 20,
     PWSP_SVG_SCALE = 100,
     PWSP_SVG_LEGEND = 150,  // width of an entry
     PWSP_SVG_ARROWS = 1000  // at most
 };
 
+typedef enum pwsp_svg_pass { PWSP_SVG_LOOK, PWSP_SVG_BARS, PWSP_SVG_LABELS } pwsp_svg_pass;
+
 typedef struct pwsp_svg {
     pwsp_picture *picture;
     pwsp_out *out;
     uint64_t begin, end;  // cycles that are drawn
-    uint32_t width, row;  // pixels: of the time axis; of a lane
-    uint64_t *cycles;     // by kernel: of tasks in the current pixel
-    bool *is_used;        // by kernel
+    uint32_t left, top;   // pixels: where the time axis begins, and the first lane
+    uint32_t width, row;  // of the time axis; of a lane
+    pwsp_svg_pass pass;
+    uint64_t *cycles;  // by kernel: of tasks in the current pixel
+    bool *is_used;     // by kernel
     bool has_stall[PTOWSP_STALL_COUNT];
     bool *is_critical;  // by slot
 } pwsp_svg;
@@ -68,7 +77,7 @@ static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value)
 static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out *out = svg->out;
     pwsp_picture *picture = svg->picture;
-    uint32_t width = svg->width + PWSP_SVG_LEFT + PWSP_SVG_RIGHT;
+    uint32_t width = svg->left + svg->width + PWSP_SVG_RIGHT;
     pwsp_out_format(out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
                     "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
@@ -109,11 +118,16 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
 // -- lanes ----------------------------------------------------------------------------------------
 
 static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t row) {
-    return PWSP_SVG_TOP + row * svg->row;
+    return svg->top + row * svg->row;
+}
+
+// The place of the axis' hundredth x in the picture.
+static uint64_t pwsp_svg_at(const pwsp_svg *svg, uint64_t x) {
+    return x + (uint64_t)svg->left * PWSP_SVG_SCALE;
 }
 
 static void pwsp_svg_rect(pwsp_svg *svg, uint64_t x, uint64_t width, uint32_t y, uint32_t height) {
-    pwsp_svg_hundredths(svg, "<rect x=\"", x + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_svg_hundredths(svg, "<rect x=\"", pwsp_svg_at(svg, x));
     pwsp_svg_hundredths(svg, " width=\"", width);
     pwsp_out_format(svg->out, " y=\"%u\" height=\"%u\"", y, height);
 }
@@ -126,7 +140,7 @@ typedef struct pwsp_svg_columns {
 } pwsp_svg_columns;
 
 static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uint32_t y) {
-    if (columns->is_open) {
+    if (columns->is_open && svg->pass == PWSP_SVG_BARS) {
         uint64_t count = columns->last + 1 - columns->first;
         pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
                       svg->row - 4);
@@ -177,8 +191,7 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     if (length > room || length == 0) {
         return;
     }
-    pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"",
-                        x + width / 2 + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"", pwsp_svg_at(svg, x + width / 2));
     pwsp_out_format(svg->out, " y=\"%u\">", y + svg->row / 2 + 4);
     pwsp_out_xml(svg->out, label);
     pwsp_out_text(svg->out, "</text>\n");
@@ -192,8 +205,11 @@ static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
     const uint64_t waited = pwsp_picture_wait(svg->picture, slot, &waits_for);
     const uint64_t x = pwsp_svg_x(svg, record->start);
     const uint64_t end = pwsp_svg_x(svg, record->start + waited);
-    if (end >= x + PWSP_SVG_SCALE) {
-        svg->has_stall[PTOWSP_STALL_RANK] = true;
+    if (end < x + PWSP_SVG_SCALE) {
+        return;
+    }
+    svg->has_stall[PTOWSP_STALL_RANK] = true;
+    if (svg->pass == PWSP_SVG_BARS) {
         pwsp_picture_wait_label(svg->picture, waits_for, label);
         pwsp_svg_rect(svg, x, end - x, y + 2, svg->row - 4);
         pwsp_out_format(svg->out, " fill=\"url(#s%d)\"><title>%s</title></rect>\n",
@@ -201,7 +217,20 @@ static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
     }
 }
 
-// Lines from where what sends begins to where what receives ends.
+// -- lines between bars ---------------------------------------------------------------------------
+
+// A line from a time on one row to a time on another, from edge to edge of their bars.
+static void pwsp_svg_line(pwsp_svg *svg, const char *look, uint64_t from, uint32_t from_row,
+                          uint64_t to, uint32_t to_row) {
+    const bool is_down = from_row < to_row;
+    pwsp_svg_hundredths(svg, "<line x1=\"", pwsp_svg_at(svg, pwsp_svg_x(svg, from)));
+    pwsp_svg_hundredths(svg, " x2=\"", pwsp_svg_at(svg, pwsp_svg_x(svg, to)));
+    pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"%s/>\n",
+                    pwsp_svg_y(svg, from_row) + (is_down ? svg->row - 2 : 2),
+                    pwsp_svg_y(svg, to_row) + (is_down ? 2 : svg->row - 2), look);
+}
+
+// Arrows from where what is waited for begins to where the wait for it ends.
 static void pwsp_svg_arrows(pwsp_svg *svg) {
     const pwsp_picture *picture = svg->picture;
     const uint64_t count = picture->arrows ? picture->set->arrow_count : 0;
@@ -212,15 +241,30 @@ static void pwsp_svg_arrows(pwsp_svg *svg) {
         if (to->end < svg->begin || from->start > svg->end) {
             continue;
         }
-        const uint64_t left = PWSP_SVG_LEFT * PWSP_SVG_SCALE;
-        pwsp_svg_hundredths(svg, "<line stroke=\"#c2185b\" stroke-opacity=\"0.7\" x1=\"",
-                            left + pwsp_svg_x(svg, from->start));
-        pwsp_svg_hundredths(svg, " x2=\"", left + pwsp_svg_x(svg, to->end));
-        pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"/>\n",
-                        pwsp_svg_y(svg, pwsp_picture_row(picture, arrow->from)) + svg->row / 2,
-                        pwsp_svg_y(svg, pwsp_picture_row(picture, arrow->to)) + svg->row / 2);
+        const uint64_t end = pwsp_max_u64(to->start, pwsp_min_u64(from->start, to->end));
+        pwsp_svg_line(svg, " class=\"a\" marker-end=\"url(#a)\"", from->start,
+                      pwsp_picture_row(picture, arrow->from), end,
+                      pwsp_picture_row(picture, arrow->to));
     }
 }
+
+// Connects the tasks of the critical path that are on different rows.
+static void pwsp_svg_path(pwsp_svg *svg) {
+    const pwsp_picture *picture = svg->picture;
+    const uint64_t count = picture->path ? picture->path_count : 0;
+    for (uint64_t i = 1; count <= PWSP_SVG_ARROWS && i < count; i++) {
+        const uint64_t a = picture->path[i - 1], b = picture->path[i];
+        const uint64_t end = pwsp_picture_record(picture, a)->end;
+        const uint64_t start = pwsp_picture_record(picture, b)->start;
+        const uint32_t row = pwsp_picture_row(picture, a), next = pwsp_picture_row(picture, b);
+        if (row != next && row < picture->row_count && next < picture->row_count &&
+            start >= svg->begin && end <= svg->end) {
+            pwsp_svg_line(svg, " class=\"c\"", end, row, start, next);
+        }
+    }
+}
+
+// -- rows -----------------------------------------------------------------------------------------
 
 static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     pwsp_picture *picture = svg->picture;
@@ -228,6 +272,14 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
     char label[PWSP_LABEL_MAX];
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     width -= width >= 4 * PWSP_SVG_SCALE ? PWSP_SVG_SCALE : 0;  // neighbours stay apart
+    if (svg->pass == PWSP_SVG_LABELS) {
+        pwsp_svg_label(svg, slot, x, width, y);
+        return;
+    }
+    if (svg->pass == PWSP_SVG_LOOK) {
+        pwsp_svg_wait(svg, slot, y);
+        return;
+    }
     pwsp_svg_rect(svg, x, width, y + 2, svg->row - 4);
     pwsp_out_format(out, " fill=\"url(#k%u)\"><title>", (record->kernel - 1) % PWSP_SVG_KERNELS);
     pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
@@ -246,15 +298,17 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
         pwsp_svg_rect(svg, x + 80, width - 160, y + 3, svg->row - 6);
         pwsp_out_text(out, " class=\"c\" pointer-events=\"none\"/>\n");
     }
-    pwsp_svg_label(svg, slot, x, width, y);
 }
 
 // Stripes where a lane was idle.
 static void pwsp_svg_gap(pwsp_svg *svg, uint64_t from, uint64_t to, ptowsp_stall stall,
                          uint32_t y) {
     uint64_t x = pwsp_svg_x(svg, from), end = pwsp_svg_x(svg, to);
-    if (end >= x + PWSP_SVG_SCALE) {
-        svg->has_stall[stall] = true;
+    if (end < x + PWSP_SVG_SCALE) {
+        return;
+    }
+    svg->has_stall[stall] = true;
+    if (svg->pass == PWSP_SVG_BARS) {
         pwsp_svg_rect(svg, x, end - x, y + 4, svg->row - 8);
         pwsp_out_format(svg->out, " fill=\"url(#s%d)\"/>\n", (int)stall);
     }
@@ -307,21 +361,28 @@ static void pwsp_svg_row(pwsp_svg *svg, uint32_t track, uint32_t row) {
     }
 }
 
-static void pwsp_svg_tracks(pwsp_svg *svg) {
+static void pwsp_svg_track_name(pwsp_svg *svg, uint32_t track) {
+    char name[PWSP_TRACK_NAME_MAX];
+    const uint32_t room = svg->left - 12;  // pixels, of which a letter takes some 6
+    pwsp_picture_track_name(svg->picture, track, name);
+    pwsp_out_format(svg->out, "<text class=\"t n\" x=\"%u\" y=\"%u\"", svg->left - 8,
+                    pwsp_svg_y(svg, pwsp_picture_first_row(svg->picture, track)) + svg->row / 2 +
+                        4);
+    if (strlen(name) > room / 6) {
+        pwsp_out_format(svg->out, " textLength=\"%u\" lengthAdjust=\"spacingAndGlyphs\"", room);
+    }
+    pwsp_out_text(svg->out, ">");
+    pwsp_out_xml(svg->out, name);
+    pwsp_out_text(svg->out, "</text>\n");
+}
+
+static void pwsp_svg_tracks(pwsp_svg *svg, pwsp_svg_pass pass) {
+    svg->pass = pass;
     for (uint32_t i = 0; i < svg->picture->track_count && !svg->out->has_failed; i++) {
-        char name[PWSP_TRACK_NAME_MAX];
         const uint32_t first = pwsp_picture_first_row(svg->picture, i);
         const uint32_t end = pwsp_picture_first_row(svg->picture, i + 1);
-        uint32_t y = pwsp_svg_y(svg, first);
-        pwsp_picture_track_name(svg->picture, i, name);
-        if (svg->row >= 12 || i % 4 == 0) {
-            size_t length = strlen(name);
-            pwsp_out_format(svg->out, "<text class=\"t n\" x=\"%d\" y=\"%u\"%s>", PWSP_SVG_LEFT - 8,
-                            y + svg->row / 2 + 4,
-                            length > 11 ? " textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\""
-                                        : "");
-            pwsp_out_xml(svg->out, name);
-            pwsp_out_text(svg->out, "</text>\n");
+        if (pass == PWSP_SVG_BARS && (svg->row >= 12 || i % 4 == 0)) {
+            pwsp_svg_track_name(svg, i);
         }
         for (uint32_t row = first; row < end; row++) {
             pwsp_svg_row(svg, i, row);
@@ -348,11 +409,11 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
     for (uint64_t left = svg->end - svg->begin; after <= left && !out->has_failed; after = step) {
         left -= after;
         uint64_t time = svg->end - left;
-        uint64_t x = pwsp_svg_x(svg, time) + PWSP_SVG_LEFT * PWSP_SVG_SCALE;
+        uint64_t x = pwsp_svg_at(svg, pwsp_svg_x(svg, time));
         if (is_grid) {
             pwsp_svg_hundredths(svg, "<line class=\"g\" x1=\"", x);
             pwsp_svg_hundredths(svg, " x2=\"", x);
-            pwsp_out_format(out, " y1=\"%d\" y2=\"%u\"/>\n", PWSP_SVG_TOP, bottom + 4);
+            pwsp_out_format(out, " y1=\"%u\" y2=\"%u\"/>\n", svg->top, bottom + 4);
         } else {
             pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
             pwsp_out_format(out, " y=\"%u\">", bottom + 18);
@@ -364,15 +425,12 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
     }
 }
 
-typedef struct pwsp_svg_legend {
-    uint32_t at, columns, top;
-} pwsp_svg_legend;
-
-static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, uint32_t index,
+// An entry of the legend, which starts at the left edge: `at` is its number.
+static void pwsp_svg_entry(pwsp_svg *svg, uint32_t at, char kind, uint32_t index,
                            const char *name) {
-    uint32_t x = PWSP_SVG_LEFT + legend->at % legend->columns * PWSP_SVG_LEGEND;
-    uint32_t y = legend->top + legend->at / legend->columns * 20;
-    legend->at++;
+    const uint32_t columns = (svg->left + svg->width - 12) / PWSP_SVG_LEGEND;
+    const uint32_t x = 12 + at % columns * PWSP_SVG_LEGEND;
+    const uint32_t y = PWSP_SVG_TOP + at / columns * PWSP_SVG_ENTRY + 10;
     pwsp_out_format(svg->out, "<rect x=\"%u\" y=\"%u\" width=\"18\" height=\"12\" ", x, y - 10);
     if (kind == 'c') {
         pwsp_out_text(svg->out, "class=\"c\"/>");
@@ -386,54 +444,48 @@ static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, ui
     pwsp_out_text(svg->out, "</text>\n");
 }
 
-// Items that were not drawn are left out.
-static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
+// What is drawn, or only counted; returns the number of entries.
+static uint32_t pwsp_svg_legend(pwsp_svg *svg, bool is_drawn) {
     pwsp_picture *picture = svg->picture;
+    uint32_t count = 0;
     for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
-        if (svg->is_used[k]) {
-            pwsp_svg_entry(svg, legend, 'k', (k - 1) % PWSP_SVG_KERNELS,
+        if (svg->is_used[k] && is_drawn) {
+            pwsp_svg_entry(svg, count, 'k', (k - 1) % PWSP_SVG_KERNELS,
                            pwsp_picture_kernel(picture, k));
         }
+        count += svg->is_used[k];
     }
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        if (svg->has_stall[i]) {
-            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stall_name(i));
+        if (svg->has_stall[i] && is_drawn) {
+            pwsp_svg_entry(svg, count, 's', i, pwsp_svg_stall_name(i));
         }
+        count += svg->has_stall[i];
     }
-    if (svg->is_critical) {
-        pwsp_svg_entry(svg, legend, 'c', 0, "critical path");
+    if (svg->is_critical && is_drawn) {
+        pwsp_svg_entry(svg, count, 'c', 0, "critical path");
     }
+    return count + (svg->is_critical != NULL);
 }
 
-// The height comes first, so the legend has room for all that may be drawn.
 static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_picture *picture = svg->picture;
-    uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
-    uint32_t bottom = pwsp_svg_y(svg, picture->row_count);
-    for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
-        entries += picture->set || picture->result->recorder.kernels[k].task_count > 0;
-    }
-    bool has_processes = picture->track_count > picture->lane_count;
-    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        bool is_of_process =
-            has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
-        bool is_of_lane =
-            picture->lane_count > 0 && !picture->is_wall && picture->result->recorder.idle[i] > 0;
-        entries += is_of_lane || is_of_process;
-    }
-    entries += picture->arrows != NULL;  // waits
-    pwsp_svg_legend legend = {0, columns, bottom + 48};
-    pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
+    pwsp_svg_tracks(svg, PWSP_SVG_LOOK);
+    const uint32_t columns = (svg->left + svg->width - 12) / PWSP_SVG_LEGEND;
+    const uint32_t lines = (pwsp_svg_legend(svg, false) + columns - 1) / columns;
+    svg->top = PWSP_SVG_TOP + lines * PWSP_SVG_ENTRY + 4;
+    pwsp_svg_head(svg, pwsp_svg_y(svg, picture->row_count) + 30);
+    pwsp_svg_legend(svg, true);
     for (uint32_t i = 0; i < picture->row_count; i += 2) {
         pwsp_out_format(svg->out,
-                        "<rect class=\"row\" x=\"%d\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
-                        PWSP_SVG_LEFT, pwsp_svg_y(svg, i), svg->width, svg->row);
+                        "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+                        svg->left, pwsp_svg_y(svg, i), svg->width, svg->row);
     }
     pwsp_svg_axis(svg, true);
-    pwsp_svg_tracks(svg);
+    pwsp_svg_tracks(svg, PWSP_SVG_BARS);
+    pwsp_svg_path(svg);
     pwsp_svg_arrows(svg);
+    pwsp_svg_tracks(svg, PWSP_SVG_LABELS);
     pwsp_svg_axis(svg, false);
-    pwsp_svg_draw_legend(svg, &legend);
     pwsp_out_text(svg->out, "</svg>\n");
 }
 
@@ -449,7 +501,8 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     svg.begin = options->begin;
     svg.end = options->end ? options->end : picture->makespan;
     svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
-    svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
+    svg.left = pwsp_picture_has_ranks(picture) ? PWSP_SVG_LEFT_OF_RANKS : PWSP_SVG_LEFT;
+    svg.width = options->width - svg.left - PWSP_SVG_RIGHT;
     svg.row = picture->row_count <= 16 ? 24 : picture->row_count <= 64 ? 14 : 8;
     bool has_memory = PWSP_ALLOC(memory, svg.cycles, kernels) &&
                       PWSP_ALLOC(memory, svg.is_used, kernels) &&

@@ -45,14 +45,18 @@ PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
                   "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
                   "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
                   "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
-                  "stroke-width:1.6}.g{stroke-width:1}");
+                  "stroke-width:1.6}.g{stroke-width:1}.a{stroke:#c2185b;stroke-width:1.2}"
+                  ".b{paint-order:stroke;stroke:#fff;stroke-opacity:.5;stroke-width:2.5px}");
     pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
     if (theme == PTOWSP_THEME_AUTO) {
         pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
         pwsp_svg_theme(out, true);
         pwsp_out_text(out, "}");
     }
-    pwsp_out_text(out, "</style>\n<defs>");
+    pwsp_out_text(out,
+                  "</style>\n<defs><marker id=\"a\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" "
+                  "markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L6 3L0 6z\" "
+                  "fill=\"#c2185b\"/></marker>");
     for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
         pwsp_out_format(out,
                         "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
