@@ -64,7 +64,9 @@ good --trace "$DIR/one.csv" --layer-us 1000000 --policies fcfs:512:balanced,fcfs
 says "^  steps  *44  *47$"
 says "^  output tokens/s  *0.0  *0.0$"
 says "1 requests in 0 s, 374 tokens in, 44 out"
-says "p50  *32.[0-9]*  *128.[0-9]*$"
+says "p50  *32.[0-9]*[*]  *128.[0-9]*$"
+# 128.04 / 32.02 is 3.999.
+says "^99 % of first tokens come within 32.02 s with fcfs, 512 tokens, balanced; the other takes 299.9 % more.$"
 says "8.0 G parameters of 2 bytes, 128.0 KiB of KV for a token"
 says "1 x Ascend 910B: 363.7 TFLOP/s, 1421 GB/s, 24 lanes; a cache of 349,328 tokens in pages of 16"
 

@@ -10,6 +10,7 @@ static const char page_style[] =
     "padding:0 1em}\n"
     "table{border-collapse:collapse;margin:1em 0}\n"
     "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #d0d7de}\n"
+    ".best{font-weight:bold}"
     "th:first-child,td:first-child{text-align:left}\n"
     "svg{max-width:100%;height:auto}\n"
     "@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
@@ -63,18 +64,31 @@ static void page_latencies(const serve_report *r, serve_metric metric, const cha
     double scale = metric == SERVE_TOKEN ? 1e3 : 1.0;
     page_names(r, title, to);
     for (int k = 0; k < SERVE_CLASS_COUNT; k++) {
-        char name[64];
         if (r->totals[0].summaries[metric][k].count == 0) {
             continue;
         }
-        snprintf(name, sizeof name, "%s, p50", serve_class_names[k]);
-        PAGE_ROW(name, print_fixed(t->summaries[metric][k].p50 * scale, 2));
-        snprintf(name, sizeof name, "%s, p90", serve_class_names[k]);
-        PAGE_ROW(name, print_fixed(t->summaries[metric][k].p90 * scale, 2));
-        snprintf(name, sizeof name, "%s, p99", serve_class_names[k]);
-        PAGE_ROW(name, print_fixed(t->summaries[metric][k].p99 * scale, 2));
+        for (int quantile = 0; quantile < SERVE_QUANTILE_COUNT; quantile++) {
+            const uint32_t best = serve_report_best(r, metric, k, quantile);
+            fprintf(to, "<tr><td>%s, %s</td>", serve_class_names[k],
+                    serve_quantile_names[quantile]);
+            for (uint32_t i = 0; i < r->policy_count; i++) {
+                const double value = serve_report_latency(r, i, metric, k, quantile) * scale;
+                fprintf(to, i == best ? "<td class=\"best\">%s</td>" : "<td>%s</td>",
+                        print_fixed(value, 2));
+            }
+            fputs("</tr>\n", to);
+        }
     }
     fputs("</table>\n", to);
+}
+
+static void page_conclusion(const serve_report *r, FILE *to) {
+    const char *sentence;
+    for (uint32_t i = 0; (sentence = serve_report_conclusion(r, i)) != NULL; i++) {
+        fputs(i ? " " : "<p>", to);
+        print_xml(to, sentence);
+    }
+    fputs(serve_report_conclusion(r, 0) ? "</p>\n" : "", to);
 }
 
 void serve_report_html(const serve_report *r, FILE *to) {
@@ -85,9 +99,12 @@ void serve_report_html(const serve_report *r, FILE *to) {
           to);
     fputs(page_style, to);
     fputs("</head>\n<body>\n<h1>Serving simulation</h1>\n", to);
+    page_conclusion(r, to);
     serve_report_svg(r, to);
     page_totals(r, to);
-    fputs("<p>Requests are short up to 1,024 tokens of input, medium up to 8,192, else long.</p>\n",
+    fputs("<p>Requests are short up to 1,024 tokens of input, medium up to 8,192, else long. The "
+          "lowest "
+          "latency of a row is bold.</p>\n",
           to);
     page_latencies(r, SERVE_FIRST, "time to first token, s", to);
     page_latencies(r, SERVE_TOKEN, "time per token, ms", to);

@@ -1,9 +1,12 @@
 // The picture: panels one below another over one time axis, a line for each policy.
 //
-//      title, load and machine, legend
+//      title, load and machine, conclusion, legend
 //      requests that wait
 //      KV cache in use
-//      time to first token, p50 and p99, and time per token, p99, of requests by their arrival
+//      time to first token, p50 and p99, and time per token, of requests by their arrival
+//
+// Latencies move over decades, and policies differ by percents. So where there are several, latencies
+// are multiples of the first policy's.
 //
 // Colours are those of Okabe and Ito 2008, which people who do not see all colours can tell apart;
 // lines differ in their dashes, too.
@@ -25,8 +28,10 @@ enum {
     HEAD_HEIGHT = 74,
     LEGEND_ROW = 20,
     LEGEND_COLUMNS = 3,
-    POINTS = 128,  // of the queue and of KV, at most
-    WINDOWS = 64   // of latencies
+    SENTENCE_ROW = 18,
+    FACTOR_MAX = 10,  // of latencies, drawn
+    POINTS = 128,     // of the queue and of KV, at most
+    WINDOWS = 64      // of latencies
 };
 
 typedef struct picture_line {
@@ -39,19 +44,18 @@ typedef enum picture_kind {
     PICTURE_KV,
     PICTURE_FIRST_P50,
     PICTURE_FIRST_P99,
+    PICTURE_TOKEN_P50,
     PICTURE_TOKEN_P99,
     PICTURE_COUNT
 } picture_kind;
 
 static const struct {
-    const char *title;
-    bool is_log;
+    const char *title, *unit;
+    bool is_latency;
 } picture_panels[PICTURE_COUNT] = {
-    {"requests that wait", false},
-    {"KV cache in use, %", false},
-    {"time to first token, p50, s (logarithmic)", true},
-    {"time to first token, p99, s (logarithmic)", true},
-    {"time per token, p99, ms (logarithmic)", true},
+    {"requests that wait", "", false},       {"KV cache in use, %", "", false},
+    {"time to first token, p50", "s", true}, {"time to first token, p99", "s", true},
+    {"time per token, p50", "ms", true},     {"time per token, p99", "ms", true},
 };
 
 // An axis from low to high, in pixels from the bottom or the left.
@@ -95,7 +99,7 @@ static void picture_intervals(const serve_result *q, picture_kind kind, picture_
 
 static void picture_latencies(const serve_load *load, const serve_result *q, picture_kind kind,
                               picture_line *line) {
-    serve_metric metric = kind == PICTURE_TOKEN_P99 ? SERVE_TOKEN : SERVE_FIRST;
+    serve_metric metric = kind >= PICTURE_TOKEN_P50 ? SERVE_TOKEN : SERVE_FIRST;
     uint64_t window_ns = load->requests[load->count - 1].arrival_ns / WINDOWS + 1;
     uint32_t begin = 0;
     for (uint32_t i = 0; i < WINDOWS; i++) {
@@ -104,7 +108,7 @@ static void picture_latencies(const serve_load *load, const serve_result *q, pic
             end++;
         }
         serve_summary s = serve_summarize(load, q, metric, SERVE_CLASS_ALL, begin, end);
-        double value = kind == PICTURE_FIRST_P50 ? s.p50 : s.p99;
+        double value = kind == PICTURE_FIRST_P50 || kind == PICTURE_TOKEN_P50 ? s.p50 : s.p99;
         line->x[i] = ((double)i + 0.5) * (double)window_ns * 1e-9;
         line->y[i] = s.count == 0 ? -1.0 : value * (metric == SERVE_TOKEN ? 1e3 : 1.0);
         begin = end;
@@ -112,9 +116,20 @@ static void picture_latencies(const serve_load *load, const serve_result *q, pic
     line->count = WINDOWS;
 }
 
+// Lines as multiples of the first one.
+static void picture_divide(picture_line *lines, uint32_t count) {
+    for (uint32_t i = count; i-- > 0;) {
+        for (uint32_t k = 0; k < lines[i].count; k++) {
+            double *y = &lines[i].y[k];
+            const double by = lines[0].y[k];
+            *y = by > 0.0 && *y > 0.0 ? fmin(fmax(*y / by, 1.0 / FACTOR_MAX), FACTOR_MAX) : -1.0;
+        }
+    }
+}
+
 // The vertical axis of a panel, for all its lines.
 static picture_axis picture_vertical(const picture_line *lines, uint32_t count, picture_kind kind) {
-    picture_axis a = {0.0, 0.0, PLOT_HEIGHT, picture_panels[kind].is_log};
+    picture_axis a = {0.0, 0.0, PLOT_HEIGHT, picture_panels[kind].is_latency};
     double low = INFINITY;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < lines[i].count; k++) {
@@ -123,7 +138,10 @@ static picture_axis picture_vertical(const picture_line *lines, uint32_t count, 
             low = y > 0.0 ? fmin(low, y) : low;
         }
     }
-    if (a.is_log) {
+    if (a.is_log && count > 1) {
+        a.high = picture_round(fmax(2.0, fmax(a.high, 1.0 / low)), 1.0);
+        a.low = 1.0 / a.high;
+    } else if (a.is_log) {
         // To 1, 2 or 5 times a power of ten, and at least a decade.
         a.low = a.high > 0.0 ? 1.0 / picture_round(1.0 / low, 1.0) : 1.0;
         a.high = a.high > 0.0 ? picture_round(a.high, 1.0) : 10.0;
@@ -165,6 +183,15 @@ static void picture_style(FILE *to) {
     fputs("}\n</style>\n", to);
 }
 
+// Where the legend begins: below the conclusion.
+static double picture_legend(const serve_report *r) {
+    uint32_t sentences = 0;
+    while (serve_report_conclusion(r, sentences)) {
+        sentences++;
+    }
+    return HEAD_HEIGHT + sentences * (double)SENTENCE_ROW;
+}
+
 static void picture_head(const serve_report *r, FILE *to) {
     const serve_setup *s = &r->setup;
     fputs("<text class=\"text title\" x=\"20\" y=\"28\">Serving simulation: ", to);
@@ -175,9 +202,17 @@ static void picture_head(const serve_report *r, FILE *to) {
     fprintf(to, " on %u x ", (unsigned)s->devices);
     print_xml(to, s->machine.name);
     fprintf(to, "; a KV cache of %s tokens</text>\n", print_grouped(r->results[0].pages * s->page));
+    const char *sentence;
+    uint32_t sentences = 0;
+    for (; (sentence = serve_report_conclusion(r, sentences)) != NULL; sentences++) {
+        fprintf(to, "<text class=\"text\" x=\"20\" y=\"%d\">",
+                HEAD_HEIGHT + (int)sentences * SENTENCE_ROW - 4);
+        print_xml(to, sentence);
+        fputs("</text>\n", to);
+    }
     for (uint32_t i = 0; i < r->policy_count; i++) {
         double x = 20.0 + i % LEGEND_COLUMNS * ((WIDTH - 40.0) / LEGEND_COLUMNS);
-        double y = HEAD_HEIGHT + i / LEGEND_COLUMNS * (double)LEGEND_ROW;
+        double y = picture_legend(r) + i / LEGEND_COLUMNS * (double)LEGEND_ROW;
         fprintf(to,
                 "<path class=\"line p%u\" d=\"M%.1f %.1fh40\"/>"
                 "<text class=\"text\" x=\"%.1f\" y=\"%.1f\">",
@@ -275,9 +310,20 @@ static void picture_panel(const serve_report *r, picture_kind kind, const pictur
             picture_latencies(&r->load, &r->results[i], kind, &lines[i]);
         }
     }
+    const bool is_latency = picture_panels[kind].is_latency;
+    if (is_latency && r->policy_count > 1) {
+        picture_divide(lines, r->policy_count);
+    }
     picture_axis vertical = picture_vertical(lines, r->policy_count, kind);
-    fprintf(to, "<g>\n<text class=\"text\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top - 7.0,
+    fprintf(to, "<g>\n<text class=\"text\" x=\"%d\" y=\"%.1f\">%s", LEFT, top - 7.0,
             picture_panels[kind].title);
+    if (is_latency && r->policy_count > 1) {
+        fputs(", times that of ", to);
+        print_xml(to, r->policies[0].name);
+    } else if (is_latency) {
+        fprintf(to, ", %s (logarithmic)", picture_panels[kind].unit);
+    }
+    fputs("</text>\n", to);
     picture_grid(time, &vertical, bottom, kind + 1 == PICTURE_COUNT, to);
     fprintf(to, "<rect class=\"frame\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n", LEFT,
             top, PLOT_WIDTH, PLOT_HEIGHT);
@@ -290,7 +336,7 @@ static void picture_panel(const serve_report *r, picture_kind kind, const pictur
 
 void serve_report_svg(const serve_report *r, FILE *to) {
     uint32_t legend_rows = (r->policy_count + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
-    double top = HEAD_HEIGHT + legend_rows * (double)LEGEND_ROW + 14.0;
+    double top = picture_legend(r) + legend_rows * (double)LEGEND_ROW + 14.0;
     int height = (int)top + PICTURE_COUNT * PANEL_HEIGHT + 4;
     picture_axis time = {0.0, 1e-9, PLOT_WIDTH, false};
     for (uint32_t i = 0; i < r->policy_count; i++) {

@@ -22,6 +22,70 @@ static const char *report_plan(const serve_policy *p) {
     return p->plan == SERVE_CHUNKS ? "chunks" : "balanced";
 }
 
+// -- which is best --------------------------------------------------------------------------------
+
+const char *const serve_quantile_names[SERVE_QUANTILE_COUNT] = {"p50", "p90", "p99"};
+
+double serve_report_latency(const serve_report *r, uint32_t policy, serve_metric metric, int class_,
+                            int quantile) {
+    const serve_summary *s = &r->totals[policy].summaries[metric][class_];
+    return quantile == SERVE_P50 ? s->p50 : quantile == SERVE_P90 ? s->p90 : s->p99;
+}
+
+uint32_t serve_report_best(const serve_report *r, serve_metric metric, int class_, int quantile) {
+    uint32_t best = 0;
+    bool differs = false;
+    for (uint32_t i = 1; i < r->policy_count; i++) {
+        const double least = serve_report_latency(r, best, metric, class_, quantile);
+        const double value = serve_report_latency(r, i, metric, class_, quantile);
+        differs = differs || value < least || value > least;
+        best = value < least ? i : best;
+    }
+    return differs ? best : r->policy_count;
+}
+
+const char *serve_report_conclusion(const serve_report *r, uint32_t i) {
+    static char text[320];
+    static const struct {
+        const char *what, *unit;
+        double scale;
+        serve_metric metric;
+        int quantile;
+    } sentences[] = {
+        {"Half of all requests take at most", "ms for each token", 1e3, SERVE_TOKEN, SERVE_P50},
+        {"99 % of first tokens come within", "s", 1.0, SERVE_FIRST, SERVE_P99}};
+    if (i >= sizeof sentences / sizeof sentences[0]) {
+        return NULL;
+    }
+    const serve_metric metric = sentences[i].metric;
+    const uint32_t found = serve_report_best(r, metric, SERVE_CLASS_ALL, sentences[i].quantile);
+    if (found == r->policy_count) {
+        return NULL;
+    }
+    const double best =
+        serve_report_latency(r, found, metric, SERVE_CLASS_ALL, sentences[i].quantile);
+    double least = 1e300, most = 0.0;
+    for (uint32_t k = 0; k < r->policy_count; k++) {
+        const double value =
+            serve_report_latency(r, k, metric, SERVE_CLASS_ALL, sentences[i].quantile);
+        if (k != found) {
+            least = value < least ? value : least;
+            most = value > most ? value : most;
+        }
+    }
+    const bool is_pair = r->policy_count == 2;
+    int length = snprintf(text, sizeof text, "%s %s %s with %s; the %s ", sentences[i].what,
+                          print_fixed(best * sentences[i].scale, 2), sentences[i].unit,
+                          r->policies[found].name, is_pair ? "other takes" : "others take");
+    if (!is_pair) {
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s to ",
+                           print_fixed((least / best - 1.0) * 100.0, 1));
+    }
+    snprintf(text + length, sizeof text - (size_t)length, "%s %% more.",
+             print_fixed((most / best - 1.0) * 100.0, 1));
+    return text;
+}
+
 // -- table ----------------------------------------------------------------------------------------
 
 static void report_head(const serve_report *r) {
@@ -67,12 +131,31 @@ static void report_latencies(const serve_report *r) {
             if (count == 0) {
                 continue;
             }
-            snprintf(name, sizeof name, "  %-7s %9s  p50", serve_class_names[k],
-                     print_grouped(count));
-            REPORT_ROW(name, print_fixed(t->summaries[m][k].p50 * scale, 2));
-            REPORT_ROW("                     p90", print_fixed(t->summaries[m][k].p90 * scale, 2));
-            REPORT_ROW("                     p99", print_fixed(t->summaries[m][k].p99 * scale, 2));
+            snprintf(name, sizeof name, "  %-7s %9s  ", serve_class_names[k], print_grouped(count));
+            for (int quantile = 0; quantile < SERVE_QUANTILE_COUNT; quantile++) {
+                const uint32_t best = serve_report_best(r, (serve_metric)m, k, quantile);
+                printf("  %-21s%-9s", quantile ? "" : name, serve_quantile_names[quantile]);
+                for (uint32_t i = 0; i < r->policy_count; i++) {
+                    const double value =
+                        serve_report_latency(r, i, (serve_metric)m, k, quantile) * scale;
+                    printf(" %12s%s", print_fixed(value, 2),
+                           i == best                 ? "*"
+                           : i + 1 < r->policy_count ? " "
+                                                     : "");
+                }
+                putchar('\n');
+            }
         }
+    }
+    if (r->policy_count > 1) {
+        printf("\n  * the lowest of its row\n");
+    }
+}
+
+static void report_conclusion(const serve_report *r) {
+    const char *sentence;
+    for (uint32_t i = 0; (sentence = serve_report_conclusion(r, i)) != NULL; i++) {
+        printf("%s%s\n", i ? "" : "\n", sentence);
     }
 }
 
@@ -101,6 +184,7 @@ void serve_report_table(const serve_report *r) {
     REPORT_ROW("KV in use, mean, %", print_fixed(t->kv_mean * 100.0, 1));
     REPORT_ROW("KV in use, most, %", print_fixed(t->kv_max * 100.0, 1));
     report_latencies(r);
+    report_conclusion(r);
     printf("\n  check    tokens in and out, KV stored and lost, KV within the cache: %s\n",
            serve_report_is_good(r) ? "good" : "WRONG");
 }

@@ -24,6 +24,21 @@ typedef struct serve_report {
 // Whether all sums of all policies are right.
 bool serve_report_is_good(const serve_report *r);
 
+// Quantiles of the latencies of a class, in the order of the tables.
+enum { SERVE_P50, SERVE_P90, SERVE_P99, SERVE_QUANTILE_COUNT };
+extern const char *const serve_quantile_names[SERVE_QUANTILE_COUNT];
+
+// In seconds, of a policy.
+double serve_report_latency(const serve_report *r, uint32_t policy, serve_metric metric, int class_,
+                            int quantile);
+
+// The policy with the lowest of these; policy_count if there is one policy, or all are alike.
+uint32_t serve_report_best(const serve_report *r, serve_metric metric, int class_, int quantile);
+
+// Sentence i of the conclusion, with the best policy and what the others lose; NULL after the last one.
+// It lives until the next call.
+const char *serve_report_conclusion(const serve_report *r, uint32_t i);
+
 void serve_report_table(const serve_report *r);
 void serve_report_json(const serve_report *r);
 
