@@ -258,27 +258,13 @@ static double shares_ratio(attention_bench *b, uint32_t *out_extra, uint32_t *ou
 
 // -- rows -----------------------------------------------------------------------------------------
 
-static char attention_titles[64][64];  // of rows, which are kept
-static uint32_t attention_title_count;
-
-static const char *attention_title(const char *name, const char *what) {
-    char *title = attention_titles[attention_title_count++];
-    snprintf(title, sizeof attention_titles[0], "%s, %s", name, what);
-    return title;
-}
-
 static void attention_report(const char *name, const char *what, const char *unit, double value,
                              const char *other, double other_value, double ratio,
                              const char *budget, bool is_met) {
-    const bench_row row = {attention_title(name, what),
-                           unit,
-                           value,
-                           other,
-                           other_value,
-                           ratio,
-                           budget,
-                           budget[0] != 0,
-                           is_met};
+    char title[64];
+    snprintf(title, sizeof title, "%s, %s", name, what);
+    const bench_row row = {title, unit,   value,          other, other_value,
+                           ratio, budget, budget[0] != 0, is_met};
     report(row);
 }
 
@@ -307,15 +293,11 @@ static void attention_others(attention_bench *b, const char *name, double own_us
 // The time of planning beside memcpy of the units; of decode steps beside that of writing alone, too.
 static void attention_time_report(attention_bench *b, const char *name, bench_times t,
                                   const char *budget, bool is_met) {
-    const bench_row row = {attention_title(name, "time"),
-                           "us",
-                           t.own_ns / 1e3,
-                           "memcpy of the units",
-                           t.other_ns / 1e3,
-                           t.ratio,
-                           budget,
-                           budget[0] != 0,
-                           is_met};
+    char title[64];
+    snprintf(title, sizeof title, "%s, time", name);
+    const bench_row row = {
+        title,  "us",           t.own_ns / 1e3, "memcpy of the units", t.other_ns / 1e3, t.ratio,
+        budget, budget[0] != 0, is_met};
     if (b->batch.query_lengths) {
         report(row);
         return;

@@ -18,7 +18,7 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-// A row, its group, its limit and its count.
+// A row, its group, its limit and its count. Its texts are its own.
 typedef struct bench_line {
     const char *group;
     bench_row row;
@@ -65,6 +65,13 @@ static void print_line(const bench_line *line) {
     fflush(stdout);
 }
 
+static const char *keep_text(const char *text) {
+    const size_t size = text ? strlen(text) + 1 : 0;
+    char *kept = (char *)malloc(size + 1);
+    require(kept != NULL, "out of memory");
+    return text ? (char *)memcpy(kept, text, size) : NULL;
+}
+
 void report_beside_limit(bench_row row, bench_limit limit) {
     require(line_count < sizeof lines / sizeof *lines, "more rows than there is room for");
     if (is_counting) {
@@ -77,7 +84,12 @@ void report_beside_limit(bench_row row, bench_limit limit) {
     bench_line *line = &lines[line_count++];
     line->group = group;
     line->row = row;
+    line->row.name = keep_text(row.name);
+    line->row.unit = keep_text(row.unit);
+    line->row.other = keep_text(row.other);
+    line->row.budget = keep_text(row.budget);
     line->limit = limit;
+    line->limit.name = keep_text(limit.name);
     line->count = last_count > 0.0 ? last_count * count_scale(&row, last_ns) : 0.0;
     last_ns = last_count = 0.0;
     print_line(line);
@@ -122,35 +134,64 @@ static bool write_json(const char *path) {
 
 #define MARKDOWN_MARK "<!-- written by bench --markdown -->\n"
 
-// Three digits: 0.123, 1.23, 12.3, 123.
-static void write_value(FILE *file, double value, const char *unit) {
+// Three digits: 0.123, 1.23, 12.3, 123; of ratios and counts, which have no unit, five.
+static void write_value(FILE *file, double value, const bench_row *of) {
     const double size = value < 0 ? -value : value;
-    fprintf(file, "%.*f%s%s",
-            size >= 99.95    ? 0
-            : size >= 9.995  ? 1
-            : size >= 0.9995 ? 2
-                             : 3,
-            value, *unit ? " " : "", unit);
+    if (!*of->unit) {
+        fprintf(file, "%.5g", value);
+        return;
+    }
+    fprintf(file, "%.*f", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
 }
 
-static void write_markdown_line(FILE *file, const bench_line *line) {
-    const bench_row *row = &line->row;
-    fprintf(file, "| %s | ", row->name);
-    write_value(file, row->value, row->unit);
-    fprintf(file, " | %s", row->other);
-    if (row->other_value > 0) {
-        fputs(": ", file);
-        write_value(file, row->other_value, "");
+static bool is_named_alike(const bench_line *a, const bench_line *b) {
+    return a->group == b->group && strcmp(a->row.name, b->row.name) == 0;
+}
+
+static void write_others(FILE *file, size_t first) {
+    const char *comma = "", *before = "";
+    for (size_t i = first; i < line_count; i++) {
+        const bench_row *row = &lines[i].row;
+        if (!is_named_alike(&lines[first], &lines[i]) || strcmp(row->other, before) == 0 ||
+            strcmp(row->other, "none") == 0 || strcmp(row->other, "-") == 0) {
+            continue;
+        }
+        fprintf(file, "%s%s", comma, row->other);
+        if (row->other_value > 0) {
+            fputs(": ", file);
+            write_value(file, row->other_value, row);
+        }
+        comma = "; ";
+        before = row->other;
     }
+}
+
+// All rows of one name are a line of the table: one thing beside several others. Those with neither
+// limit nor budget are left to the program's own table.
+static void write_markdown_line(FILE *file, size_t first) {
+    const bench_line *line = &lines[first], *limit = NULL, *budget = NULL;
+    for (size_t i = first; i < line_count; i++) {
+        if (is_named_alike(line, &lines[i])) {
+            limit = lines[i].limit.name ? &lines[i] : limit;
+            budget = lines[i].row.has_budget ? &lines[i] : budget;
+        }
+    }
+    if (!limit && !budget) {
+        return;
+    }
+    fprintf(file, "| %s | ", line->row.name);
+    write_value(file, line->row.value, &line->row);
+    fprintf(file, "%s%s | ", *line->row.unit ? " " : "", line->row.unit);
+    write_others(file, first);
     fputs(" | ", file);
-    if (line->limit.name) {
-        write_value(file, line->limit.value, "");
-        fprintf(file, ", %.0f %%", 100.0 * line->limit.share);
+    if (limit) {
+        write_value(file, limit->limit.value, &line->row);
+        fprintf(file, ", %.0f %%", 100.0 * limit->limit.share);
     }
-    fprintf(file, " | %s%s | %s |\n", row->budget,
-            !row->has_budget ? ""
-            : row->is_met    ? ": met"
-                             : ": **missed**",
+    fprintf(file, " | %s%s | %s |\n", budget ? budget->row.budget : "",
+            !budget              ? ""
+            : budget->row.is_met ? ": met"
+                                 : ": **missed**",
             line->group);
 }
 
@@ -175,7 +216,13 @@ static bool write_markdown(const char *path) {
           "| `--only` |\n|---|--:|---|---|---|---|\n",
           file);
     for (size_t i = 0; i < line_count; i++) {
-        write_markdown_line(file, &lines[i]);
+        bool is_first = true;
+        for (size_t k = 0; k < i; k++) {
+            is_first = is_first && !is_named_alike(&lines[k], &lines[i]);
+        }
+        if (is_first) {
+            write_markdown_line(file, i);
+        }
     }
     return fclose(file) == 0;
 }

@@ -61,7 +61,7 @@ typedef struct bench_case {
     double most;
 } bench_case;
 
-// Measures and reports a row. Names must last.
+// Measures and reports a row.
 void bench_measure(const bench_case *of, void *user);
 
 // Nanoseconds of a unit of time; 0 of a rate.

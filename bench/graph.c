@@ -310,19 +310,12 @@ typedef struct graph_budget {
     const char *text;
 } graph_budget;
 
-// Rows keep pointers to their names.
-static char *name_make(const graph_shape *s, const char *what) {
-    static char names[96][64];
-    static uint32_t name_count;
-    char *name = names[name_count++ % 96];
-    snprintf(name, sizeof names[0], "%s, %s", s->name, what);
-    return name;
-}
-
 static void report_graph(const graph_shape *s, const char *what, bench_times t, const char *other,
                          graph_budget budget, const char *limit_name, const bench_times *limit) {
     double tasks = s->task_count, ns = t.own_ns / tasks;
-    bench_row row = {name_make(s, what),
+    char name[64];
+    snprintf(name, sizeof name, "%s, %s", s->name, what);
+    bench_row row = {name,
                      "ns/task",
                      ns,
                      other,
@@ -398,7 +391,8 @@ static void bench_efficiency(graph_shape *s, double budget, const char *budget_t
     graph_bench b = bench_begin(s, 2);
     build_graph(&b);
     bench_times t = measure(run_graph, run_loop, &b, 1, 21);
-    const char *name = name_make(s, "200 ns tasks, 2 lanes");
+    char name[64];
+    snprintf(name, sizeof name, "%s, 200 ns tasks, 2 lanes", s->name);
     double efficiency = 100 / (2 * t.ratio), tasks = s->task_count;
     const bench_times bare = measure(schedule_bare, run_loop, &b, 1, 21);
     const bench_limit limit = {"a bare scheduler, two threads", 100 / (2 * bare.ratio),

@@ -220,8 +220,6 @@ static uint32_t lanes_rounds(uint64_t ns) {
     return (uint32_t)((double)rounds * (double)ns / (double)best);
 }
 
-static char lanes_titles[PATTERN_COUNT][3][64];  // of rows, which are kept
-
 static void lanes_pattern(pattern p, const char *name) {
     static const uint64_t lengths[] = {0, 1000, 10000};
     lanes_bench b;
@@ -250,8 +248,8 @@ static void lanes_pattern(pattern p, const char *name) {
     }
     for (int i = 0; i < 3; i++) {
         b.spin = shape.spin = lengths[i] ? lanes_rounds(lengths[i]) : 0;
-        char *title = lanes_titles[p][i];
-        snprintf(title, sizeof lanes_titles[p][i], "program, 2 lanes: %s, %u us", name,
+        char title[64];
+        snprintf(title, sizeof title, "program, 2 lanes: %s, %u us", name,
                  (unsigned)(lengths[i] / 1000));
         bench_case row;
         memset(&row, 0, sizeof row);
