@@ -141,104 +141,6 @@ static void cache_destroy(cache_bench *b) {
     free(b->outputs);
 }
 
-// -- decode ---------------------------------------------------------------------------------------
-
-static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
-    cache_bench *b = (cache_bench *)user;
-    uint64_t row = (uint64_t)work->work_id * b->config.group;
-    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
-                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
-    (void)lane;
-    ptowsp_attend_compute(&b->kv, &b->step, &unit, b->states + row,
-                          b->accs + row * b->kv.value_dim);
-}
-
-static void run_decode(void *user) {
-    cache_bench *b = (cache_bench *)user;
-    const ptowsp_work_fn table[] = {decode_unit, decode_unit, decode_unit, decode_unit};
-    ptowsp_dispatch_spmd(b->context, b->work, b->work_count, table, 4, b);
-    bench_keep(b->accs);
-}
-
-#if defined(__GNUC__)
-typedef uint64_t bench_vector __attribute__((vector_size(64)));
-#else
-typedef uint64_t bench_vector;
-#endif
-
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
-__attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-static void
-read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    cache_bench *b = (cache_bench *)user;
-    const bench_vector *at = (const bench_vector *)(const void *)(b->pool + begin * 4096);
-    const bench_vector *stop = (const bench_vector *)(const void *)(b->pool + end * 4096);
-    bench_vector sums[4];
-    memset(sums, 0, sizeof sums);
-    (void)lane;
-    for (; at < stop; at += 4) {
-        sums[0] += at[0];
-        sums[1] += at[1];
-        sums[2] += at[2];
-        sums[3] += at[3];
-    }
-    sums[0] += sums[1] + sums[2] + sums[3];
-    bench_keep(sums);
-}
-
-static void run_read(void *user) {
-    cache_bench *b = (cache_bench *)user;
-    ptowsp_parallel_for(b->context, b->pool_size / 4096, 64, read_range, b);
-}
-
-// The kernel alone, without the merge: 16 requests, 4 query heads to a KV head, chunks of 1,024.
-static void bench_decode_type(ptowsp_context *context, ptowsp_attend_type type, uint64_t kv_mib) {
-    enum { REQUESTS = 16, KV_HEADS = 8, DIM = 128, GROUP = 4, CHUNK = 1024 };
-    cache_bench b;
-    uint64_t token_bytes = ptowsp_attend_bytes(type, (size_t)KV_HEADS * 2 * DIM);
-    cache_create(&b, type, REQUESTS, (uint32_t)((kv_mib << 20) / token_bytes / REQUESTS), KV_HEADS,
-                 DIM);
-    make_queries(&b, REQUESTS, GROUP);
-    b.context = context;
-    ptowsp_batch batch = {b.lengths, REQUESTS, KV_HEADS};
-    ptowsp_plan_config config;
-    memset(&config, 0, sizeof config);
-    config.align = b.kv.page_size;
-    ptowsp_plan_info info;
-    ptowsp_plan_total_work(&batch, &config, CHUNK, &info);
-    b.work_count = info.work_count;
-    require(ptowsp_work_create(context, b.work_count, &b.work) == PTOWSP_OK &&
-                ptowsp_plan_generate(&batch, &config, CHUNK, b.work, b.work_count, &info) ==
-                    PTOWSP_OK,
-            "cannot plan the decode step");
-    b.states = (ptowsp_partial *)bench_allocate((size_t)b.work_count * GROUP * sizeof *b.states);
-    b.accs = (float *)bench_allocate((size_t)b.work_count * GROUP * DIM * sizeof(float));
-    bench_times t = measure(run_decode, run_read, &b, 1, 21);
-    char name[64];
-    snprintf(name, sizeof name, "decode attention, %s KV, all lanes", type_names[type]);
-    bench_row row = {name,
-                     "GB/s",
-                     (double)b.pool_size / t.own_ns,
-                     "reading the KV once",
-                     (double)b.pool_size / t.other_ns,
-                     1.0 / t.ratio,
-                     "80 % of reading",
-                     true,
-                     t.ratio * 0.8 <= 1.0};
-    report(row);
-    ptowsp_work_destroy(context, b.work);
-    free(b.states);
-    free(b.accs);
-    cache_destroy(&b);
-}
-
-void bench_decode(ptowsp_context *context, uint64_t kv_mib) {
-    for (int type = PTOWSP_ATTEND_F32; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
-        bench_decode_type(context, (ptowsp_attend_type)type, kv_mib);
-    }
-}
-
 // -- prefill --------------------------------------------------------------------------------------
 
 enum { PEAK_SUMS = 12, PEAK_ROUNDS = 8 << 20 };  // about as long as a row of prefill
@@ -308,6 +210,121 @@ static void run_multiply(void *user) {
     double *flops = &((cache_bench *)user)->flops;
     *flops = multiply();
 }
+
+// -- decode ---------------------------------------------------------------------------------------
+
+static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
+    cache_bench *b = (cache_bench *)user;
+    uint64_t row = (uint64_t)work->work_id * b->config.group;
+    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
+                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
+    (void)lane;
+    ptowsp_attend_compute(&b->kv, &b->step, &unit, b->states + row,
+                          b->accs + row * b->kv.value_dim);
+}
+
+static void run_decode(void *user) {
+    cache_bench *b = (cache_bench *)user;
+    const ptowsp_work_fn table[] = {decode_unit, decode_unit, decode_unit, decode_unit};
+    ptowsp_dispatch_spmd(b->context, b->work, b->work_count, table, 4, b);
+    bench_keep(b->accs);
+}
+
+#if defined(__GNUC__)
+typedef uint64_t bench_vector __attribute__((vector_size(64)));
+#else
+typedef uint64_t bench_vector;
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+static void
+read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    cache_bench *b = (cache_bench *)user;
+    const bench_vector *at = (const bench_vector *)(const void *)(b->pool + begin * 4096);
+    const bench_vector *stop = (const bench_vector *)(const void *)(b->pool + end * 4096);
+    bench_vector sums[4];
+    memset(sums, 0, sizeof sums);
+    (void)lane;
+    for (; at < stop; at += 4) {
+        sums[0] += at[0];
+        sums[1] += at[1];
+        sums[2] += at[2];
+        sums[3] += at[3];
+    }
+    sums[0] += sums[1] + sums[2] + sums[3];
+    bench_keep(sums);
+}
+
+static void run_read(void *user) {
+    cache_bench *b = (cache_bench *)user;
+    ptowsp_parallel_for(b->context, b->pool_size / 4096, 64, read_range, b);
+}
+
+// What reads the KV once and has all multiply-adds of `group` rows, on all lanes: the slower of the two.
+static bench_limit decode_limit(cache_bench *b, double token_bytes, double read_gb, double gb) {
+    bench_limit limit = {HAS_PEAK ? "reading, multiply-adds" : NULL, read_gb, 0.0};
+    if (HAS_PEAK) {
+        const bench_times t = measure(run_multiply, run_multiply, b, 1, 5);
+        const double token_flops =
+            2.0 * b->kv_heads * b->config.group * (b->kv.key_dim + b->kv.value_dim);
+        const double lanes = ptowsp_context_lane_count(b->context);
+        const double flops_gb = b->flops / t.own_ns * lanes / token_flops * token_bytes;
+        limit.value = flops_gb < read_gb ? flops_gb : read_gb;
+        limit.share = gb / limit.value;
+    }
+    return limit;
+}
+
+// The kernel alone, without the merge: 16 requests, 4 query heads to a KV head, chunks of 1,024.
+static void bench_decode_type(ptowsp_context *context, ptowsp_attend_type type, uint64_t kv_mib) {
+    enum { REQUESTS = 16, KV_HEADS = 8, DIM = 128, GROUP = 4, CHUNK = 1024 };
+    cache_bench b;
+    uint64_t token_bytes = ptowsp_attend_bytes(type, (size_t)KV_HEADS * 2 * DIM);
+    cache_create(&b, type, REQUESTS, (uint32_t)((kv_mib << 20) / token_bytes / REQUESTS), KV_HEADS,
+                 DIM);
+    make_queries(&b, REQUESTS, GROUP);
+    b.context = context;
+    ptowsp_batch batch = {b.lengths, REQUESTS, KV_HEADS};
+    ptowsp_plan_config config;
+    memset(&config, 0, sizeof config);
+    config.align = b.kv.page_size;
+    ptowsp_plan_info info;
+    ptowsp_plan_total_work(&batch, &config, CHUNK, &info);
+    b.work_count = info.work_count;
+    require(ptowsp_work_create(context, b.work_count, &b.work) == PTOWSP_OK &&
+                ptowsp_plan_generate(&batch, &config, CHUNK, b.work, b.work_count, &info) ==
+                    PTOWSP_OK,
+            "cannot plan the decode step");
+    b.states = (ptowsp_partial *)bench_allocate((size_t)b.work_count * GROUP * sizeof *b.states);
+    b.accs = (float *)bench_allocate((size_t)b.work_count * GROUP * DIM * sizeof(float));
+    bench_times t = measure(run_decode, run_read, &b, 1, 21);
+    char name[64];
+    snprintf(name, sizeof name, "decode attention, %s KV, all lanes", type_names[type]);
+    bench_row row = {name,
+                     "GB/s",
+                     (double)b.pool_size / t.own_ns,
+                     "reading the KV once",
+                     (double)b.pool_size / t.other_ns,
+                     1.0 / t.ratio,
+                     "80 % of reading",
+                     true,
+                     t.ratio * 0.8 <= 1.0};
+    report_beside_limit(row, decode_limit(&b, (double)token_bytes, row.other_value, row.value));
+    ptowsp_work_destroy(context, b.work);
+    free(b.states);
+    free(b.accs);
+    cache_destroy(&b);
+}
+
+void bench_decode(ptowsp_context *context, uint64_t kv_mib) {
+    for (int type = PTOWSP_ATTEND_F32; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
+        bench_decode_type(context, (ptowsp_attend_type)type, kv_mib);
+    }
+}
+
+// -- prefill ---------------------------------------------------------------------------------------
 
 // All tiles of the one request, one after another, each with all tokens that it sees.
 static void run_prefill(void *user) {
