@@ -1342,15 +1342,15 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
-// of merges are in ascending order, the same for those of one tile. A merge is on the lane of its tile's first part, which gets
-// less of the KV for it.
+// of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
+// tile's first part, which gets less of the KV for it.
 //
 // Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
 // lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,
 // as the first of them could not merge more. With shares_merges each of the n lanes that have parts
 // of a tile merges some of its rows: lane i of them, from 0, the rows
 //
-//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if there are none
+//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
 // 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than
@@ -1396,7 +1396,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
 //        or at multiples of the block size from KV token 0
 //      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
-//      - a whole unit gives the bits of ptowsp_merge_finish, and parts those of
+//      - a whole unit has the bits of ptowsp_merge_finish, merged parts have the bits of
 //        ptowsp_merge_partials
 //
 // Cost. The planner balances predicted cost, in the user's unit:
@@ -1464,7 +1464,7 @@ typedef struct ptowsp_attention_config {
     bool shares_merges;  // see Shared merges
 } ptowsp_attention_config;
 
-// The number of elements that a plan needs. block_bytes is that of all its arrays together.
+// Numbers of elements that a plan needs; block_bytes is for all its arrays together.
 typedef struct ptowsp_attention_sizes {
     uint64_t unit_count;
     uint64_t merge_count;
@@ -1613,7 +1613,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 // -- running a plan -------------------------------------------------------------------------------
 //
 // A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
-// is done, on the lane that did it: there is no barrier over all lanes, and no lane ever waits. The
+// is done, on the lane that did it: no barrier stops all lanes, and no lane ever waits. The
 // plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
 // Results do not depend on lanes or threads, if merging follows the order of slots.
 //
@@ -1639,14 +1639,15 @@ typedef struct ptowsp_attention_job {
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
     const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
-    ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
+    ptowsp_work_fn join;                      // gets its joins; may be NULL for plans without joins
     // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
-    // join j of a prefix plan behind them all. Kinds are tiers, then table_count for merges and
-    // table_count + 1 for joins. What does not run is left as it is. Two looks at the clock each.
+    // join j of a prefix plan after all of them. Kinds are tiers, then table_count for merges and
+    // table_count + 1 for joins. Spans of units that do not run are left as they are. The clock is
+    // read twice for each.
     ptowsp_span *spans;
 } ptowsp_attention_job;
 
-// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a
+// Elements of progress. It depends on lane_count and merge_capacity alone: enough for a
 // plan is enough for all that come into the same arrays for as many lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
@@ -1661,7 +1662,7 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 // Again    The next run of a job begins when the one before is over, as it writes the same outputs
 //          and the same slots. The barrier after which an engine reads the outputs is enough;
 //          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
-//          independent: a worker may go on to one of them while others are still in this.
+//          independent: a worker may start the next job while others are still in this one.
 // Requires a valid job, the same for all workers, and worker < worker_count.
 // ptowsp_attention_job_check proves the job.
 PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
@@ -1692,8 +1693,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // -------------------------------------------------------------------------------------------------
 //
 // In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
-// together the tokens of each expert, divide them among lanes, and add up what a token's experts
-// made; between steps a service looks at the loads, and places copies of busy experts on ranks.
+// together the tokens of each expert, divide them among lanes, and sum the outputs of a token's
+// experts; between steps a service looks at the loads, and places copies of busy experts on ranks.
 //
 //      token             0      1      2      3            4 tokens, top 2 of 3 experts
 //      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
@@ -1814,7 +1815,7 @@ PTOWSP_API ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context,
                                                   uint64_t scratch_count,
                                                   ptowsp_plan_info *out_info);
 
-// Adds up what the experts made. For tokens [token_begin, token_end):
+// Sums the outputs of the experts. For tokens [token_begin, token_end):
 //
 //      pair = token * top_k + k
 //      out[token][dim] = sum over k of gates[pair] * made[rows[pair]][dim]
@@ -1856,8 +1857,9 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
 // with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
-// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
-// attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
+// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is
+// split at multiples of block_rows of its tokens. Costs are rounded as in attention plans (section
+// 10). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
 typedef struct ptowsp_moe_cost {
@@ -1885,7 +1887,7 @@ typedef struct ptowsp_moe_plan {
 
     uint32_t unit_count, lane_count;
     double cost_max, cost_mean;  // of lanes
-    uint32_t column_parts;       // of each expert; 1 to those of the configuration
+    uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;
 
 // The most units of any step of at most `token_count` (token, expert) pairs.
@@ -1910,8 +1912,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           ptowsp_plan_info *out_info);
 
 // Proves a plan: every token of each expert is in one unit, in order; units are split where they
-// may be; lists of lanes and costs are those of the units. That no plan is better it does not
-// prove.
+// may be; lists of lanes and costs agree with the units. It does not prove that no plan is better.
 // Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
                                                        const PTOWSP_GM uint32_t *counts,
@@ -2054,7 +2055,7 @@ typedef struct ptowsp_moe_moved {
 // stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
-// moves: what a call with it as move_max achieves. out_moved may be NULL, too.
+// moves: the result of a call with it as move_max. out_moved may be NULL, too.
 //
 // Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
 //          replica.
@@ -2067,7 +2068,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *
                                                       ptowsp_plan_info *out_info);
 
 // Derives expert_counts and expert_replicas (ascending) of one layer from replica_experts.
-// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); what is derived is undefined then.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); both arrays are undefined then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
                                                        const ptowsp_moe_placement *placement,
                                                        ptowsp_plan_info *out_info);
@@ -2093,14 +2094,14 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *
 //      HOT_SET     a sixteenth of the experts, at least top_k of them, gets 3 of 4 pairs
 //      HOT_RANK    the experts of one rank get 3 of 4 pairs
 //      ZERO_RANK   uniform, but the experts of one rank get nothing
-//      RAGGED      uniform; a token has 0 to top_k experts, and ids of -1 behind them
+//      RAGGED      uniform; a token has 0 to top_k experts, then ids of -1
 //      ROTATING    as HOT_SET, and the set moves on by its size with each step
 //      BURST       uniform, but a quarter of the tokens, in a row, has the same experts
 //      SKEWED      expert i of a seeded order has weight 1 / (i + a), with a such that the busiest
 //                  expert gets `skew` times the mean (3 to 13 are measured of real routers)
 //
-// In all but BALANCED, pairs are drawn by systematic sampling: an expert is among those of a token
-// with exactly the probability that is wanted.
+// In all but BALANCED, pairs are drawn by systematic sampling: a token has an expert with exactly
+// the probability that is wanted.
 
 typedef enum ptowsp_moe_pattern {
     PTOWSP_MOE_BALANCED = 0,
@@ -2218,7 +2219,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 typedef struct ptowsp_prefix_batch {
     ptowsp_attention_batch attention;       // the lengths
     const PTOWSP_GM uint64_t *block_ids;    // of all requests: equal ids are equal KV
-    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where those of a request begin
+    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where a request's blocks begin
     uint32_t block_tokens;                  // of a block, at least 1
 } ptowsp_prefix_batch;
 
@@ -2275,7 +2276,7 @@ typedef struct ptowsp_prefix_request {
     uint32_t request;
     uint32_t segment;      // the last of its segments
     uint32_t token_begin;  // its query tokens in `tokens`
-    uint32_t join;         // that of head 0, followed by the others; PTOWSP_NO_NODE: it has none
+    uint32_t join;         // of head 0; the other heads follow. PTOWSP_NO_NODE: no join
 } ptowsp_prefix_request;
 
 typedef struct ptowsp_prefix_sizes {
@@ -2620,7 +2621,7 @@ PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const 
                                                  ptowsp_mesh_layout *out_layout);
 
 typedef enum ptowsp_relayout_kind {
-    PTOWSP_RELAYOUT_SLICE = 0,       // each keeps a piece of what it has; nothing is sent
+    PTOWSP_RELAYOUT_SLICE = 0,       // each keeps a piece of its part; nothing is sent
     PTOWSP_RELAYOUT_REDUCE_SCATTER,  // partial to sharded
     PTOWSP_RELAYOUT_ALL_TO_ALL,      // sharded to sharded otherwise
     PTOWSP_RELAYOUT_ALL_REDUCE,      // partial to replicated
@@ -3184,8 +3185,8 @@ PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text tex
 //      ragged    lengths bound under the axis' name. Used directly: 0 .. sum of all lengths - 1.
 //                Through ptowsp_axis_row: 0 .. lengths[row] - 1.
 //      sparse    CSR arrays bound under the axis' name. The variable is the column index. Used
-//                directly: the entries of all rows, in order. Through ptowsp_axis_row: those of
-//                one row.
+//                directly: the entries of all rows, in order. Through ptowsp_axis_row: the entries
+//                of one row.
 //      plan      a plan bound under the axis' name, see below
 PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
 PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
@@ -3222,7 +3223,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 //      }
 //
 // The variable is the index of the unit or merge. Used directly, a loop runs over the units or
-// merges of all lanes, in order. Through ptowsp_axis_row it runs over those of one lane, inside a
+// merges of all lanes, in order. Through ptowsp_axis_row it runs over one lane's, inside a
 // loop over ptowsp_axis_plan_lanes (0 .. lane_count - 1). PTOWSP_WORK_INVALID ones are skipped:
 // they have no iteration and leave a gap in the index.
 //
@@ -3284,8 +3285,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 //      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
 //
 // A size of PTOWSP_DYNAMIC is the i64 expression of its dimension in `sizes`, which has desc->rank
-// of them, zero for the others; NULL: none is dynamic. It may read what is the same during a run:
-// bound sizes, symbols and arrays.
+// of them, zero for the others; NULL: none is dynamic. It may read values that stay the same during
+// a run: bound sizes, symbols and arrays.
 //
 // Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a
 // combine, a sequence, a pipeline, a process, a workload. If several workloads use it, the scope is
@@ -3317,7 +3318,7 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
 //      ptowsp_tensor w = ptowsp_tensor_make(m, &desc);
 //      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it
 
-// Gives the module its mesh. `algorithm` is that of the sums and maxima that are placed; AUTO, or
+// Gives the module its mesh. `algorithm` computes the sums and maxima that are placed; AUTO, or
 // one for HIERARCHICAL, depends on the links of the run, and with it the order of sums.
 // Errors   As ptowsp_mesh_check; a second mesh, or a mesh after a workload; an unknown algorithm;
 //          more than PTOWSP_RANK_COUNT_MAX ranks.
@@ -3412,7 +3413,7 @@ typedef enum ptowsp_direction {
 
 // The cores of an accelerator that a task takes. Cube core i and vector cores 2 i and 2 i + 1 are a
 // block. A task of MIX takes the three cores of a block at once, for all of its time: its number as
-// a core or lane is the cube core's. Vector cores beyond those of blocks take no part in MIX.
+// a core or lane is the cube core's. Vector cores outside of blocks take no part in MIX.
 #define PTOWSP_UNITS(UNIT) /* name, text */                                                        \
     UNIT(VECTOR, "vector")                                                                         \
     UNIT(CUBE, "cube")                                                                             \
@@ -3451,7 +3452,7 @@ typedef struct ptowsp_tile_param {
     const char *name;  // copied; NULL ends the list
     ptowsp_direction direction;
     ptowsp_dtype dtype;
-    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: those of the view
+    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: as the view
 } ptowsp_tile_param;
 
 typedef struct ptowsp_scalar_param {
@@ -3495,8 +3496,8 @@ typedef struct ptowsp_kernel_source {
     PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
 // clang-format on
 
-// What an argument of a PTO-ISA entry is. `index` is that of a tile parameter, an axis argument or
-// a scalar parameter.
+// An argument of a PTO-ISA entry. `index` numbers the tile parameters, axis arguments or scalar
+// parameters.
 typedef enum ptowsp_pto_value {
     PTOWSP_PTO_NONE = 0,  // ends a list
     PTOWSP_PTO_DATA,      // __gm__ T *: the tile's first element, with T the parameter's dtype
@@ -3550,7 +3551,7 @@ typedef struct ptowsp_pto_arg {
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
 //          is_as_simulator: masks and selections of all types, integers in TLOG, TLRELU and TPRELU,
 //          TRSQRT in place, A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row
-//          sums into row-major tiles, 512 KiB of UB. Such a kernel is no longer fit for a device.
+//          sums into row-major tiles, 512 KiB of UB. A kernel with one of these does not fit a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
 //          ptoisa_cycles() of its core. Without fn, the kernel can be timed (with cycles or cost)
@@ -3596,7 +3597,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //
 // A kernel whose tasks communicate: each task is a collective (section 15) that all its members
 // run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
-// wait for what has written their tiles, and what reads them waits for their end.
+// wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.
 //
 //      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
 //          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
@@ -3613,7 +3614,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //      ALL_TO_ALL      in, out: a part of each member
 //      ragged          the same; counts[s * members + d] rows go from s to d. The array `counts` is
 //                      i64 and bound on all ranks alike. in and out are as wide as each other, and
-//                      have room for the rows; nothing is written behind these
+//                      have room for the rows; nothing is written after these
 //
 // Tiles are cut row by row, so equal parts are blocks of rows. With in_columns or out_columns the
 // parts of that tile are equal blocks of columns.
@@ -3657,14 +3658,14 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 //
 //      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
 //      ptowsp_kernel_rule(m, norm, "m. m.");
-//      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one behind another
+//      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one after another
 //
 // Leading dimensions, which views index, have letters of their own: the first of one tile is the
 // first of all tiles that have it. Without a rule, each rank needs all of every tile.
 //
 // A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
 // factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
-// written decides what the tiles that are read need:
+// written decides which layouts the tiles that are read need:
 //
 //      written         read
 //      replicated      all replicated
@@ -3689,8 +3690,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 // tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
 // by data, order them by a sequence.
 //
-// Views are of parts: their rows and columns count in what the rank holds. Where a dimension is cut
-// anew, the view has all of it, from its start.
+// Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut
+// again, the view has all of it, from its start.
 //
 // Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as
 //          its operands can be; tiles that are read and written, and are partial without '+' or
@@ -3701,7 +3702,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 //          from the mesh. Your own collectives have no rule and take tensors as they are.
 
 // Gives a kernel its rule; of a choice, its variants have them.
-// Errors   No kernel; a word that is none, or more or fewer than tiles; a second rule; a collective.
+// Errors   No kernel; a malformed word; more or fewer words than tiles; a second rule; a collective.
 PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule);
 
 // A hash of a kernel's behaviour, the same in every process. For a tile kernel it covers the
@@ -3852,11 +3853,11 @@ typedef struct ptowsp_attention_shape {
 // The costs of a plan (cost_max, lane_costs) are then its predicted cycles, without a program.
 //
 //      per_token       kv_token_bytes / kv_bytes_per_cycle
-//      per_row_token   (dim + value_dim) multiply-adds / those of the cube in a cycle: blocks of 16
+//      per_row_token   (dim + value_dim) multiply-adds / the cube's in a cycle: blocks of 16
 //                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
 //                      that are not a multiple of 16 take as long as the next one
 //      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out.
-//                      A lane that walks its own list has less; set it to what a unit costs there
+//                      A lane that walks its own list has less: set it to the cost of a unit there
 //      per_merged_row  value_dim + 2 floats from UB to GM and back
 //
 // Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
@@ -4055,7 +4056,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
 // -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So
 // the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats
-// as 0. Storing pairs stores those of valid columns; storing deinterleaved scores stores all.
+// as 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
 #define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
@@ -4498,8 +4499,8 @@ typedef struct ptowsp_view {
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
     // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit.
-    // Less than 1 is an error of the run. So the tile is what a task touches, and no other task
-    // waits for it: the KV tokens of a unit, the slots of a merge.
+    // Less than 1 is an error of the run. So the tile is no larger than what a task touches, such as the
+    // KV tokens of a unit or the slots of a merge, and no other task waits for it.
     ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
@@ -4609,7 +4610,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // A list is a statement whose tasks are written out, one by one, in arrays: a recorded run, a graph
 // of another framework, a program that some other tool has unrolled. It takes the place of loops;
 // everything else is the same. Its tasks have kernels, axis arguments, tiles and scalars. They are
-// timed under every schedule, recorded, drawn and searched like those of loops.
+// timed under every schedule, recorded, drawn and searched like the tasks of loops.
 //
 //      const ptowsp_kernel kernels[] = {load, load, add};   // task 2 waits for tasks 0 and 1
 //      const uint64_t edge_begins[] = {0, 0, 0, 2};
@@ -4619,16 +4620,16 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //                               .edge_begins = edge_begins, .edges = edges, .edge_count = 2};
 //      PTOWSP_WORKLOAD(m, "recorded") { ptowsp_task_list_make(m, &list); }
 //
-// Order. A list is a parallel scope: its tasks wait for what the list waits for, and for
+// Order. A list is a parallel scope: its tasks wait for everything the list waits for, and for
 //
 //      edges     of the list, as many as there are. They hold where the schedule's dependencies have
 //                STRUCTURE or EXPLICIT
 //      scopes    parallel and sequential ones, one in another, as in a workload
 //      data      tiles, as any task (OVERLAP, EXACT)
 //
-// An entry without a kernel is a join: it takes no lane and no time, and is no task. What waits for
-// a join waits for all entries that the join waits for, so n tasks before m others take n + m edges.
-// Scopes do not order joins: only their edges count. Keys of schedules read axis arguments
+// An entry without a kernel is a join: it takes no lane and no time, and is not counted as a task. An
+// entry after a join waits for all entries that the join waits for, so n tasks before m others take
+// n + m edges. Scopes do not order joins: only their edges count. Keys of schedules read axis arguments
 // (ptowsp_task_arg).
 //
 // Lists run on the calling thread, in program order. Runs on lanes, devices, emitters and the reader
@@ -4680,7 +4681,7 @@ typedef struct ptowsp_task_list {
 // Errors   INVALID_PARAMS: no entries; NULL arrays; no such kernel or tensor, a choice, a collective;
 //          arrays that are longer or shorter than the kernels take; a view that does not fit its
 //          parameter, or of a transient tensor; cycles that sum to more than PTOWSP_CYCLES_MAX; an
-//          edge from an entry that does not come before (so there are no cycles); scopes that are
+//          edge from an entry that does not come before (which excludes cycles); scopes that are
 //          empty, overlap or are not in order. The index is the number of the entry, edge or scope.
 //          LIMIT_EXCEEDED. UNSUPPORTED: a module with a mesh; a process. Executing: views that are
 //          outside of the tensors that are bound.
@@ -4720,15 +4721,15 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 // another too. A channel of depth d and latency L holds up to d tokens, from send to receive. For
 // the k-th token, s is the time of its send and r the time of its receive:
 //
-//               sender arrives       s = max(sender arrives, r of token k - d)       goes on at s
+//               sender arrives       s = max(sender arrives, r of token k - d)     continues at s
 //      sender   -------+.............+----------------------------------------------------------->
 //                        (full)       .
 //                                        .   L
 //                                           .
 //      receiver ---+..........................+-------------------------------------------------->
-//             receiver arrives  (empty)       r = max(receiver arrives, s + L)       goes on at r
+//             receiver arrives  (empty)       r = max(receiver arrives, s + L)     continues at r
 //
-//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
+//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both continue at r.
 //
 // A channel closes when its last producer has ended or closed it. When it is closed and empty, a
 // receiver sees the end of the stream, at max(receiver arrives, time of the last close). So a
@@ -4988,7 +4989,7 @@ typedef struct ptowsp_text_place {
 // Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
 //          begins with "line:column: ", its index is the line, and *out_module is NULL.
-// Limits   Those of building. Parentheses and operators before operands nest 408 deep.
+// Limits   As for building. Parentheses and operators before operands nest 408 deep.
 // Cost     O(length), and per use of a variable a walk over the scopes around it.
 PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
                                              size_t length, const ptowsp_parse_desc *desc,
@@ -5061,7 +5062,7 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 //                    the tensor's scope (the innermost block around all its uses) ends, and the last
 //                    task that uses the tensor in this pass has retired; and until all bytes that
 //                    were taken before them are given back
-//      DEPENDENCIES  by what has not ended by then: 1 for all that it waits for by structure, 1 for
+//      DEPENDENCIES  by whatever has not ended by then: 1 for all of its waits by structure, 1 for
 //                    each statement in `after`, 1 for its stream, and 1 for each earlier task that
 //                    it waits for by data. The same until it retires
 //      MAP           1 for each tile, if dependencies look at data, until it retires
@@ -5150,7 +5151,7 @@ typedef enum ptowsp_depth {
 
 PTOWSP_API const char *ptowsp_depth_name(ptowsp_depth depth);
 
-#define PTOWSP_RING_UNBOUNDED UINT64_MAX  // a ring without a limit, of which the mark is taken
+#define PTOWSP_RING_UNBOUNDED UINT64_MAX  // no limit; its high-water mark is taken
 
 // The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and
 // STRUCTURE in order.
@@ -5180,7 +5181,7 @@ typedef enum ptowsp_pools {
                            // cube lanes too, each with its two vector lanes. A program with MIX
                            // needs 2 * cube_lane_count vector lanes or more
     PTOWSP_POOLS_NAMED,    // tasks of the kernels that a pool names on its lanes, all others on
-                           // those of the first pool
+                           // the lanes of the first pool
     PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
 
@@ -5266,7 +5267,7 @@ typedef struct ptowsp_schedule {
     // default) means no such ring, and no mark in ptowsp_run_stats.
     uint64_t ring_sizes[PTOWSP_RING_COUNT];
     uint32_t depths[PTOWSP_DEPTH_COUNT];  // default: no limit
-    // NAMED pools. Read by calls that take the schedule; a program copies what it needs, and its
+    // NAMED pools. Read by calls that take the schedule; a program copies them, and its
     // own schedule (ptowsp_program_schedule) has NULL here.
     const ptowsp_pool *named_pools;
     uint32_t pool_count;  // 1 to PTOWSP_SCHEDULE_POOL_MAX
@@ -5312,7 +5313,7 @@ typedef enum ptowsp_target {
 //      rows in UB        a tile that is loaded or stored has more than 4095
 //      row sums, column sums     source and result are allocated with the same rows, columns
 //      masks             compares and selects work on all columns that are allocated
-//      mask gathers      sources are as wide as what is taken fills the result
+//      mask gathers      sources are so wide that the elements taken fill the result
 //      runs              rows are sorted in whole runs of 32, padded where they end before
 //      quantising        with scratch, of a copy if the source is needed later, on A2/A3
 //      results apart     reciprocals, and, or: not in place on A2/A3
@@ -5325,8 +5326,8 @@ typedef enum ptowsp_target {
 //      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs in global
 //                        memory on A2/A3
 //      direct FIFOs      the same on A5, whose cores exchange through UB and L1: executed and timed
-//                        as moves of one core. Trees for a device are refused: what is public does
-//                        not say where the slots lie, nor when they are free again
+//                        as moves of one core. Trees for a device are refused: nothing public
+//                        says where the slots lie, nor when they are free again
 //      operands          other demands of an instruction on its tiles (ptoisa_shim.h)
 //      tiles, memories   tiles are aligned and written before they are read; all that live fit
 //
@@ -5374,7 +5375,7 @@ typedef struct ptowsp_program_desc {
 //
 // Memory   From the context, until destroyed.
 // Errors   The module's first error; open scopes; no workload, or an unknown one; calls of unknown
-//          workloads, with wrong arguments, or in a cycle; a key without its variable; those of
+//          workloads, with wrong arguments, or in a cycle; a key without its variable; as
 //          ptowsp_schedule_check; OUT_OF_MEMORY. The context has the text of each.
 PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
                                                const ptowsp_program_desc *desc,
@@ -5467,7 +5468,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // the cycles that kernels return, so it is the same, too.
 //
 // Tasks are handed to lanes according to their measured duration. If the window is the default and
-// there are no streams, iterations of an innermost loop with one task go to a lane several at a
+// the schedule has no streams, iterations of an innermost loop with one task go to a lane several at a
 // time while each takes less than 2 us. While all tasks take less than 0.2 us, the walking thread
 // runs them itself, since handing them over costs as much (not in programs that communicate).
 // Neither happens if a key chooses the real lane, or while the wall clock of tasks is recorded.
@@ -5833,7 +5834,7 @@ typedef struct ptowsp_run_options {
 //          flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
-// Executes a run on workers of an engine, all of which make this call; see
+// Executes a run on workers of an engine: each of them makes this call; see
 // ptowsp_context_run_worker. The options are those of worker 0.
 // Errors   As ptowsp_run_execute and ptowsp_context_run_worker.
 PTOWSP_API ptowsp_status ptowsp_run_execute_worker(ptowsp_run *run,
@@ -6008,7 +6009,7 @@ typedef struct ptowsp_channel_stats {
     ptowsp_cycles empty_cycles;  // that receivers waited
 } ptowsp_channel_stats;
 
-// out_count may be NULL. Returns NULL and 0 if there are none.
+// out_count may be NULL. Returns NULL and 0 without any.
 PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
                                                              uint32_t *out_count);
 PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
@@ -6214,7 +6215,7 @@ PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, 
 //          48 more for each task, 40 for a tile, 16 for an edge not of structure, and 64 for each
 //          tile that no later task has overwritten. has_clock: 64 more for each kept task.
 // Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
-//          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its
+//          as tasks are issued one by one. EDGES compares each tile with the tiles of its
 //          tensor that no later task has overwritten. has_clock reads a counter three times per
 //          task.
 
@@ -6595,10 +6596,10 @@ typedef enum ptowsp_report_format {
 // Writes a verdict, then the makespan beside its lower bounds, idle time by reason, the kernels
 // with their share of the critical path, high-water marks, and the answers to what_if_count
 // questions. (Ask them first, then execute again.) Options as in ptowsp_run_export: the title, and
-// those of the timeline.
+// the options of the timeline.
 //
 // The verdict is a few sentences, each with its numbers. They name the limit (a lower bound of at
-// least 90 % of the makespan, or what idle lanes wait for), what a better schedule or more lanes
+// least 90 % of the makespan, or the reason why lanes idle), how much a better schedule or more lanes
 // gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,
 // barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all
 // write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process", "channel",
@@ -6712,8 +6713,8 @@ typedef struct ptowsp_search_result {
 
 typedef struct ptowsp_search_summary {
     uint64_t space_count;       // schedules in the space
-    uint64_t refused_count;     // of those that were looked at, left out
-    uint64_t evaluation_count;  // executions, and those of them that failed:
+    uint64_t refused_count;     // schedules that were looked at and left out
+    uint64_t evaluation_count;  // executions, and how many of them failed:
     uint64_t failed_count;
     uint32_t result_count;
     bool is_complete;  // the whole space was looked at
@@ -6866,7 +6867,7 @@ typedef struct ptowsp_tuning_record {
 
 typedef struct ptowsp_tuning_stats {
     uint64_t record_count, key_count;
-    uint64_t damaged_count;  // lines that are no record
+    uint64_t damaged_count;  // lines that are not records
     uint64_t foreign_count;  // good lines of later versions
     uint64_t byte_count;     // of the lines that were read
     uint64_t tail_bytes;     // of an unfinished last line
@@ -7022,7 +7023,7 @@ typedef struct ptowsp_rails_decision {
     ptowsp_rails_reason reason;
     uint32_t from, to;           // what ran, and what runs now; REFUSE: to is the proposed one
     uint64_t time;               // of the call
-    uint64_t window, reference;  // what was compared; 0 where nothing was
+    uint64_t window, reference;  // both sides of the comparison; 0 if none
     uint64_t limit;              // the greatest window that would have passed; 0 likewise
     uint64_t until;              // DWELLING, COOLING, ROLL_BACK: when that is over
 } ptowsp_rails_decision;
@@ -7218,7 +7219,7 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 //          tasks is measured while they run, and kept for the next run.
 PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
 
-// Runs the graph on workers of an engine, all of which make this call; see ptowsp_context_run_worker.
+// Runs the graph on workers of an engine: each of them makes this call; see ptowsp_context_run_worker.
 // Errors   As ptowsp_graph_run and ptowsp_context_run_worker.
 PTOWSP_API ptowsp_status ptowsp_graph_run_worker(ptowsp_graph *graph, uint32_t worker,
                                                  uint32_t worker_count);
@@ -7282,7 +7283,7 @@ typedef struct ptowsp_graph_part {
 // Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
 //          function returns, and the run's error says why (a fault of a desc as in
 //          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own
-//          tasks has one and no lanes are of units; a unit of which the device has no core; an edge
+//          tasks has one and lanes have no units; a unit without a core on the device; an edge
 //          that does not lead to a later task of the part; NULL). Also, the task is not running (a
 //          range never is): the run fails with it as the index; the graph is not running.
 //          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max
@@ -7630,7 +7631,7 @@ typedef struct ptowsp_npu_options {
     // their kernel (ptowsp_program_kernel_name). Others are left as they are. NULL: none.
     ptowsp_span *spans;
     uint64_t span_capacity;
-    ptowsp_npu_driver driver;  // default: AICPU. HOST: aicpu_count is 1; a span is that of a wave
+    ptowsp_npu_driver driver;  // default: AICPU. HOST: aicpu_count is 1; a span is a wave
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {
@@ -7696,7 +7697,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // slots and lists are read from the plan, lengths, group, window and mask from the batch and the
 // configuration: nothing is said twice. Merges are part of the run.
 //
-// An engine with kernels of its own calls ptowsp_attend_compute for what it does not have; see also
+// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
 // Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
@@ -7716,7 +7717,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //          those that only bits of a mask hide may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, those of q8_0 and q4_0
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
 //          multiples of 32. Any group, any number of rows.
 // Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
 
@@ -7795,7 +7796,7 @@ typedef struct ptowsp_attend_step {
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and behind its bits. NULL: none.
+    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
     const uint32_t *mask;
     size_t mask_stride;
     const uint32_t *mask_starts;  // [request] NULL: 0
@@ -7845,9 +7846,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
                                                           ptowsp_attend_memory *out_memory,
                                                           ptowsp_plan_info *out_info);
 
-// Checks all of a job: what ptowsp_attend_run_worker checks, query lengths, masks, and the plan, as
-// ptowsp_attention_check (ptowsp_prefix_check proves a prefix plan, of which only the lists are
-// checked). Page tables and strides are taken as they are.
+// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
+// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
+// tables and strides are taken as they are.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -7875,7 +7876,7 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// What a run calls, for engines with loops of their own (as launches with one thread for each lane
+// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
 // have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
 // not of the job's plan.
 
@@ -7899,7 +7900,7 @@ typedef struct ptowsp_attend_unit {
     uint32_t query_start, query_count;  // query tokens of the request
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
-    // All of them see all of the KV, which is that of `request`; query_start is where they lie in
+    // All of them see all of the KV of `request`; query_start is where they lie in
     // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
     const uint32_t *tokens;
 } ptowsp_attend_unit;
@@ -7939,14 +7940,14 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 // 32. Dumps of PTO Runtime
 // -------------------------------------------------------------------------------------------------
 //
-// PTO Runtime (simpler) writes down what it ran: each task with the regions of its tensors, each edge
+// PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge
 // with its reason, the times of all cores, its scopes. These functions read that and check it. They
 // need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
 // header alone: compile it beside ptowsp.c.
 //
 //      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
 //      ptowsp_dump_check(dump, &report);                   // report.is_clean
-//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // what it has found
+//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // the findings
 //      ptowsp_dump_explain(dump, task_id, text);           // why a task started when it did
 //      ptowsp_dump_rings_least(dump, &rings);              // sizes with which the program passes
 //      ptowsp_dump_replay_run(dump, &how, &replayed);      // its tasks again, in simulated time
@@ -7964,7 +7965,7 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 
 typedef struct ptowsp_dump ptowsp_dump;
 
-// The text of a file; NULL: there is none.
+// The text of a file; NULL: no such file.
 typedef struct ptowsp_dump_file {
     const char *text;
     size_t size;

@@ -1195,15 +1195,15 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
-// of merges are in ascending order, the same for those of one tile. A merge is on the lane of its tile's first part, which gets
-// less of the KV for it.
+// of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
+// tile's first part, which gets less of the KV for it.
 //
 // Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
 // lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,
 // as the first of them could not merge more. With shares_merges each of the n lanes that have parts
 // of a tile merges some of its rows: lane i of them, from 0, the rows
 //
-//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if there are none
+//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
 // 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than
@@ -1249,7 +1249,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
 //        or at multiples of the block size from KV token 0
 //      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
-//      - a whole unit gives the bits of ptowsp_merge_finish, and parts those of
+//      - a whole unit has the bits of ptowsp_merge_finish, merged parts have the bits of
 //        ptowsp_merge_partials
 //
 // Cost. The planner balances predicted cost, in the user's unit:
@@ -1317,7 +1317,7 @@ typedef struct ptowsp_attention_config {
     bool shares_merges;  // see Shared merges
 } ptowsp_attention_config;
 
-// The number of elements that a plan needs. block_bytes is that of all its arrays together.
+// Numbers of elements that a plan needs; block_bytes is for all its arrays together.
 typedef struct ptowsp_attention_sizes {
     uint64_t unit_count;
     uint64_t merge_count;
@@ -1466,7 +1466,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 // -- running a plan -------------------------------------------------------------------------------
 //
 // A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
-// is done, on the lane that did it: there is no barrier over all lanes, and no lane ever waits. The
+// is done, on the lane that did it: no barrier stops all lanes, and no lane ever waits. The
 // plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
 // Results do not depend on lanes or threads, if merging follows the order of slots.
 //
@@ -1492,14 +1492,15 @@ typedef struct ptowsp_attention_job {
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
     const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
-    ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
+    ptowsp_work_fn join;                      // gets its joins; may be NULL for plans without joins
     // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
-    // join j of a prefix plan behind them all. Kinds are tiers, then table_count for merges and
-    // table_count + 1 for joins. What does not run is left as it is. Two looks at the clock each.
+    // join j of a prefix plan after all of them. Kinds are tiers, then table_count for merges and
+    // table_count + 1 for joins. Spans of units that do not run are left as they are. The clock is
+    // read twice for each.
     ptowsp_span *spans;
 } ptowsp_attention_job;
 
-// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a
+// Elements of progress. It depends on lane_count and merge_capacity alone: enough for a
 // plan is enough for all that come into the same arrays for as many lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
@@ -1514,7 +1515,7 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 // Again    The next run of a job begins when the one before is over, as it writes the same outputs
 //          and the same slots. The barrier after which an engine reads the outputs is enough;
 //          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
-//          independent: a worker may go on to one of them while others are still in this.
+//          independent: a worker may start the next job while others are still in this one.
 // Requires a valid job, the same for all workers, and worker < worker_count.
 // ptowsp_attention_job_check proves the job.
 PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
@@ -1545,8 +1546,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // -------------------------------------------------------------------------------------------------
 //
 // In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
-// together the tokens of each expert, divide them among lanes, and add up what a token's experts
-// made; between steps a service looks at the loads, and places copies of busy experts on ranks.
+// together the tokens of each expert, divide them among lanes, and sum the outputs of a token's
+// experts; between steps a service looks at the loads, and places copies of busy experts on ranks.
 //
 //      token             0      1      2      3            4 tokens, top 2 of 3 experts
 //      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
@@ -1667,7 +1668,7 @@ PTOWSP_API ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context,
                                                   uint64_t scratch_count,
                                                   ptowsp_plan_info *out_info);
 
-// Adds up what the experts made. For tokens [token_begin, token_end):
+// Sums the outputs of the experts. For tokens [token_begin, token_end):
 //
 //      pair = token * top_k + k
 //      out[token][dim] = sum over k of gates[pair] * made[rows[pair]][dim]
@@ -1709,8 +1710,9 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
 // with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
-// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
-// attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
+// column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is
+// split at multiples of block_rows of its tokens. Costs are rounded as in attention plans (section
+// 10). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
 typedef struct ptowsp_moe_cost {
@@ -1738,7 +1740,7 @@ typedef struct ptowsp_moe_plan {
 
     uint32_t unit_count, lane_count;
     double cost_max, cost_mean;  // of lanes
-    uint32_t column_parts;       // of each expert; 1 to those of the configuration
+    uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;
 
 // The most units of any step of at most `token_count` (token, expert) pairs.
@@ -1763,8 +1765,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           ptowsp_plan_info *out_info);
 
 // Proves a plan: every token of each expert is in one unit, in order; units are split where they
-// may be; lists of lanes and costs are those of the units. That no plan is better it does not
-// prove.
+// may be; lists of lanes and costs agree with the units. It does not prove that no plan is better.
 // Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
                                                        const PTOWSP_GM uint32_t *counts,
@@ -1907,7 +1908,7 @@ typedef struct ptowsp_moe_moved {
 // stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
-// moves: what a call with it as move_max achieves. out_moved may be NULL, too.
+// moves: the result of a call with it as move_max. out_moved may be NULL, too.
 //
 // Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
 //          replica.
@@ -1920,7 +1921,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *
                                                       ptowsp_plan_info *out_info);
 
 // Derives expert_counts and expert_replicas (ascending) of one layer from replica_experts.
-// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); what is derived is undefined then.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); both arrays are undefined then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
                                                        const ptowsp_moe_placement *placement,
                                                        ptowsp_plan_info *out_info);
@@ -1946,14 +1947,14 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *
 //      HOT_SET     a sixteenth of the experts, at least top_k of them, gets 3 of 4 pairs
 //      HOT_RANK    the experts of one rank get 3 of 4 pairs
 //      ZERO_RANK   uniform, but the experts of one rank get nothing
-//      RAGGED      uniform; a token has 0 to top_k experts, and ids of -1 behind them
+//      RAGGED      uniform; a token has 0 to top_k experts, then ids of -1
 //      ROTATING    as HOT_SET, and the set moves on by its size with each step
 //      BURST       uniform, but a quarter of the tokens, in a row, has the same experts
 //      SKEWED      expert i of a seeded order has weight 1 / (i + a), with a such that the busiest
 //                  expert gets `skew` times the mean (3 to 13 are measured of real routers)
 //
-// In all but BALANCED, pairs are drawn by systematic sampling: an expert is among those of a token
-// with exactly the probability that is wanted.
+// In all but BALANCED, pairs are drawn by systematic sampling: a token has an expert with exactly
+// the probability that is wanted.
 
 typedef enum ptowsp_moe_pattern {
     PTOWSP_MOE_BALANCED = 0,
@@ -2071,7 +2072,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 typedef struct ptowsp_prefix_batch {
     ptowsp_attention_batch attention;       // the lengths
     const PTOWSP_GM uint64_t *block_ids;    // of all requests: equal ids are equal KV
-    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where those of a request begin
+    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where a request's blocks begin
     uint32_t block_tokens;                  // of a block, at least 1
 } ptowsp_prefix_batch;
 
@@ -2128,7 +2129,7 @@ typedef struct ptowsp_prefix_request {
     uint32_t request;
     uint32_t segment;      // the last of its segments
     uint32_t token_begin;  // its query tokens in `tokens`
-    uint32_t join;         // that of head 0, followed by the others; PTOWSP_NO_NODE: it has none
+    uint32_t join;         // of head 0; the other heads follow. PTOWSP_NO_NODE: no join
 } ptowsp_prefix_request;
 
 typedef struct ptowsp_prefix_sizes {
@@ -2305,7 +2306,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // slots and lists are read from the plan, lengths, group, window and mask from the batch and the
 // configuration: nothing is said twice. Merges are part of the run.
 //
-// An engine with kernels of its own calls ptowsp_attend_compute for what it does not have; see also
+// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
 // Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
@@ -2325,7 +2326,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //          those that only bits of a mask hide may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, those of q8_0 and q4_0
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
 //          multiples of 32. Any group, any number of rows.
 // Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
 
@@ -2404,7 +2405,7 @@ typedef struct ptowsp_attend_step {
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and behind its bits. NULL: none.
+    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
     const uint32_t *mask;
     size_t mask_stride;
     const uint32_t *mask_starts;  // [request] NULL: 0
@@ -2454,9 +2455,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
                                                           ptowsp_attend_memory *out_memory,
                                                           ptowsp_plan_info *out_info);
 
-// Checks all of a job: what ptowsp_attend_run_worker checks, query lengths, masks, and the plan, as
-// ptowsp_attention_check (ptowsp_prefix_check proves a prefix plan, of which only the lists are
-// checked). Page tables and strides are taken as they are.
+// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
+// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
+// tables and strides are taken as they are.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -2484,7 +2485,7 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// What a run calls, for engines with loops of their own (as launches with one thread for each lane
+// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
 // have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
 // not of the job's plan.
 
@@ -2508,7 +2509,7 @@ typedef struct ptowsp_attend_unit {
     uint32_t query_start, query_count;  // query tokens of the request
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
-    // All of them see all of the KV, which is that of `request`; query_start is where they lie in
+    // All of them see all of the KV of `request`; query_start is where they lie in
     // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
     const uint32_t *tokens;
 } ptowsp_attend_unit;

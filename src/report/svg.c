@@ -230,7 +230,7 @@ static void pwsp_svg_line(pwsp_svg *svg, const char *look, uint64_t from, uint32
                     pwsp_svg_y(svg, to_row) + (is_down ? 2 : svg->row - 2), look);
 }
 
-// Arrows from where what is waited for begins to where the wait for it ends.
+// An arrow for each wait: from the begin of the task that others wait for to the end of their wait.
 static void pwsp_svg_arrows(pwsp_svg *svg) {
     const pwsp_picture *picture = svg->picture;
     const uint64_t count = picture->arrows ? picture->set->arrow_count : 0;
@@ -444,7 +444,7 @@ static void pwsp_svg_entry(pwsp_svg *svg, uint32_t at, char kind, uint32_t index
     pwsp_out_text(svg->out, "</text>\n");
 }
 
-// What is drawn, or only counted; returns the number of entries.
+// Draws the legend, or only counts it; returns the number of entries.
 static uint32_t pwsp_svg_legend(pwsp_svg *svg, bool is_drawn) {
     pwsp_picture *picture = svg->picture;
     uint32_t count = 0;
