@@ -533,19 +533,20 @@ static void text__of_too_much_is_refused(void **state) {
     assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_BODY_OP_MAX + 3,
                   "10003:3: kernel k: exp: more than 10000 operations");
-    // One loop, and one word.
+    // One loop.
     at = (size_t)sprintf(text, HEAD "9 instructions\n  %%1 = const 1\n");
     for (int i = 0; i <= PTOWSP_LOOP_MAX; i++) {
         at += (size_t)sprintf(text + at, "  %%%d = loop %%1, %%1, 1\n", i + 2);
     }
     assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
     assert_non_null(strstr(ptowsp_context_error(context).text, "more than 8 in a kernel"));
+    // A line as long as you like is read to its first error.
     at = (size_t)sprintf(text, HEAD "9 instructions\n  instruction");
     for (int i = 0; i < 100; i++) {
         at += (size_t)sprintf(text + at, " (");
     }
     assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_INVALID_PARAMS);
-    assert_non_null(strstr(ptowsp_context_error(context).text, "more than 64 words in a line"));
+    assert_non_null(strstr(ptowsp_context_error(context).text, "the name of an instruction is missing"));
     ptowsp_context_destroy(context);
 }
 

@@ -168,7 +168,7 @@ src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/tile_core.h src/kernel/tile_core.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c src/kernel/hash_kernel.c
-src/kernel/body_text.h src/kernel/body_write.c src/kernel/body_read.c
+src/kernel/body_text.h src/kernel/body_write.c
 "
 ABSENT=src/kernel/absent.h
 WORKLOAD="

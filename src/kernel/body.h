@@ -21,7 +21,7 @@
 //      ?       a comparison        r   a rounding     s   rows or cols       @   where a window begins
 //      m       of alloc            i   of instruction ,   a comma            :   the result's type
 //
-// How the builder is called is for body_read.c: `k` is the body, x, y and z are the operands, and
+// How the builder is called is for text/parse_body.c: `k` is the body, x, y and z are the operands, and
 // `a` has the rest.
 #define PWSP_KOPS(KOP) /* name, text, form, how the builder is called */                           \
     KOP(PARAM, "parameter", "N", pwsp_scan_param(r, a))                                            \

@@ -4,9 +4,10 @@
 #include "../base/text.h"
 #include "parse.h"
 
-PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
+PWSP_INTERNAL bool pwsp_parse_fail_at(pwsp_parser *p, uint64_t column, const char *format, ...) {
     if (!p->is_failed) {
         PWSP_TEXT_FORMAT_INTO(p->error, format);
+        p->column = column;
         p->is_failed = true;
         p->status = PTOWSP_INVALID_PARAMS;
     }
@@ -24,8 +25,7 @@ PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t colu
         return !p->is_failed;
     }
     p->line = line;
-    p->column = column;
-    pwsp_parse_fail(p, "%s", p->module->text);
+    pwsp_parse_fail_at(p, column, "%s", p->module->text);
     p->status = p->module->status;
     return false;
 }
@@ -218,5 +218,35 @@ PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out
     }
     *out_number = p->number;
     pwsp_parse_next(p);
+    return true;
+}
+
+// -- labels ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_parse_label_find(const pwsp_parse_labels *labels, uint64_t label) {
+    uint64_t low = 0, high = labels->count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (labels->items[middle].label < label) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < labels->count && labels->items[low].label == label ? labels->items[low].id : 0;
+}
+
+PWSP_INTERNAL uint64_t pwsp_parse_label_last(const pwsp_parse_labels *labels) {
+    return labels->count ? labels->items[labels->count - 1].label : 0;
+}
+
+PWSP_INTERNAL bool pwsp_parse_label_add(pwsp_parser *p, pwsp_parse_labels *labels, uint64_t label,
+                                        uint32_t id) {
+    const pwsp_memory *memory = &p->module->context->memory;
+    if (!PWSP_GROW(memory, labels->items, labels->capacity, labels->count + 1)) {
+        return pwsp_parse_no_memory(p);
+    }
+    labels->items[labels->count].label = label;
+    labels->items[labels->count++].id = id;
     return true;
 }

@@ -87,11 +87,14 @@ typedef struct pwsp_parse_variable {
     ptowsp_expr expr;
 } pwsp_parse_variable;
 
-// A node by the number that the text has for it.
-typedef struct pwsp_parse_node {
-    uint64_t label;
-    uint32_t node;
-} pwsp_parse_node;
+// Nodes of a module, or values of a body, by the numbers that the text has for them, which ascend.
+typedef struct pwsp_parse_labels {
+    struct pwsp_parse_label {
+        uint64_t label;
+        uint32_t id;
+    } * items;
+    uint64_t count, capacity;
+} pwsp_parse_labels;
 
 // The parts of a saved program beside its module.
 typedef struct pwsp_parse_saved {
@@ -124,8 +127,7 @@ typedef struct pwsp_parser {
     uint32_t scope_count;
     pwsp_parse_variable *scopes[PTOWSP_MODULE_NEST_MAX + 2];  // the variables outside of each
     pwsp_parse_variable *variables;
-    pwsp_parse_node *nodes;  // labels ascend
-    uint64_t node_count, node_capacity;
+    pwsp_parse_labels nodes, values;  // values: of the body
     bool is_failed;
     ptowsp_status status;
     char error[PWSP_ERROR_TEXT_MAX];
@@ -135,8 +137,10 @@ typedef struct pwsp_parser {
 
 PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p);
 
-// Keeps the first error, at the token; returns false.
-PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) PWSP_PRINTF(2, 3);
+// Keeps the first error, at a column or at the token; returns false.
+PWSP_INTERNAL bool pwsp_parse_fail_at(pwsp_parser *p, uint64_t column, const char *format, ...)
+    PWSP_PRINTF(3, 4);
+#define pwsp_parse_fail(p, ...) pwsp_parse_fail_at(p, (p)->column, __VA_ARGS__)
 PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p);
 
 // Is the token this word or sign?
@@ -156,6 +160,12 @@ PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out
 
 // Is the module still good? Else its error becomes the parser's, at this place.
 PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column);
+
+// The id of a label; 0 if it is not there. The last label, 0 if there is none. Another one.
+PWSP_INTERNAL uint32_t pwsp_parse_label_find(const pwsp_parse_labels *labels, uint64_t label);
+PWSP_INTERNAL uint64_t pwsp_parse_label_last(const pwsp_parse_labels *labels);
+PWSP_INTERNAL bool pwsp_parse_label_add(pwsp_parser *p, pwsp_parse_labels *labels, uint64_t label,
+                                        uint32_t id);
 
 // -- parts ----------------------------------------------------------------------------------------
 

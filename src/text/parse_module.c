@@ -498,7 +498,8 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
         pwsp_parse_close(&p, 0);
         pwsp_parse_built(&p, p.line, 1);  // errors found when a workload is complete
     }
-    PWSP_FREE(&context->memory, p.nodes, p.node_capacity);
+    PWSP_FREE(&context->memory, p.nodes.items, p.nodes.capacity);
+    PWSP_FREE(&context->memory, p.values.items, p.values.capacity);
     pwsp_names_free(&p.attached, &context->memory);
     pwsp_arena_free(&p.arena);
     if (!p.is_failed) {

@@ -44,8 +44,7 @@ static bool pwsp_parse_channel_name(pwsp_parser *p, ptowsp_channel *out_channel)
     }
     out_channel->id = pwsp_parse_channel_of(p, name);
     if (out_channel->id == 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no channel or event %s", name);
+        return pwsp_parse_fail_at(p, column, "there is no channel or event %s", name);
     }
     return true;
 }
@@ -66,8 +65,7 @@ PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis) {
     }
     out_axis->id = pwsp_module_axis(p->module, name, plan);
     if (out_axis->id == 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no axis %s of this kind", name);
+        return pwsp_parse_fail_at(p, column, "there is no axis %s of this kind", name);
     }
     ptowsp_expr row;
     if (pwsp_parse_try(p, "[")) {
@@ -144,8 +142,7 @@ static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
     }
     const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
     if (!found || found->kind != PWSP_BIND_TENSOR || strcmp(found->text, name) != 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no tensor %s", name);
+        return pwsp_parse_fail_at(p, column, "there is no tensor %s", name);
     }
     view->tensor.id = found->index;
     if (pwsp_parse_try(p, "[")) {
@@ -192,25 +189,17 @@ static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_c
         return true;
     }
     do {
-        uint64_t label = 0, low = 0, high = p->node_count;
+        uint64_t label = 0;
         if (*out_count == PTOWSP_TASK_AFTER_MAX) {
             return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
         }
         if (!pwsp_parse_label(p, &label)) {
             return false;
         }
-        while (low < high) {
-            uint64_t middle = (low + high) / 2;
-            if (p->nodes[middle].label < label) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low == p->node_count || p->nodes[low].label != label) {
+        after[*out_count].id = pwsp_parse_label_find(&p->nodes, label);
+        if (after[(*out_count)++].id == 0) {
             return pwsp_parse_fail(p, "there is no node %u above", (unsigned)label);
         }
-        after[(*out_count)++].id = p->nodes[low].node;
     } while (pwsp_parse_try(p, ","));
     return true;
 }
@@ -224,7 +213,7 @@ static bool pwsp_parse_as(pwsp_parser *p, uint64_t *out_label) {
     if (!pwsp_parse_label(p, out_label)) {
         return false;
     }
-    uint64_t last = p->node_count ? p->nodes[p->node_count - 1].label : 0;
+    uint64_t last = pwsp_parse_label_last(&p->nodes);
     return *out_label > last ||
            pwsp_parse_fail(p, "numbers of nodes ascend; the last was %u", (unsigned)last);
 }
@@ -233,14 +222,7 @@ static bool pwsp_parse_made(pwsp_parser *p, uint64_t label, ptowsp_node node) {
     if (!pwsp_parse_built(p, p->line, p->start) || label == 0) {
         return !p->is_failed;
     }
-    bool is_grown =
-        PWSP_GROW(&p->module->context->memory, p->nodes, p->node_capacity, p->node_count + 1);
-    if (!is_grown) {
-        return pwsp_parse_no_memory(p);
-    }
-    p->nodes[p->node_count].label = label;
-    p->nodes[p->node_count++].node = node.id;
-    return true;
+    return pwsp_parse_label_add(p, &p->nodes, label, node.id);
 }
 
 static bool pwsp_parse_argument(pwsp_parser *p, const char *name) {
@@ -283,8 +265,7 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     }
     const pwsp_name *found = pwsp_names_find(&p->module->kernel_names, name);
     if (!found || strcmp(found->text, name) != 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no kernel %s", name);
+        return pwsp_parse_fail_at(p, column, "there is no kernel %s", name);
     }
     desc.kernel.id = found->index;
     const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, found->index);
