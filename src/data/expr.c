@@ -143,9 +143,10 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
     return pwsp_exprs_add(exprs, memory, &node);
 }
 
-// A name and the text right before it: one word, of which texts have at most PTOWSP_NAME_MAX
-// characters, or the name in quotes.
-static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_text text) {
+// Words of texts have at most PTOWSP_NAME_MAX characters.
+PWSP_INTERNAL pwsp_quoted_name pwsp_quoted_behind(const char *before, const char *name) {
+    pwsp_quoted_name quoted;
+    ptowsp_text_buffer buffer = {quoted.text, sizeof quoted.text, 0};
     // Words that stand where a name may stand, but mean something else there.
     static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
     bool is_word =
@@ -156,14 +157,8 @@ static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_
     for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
         is_word = name[0] != reserved[i][0] || strcmp(name, reserved[i]) != 0;
     }
-    pwsp_text_put(text, before);
-    pwsp_text_put(text, is_word ? "" : "\"");
-    pwsp_text_put(text, name);
-    pwsp_text_put(text, is_word ? "" : "\"");
-}
-
-PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
-    pwsp_name_print_behind("", name, text);
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), is_word ? "%s%s" : "%s\"%s\"", before, name);
+    return quoted;
 }
 
 static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
@@ -182,28 +177,27 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
-    case PWSP_EXPR_SYMBOL: pwsp_name_print(node->name, text); return true;
+    case PWSP_EXPR_SYMBOL: pwsp_text_put(text, pwsp_quoted(node->name).text); return true;
     case PWSP_EXPR_ENTRY:
+        pwsp_text_format(text, "entry(%s)", pwsp_quoted(node->name).text);
+        return true;
     case PWSP_EXPR_SIZE:
-        pwsp_text_format(text, node->op == PWSP_EXPR_ENTRY ? "entry(" : "size(");
-        pwsp_name_print(node->name, text);
-        pwsp_text_format(text, ")");
+        pwsp_text_format(text, "size(%s)", pwsp_quoted(node->name).text);
         return true;
     case PWSP_EXPR_ARRAY:
-        pwsp_name_print(node->name, text);
-        pwsp_text_format(text, "[");
+        pwsp_text_format(text, "%s[", pwsp_quoted(node->name).text);
         pwsp_exprs_print(exprs, node->a, text);
         pwsp_text_format(text, "]");
         return true;
     case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_VARIABLE: pwsp_name_print_behind("task.", node->name, text); return true;
+    case PWSP_EXPR_TASK_VARIABLE:
+        pwsp_text_put(text, pwsp_quoted_behind("task.", node->name).text);
+        return true;
     case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
     case PWSP_EXPR_TASK_TAG:
-        pwsp_text_format(text, "task.tag(");
-        pwsp_name_print(node->name, text);
-        pwsp_text_format(text, ")");
+        pwsp_text_format(text, "task.tag(%s)", pwsp_quoted(node->name).text);
         return true;
     default: return false;
     }

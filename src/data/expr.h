@@ -125,8 +125,17 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
 PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text);
 
-// Writes a name as texts of modules have it: a word as it is, anything else in quotes.
-PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text);
+// A name as texts of modules have it: a word as it is, anything else in quotes. The text right
+// before it is part of the word.
+typedef struct pwsp_quoted_name {
+    char text[PTOWSP_NAME_MAX + 8];
+} pwsp_quoted_name;
+
+PWSP_INTERNAL pwsp_quoted_name pwsp_quoted_behind(const char *before, const char *name);
+
+PWSP_INLINE pwsp_quoted_name pwsp_quoted(const char *name) {
+    return pwsp_quoted_behind("", name);
+}
 
 PWSP_INLINE uint64_t pwsp_div_i64(uint64_t a, uint64_t b) {
     if (b == 0) {

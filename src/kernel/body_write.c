@@ -172,10 +172,10 @@ static void pwsp_write_part(const ptowsp_body *body, uint32_t at, const pwsp_kop
     case 'z': pwsp_text_format(text, " %%%u", op->src[2]); break;
     case 'p': pwsp_text_format(text, " %%%u", body->tiles[op->param - 1].value); break;
     case 'N':
-        pwsp_text_format(text, " ");
-        pwsp_name_print(op->kind == PWSP_KOP_SCALAR ? body->scalars[op->param - 1].name
-                                                    : body->tiles[op->param - 1].name,
-                        text);
+        pwsp_text_format(text, " %s",
+                         pwsp_quoted(op->kind == PWSP_KOP_SCALAR ? body->scalars[op->param - 1].name
+                                                                 : body->tiles[op->param - 1].name)
+                             .text);
         break;
     case '#': pwsp_write_number(op->value, text); break;
     case 'w': pwsp_text_format(text, " %s", pwsp_fixed(op->value, 0).text); break;

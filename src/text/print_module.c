@@ -10,19 +10,7 @@
 // -- declarations ---------------------------------------------------------------------------------
 
 static void pwsp_print_size(int64_t size, ptowsp_text text) {
-    if (size == PTOWSP_DYNAMIC) {
-        pwsp_text_format(text, "?");
-    } else {
-        pwsp_text_format(text, "%" PRId64, size);
-    }
-}
-
-// A name with the text around it.
-static void pwsp_print_named(ptowsp_text text, const char *before, const char *name,
-                             const char *behind) {
-    pwsp_text_format(text, "%s", before);
-    pwsp_name_print(name, text);
-    pwsp_text_format(text, "%s", behind);
+    pwsp_text_format(text, size == PTOWSP_DYNAMIC ? "?" : "%" PRId64, size);
 }
 
 // Lengths that expressions read have a data type.
@@ -34,11 +22,11 @@ static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis
 
 // An axis where it is used: a plan has up to three of one name.
 static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
-    pwsp_print_named(text,
+    pwsp_text_format(text, "%s%s",
                      axis->kind == PWSP_AXIS_PLAN_MERGES  ? "merges of "
                      : axis->kind == PWSP_AXIS_PLAN_LANES ? "lanes of "
                                                           : "",
-                     axis->name, "");
+                     pwsp_quoted(axis->name).text);
 }
 
 static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
@@ -47,7 +35,7 @@ static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
         if (axis->declared != i) {
             continue;  // a row of another
         }
-        pwsp_print_named(text, "axis ", axis->name, " ");
+        pwsp_text_format(text, "axis %s ", pwsp_quoted(axis->name).text);
         switch (axis->kind) {
         case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
         case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
@@ -71,12 +59,9 @@ static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_te
         is_direction =
             is_direction || strcmp(scalar->name, pwsp_direction_name((ptowsp_direction)i)) == 0;
     }
-    if (is_direction) {
-        pwsp_text_format(text, ", \"%s\"", scalar->name);
-    } else {
-        pwsp_print_named(text, ", ", scalar->name, "");
-    }
-    pwsp_text_format(text, " %s", pwsp_type_name(scalar->type));
+    pwsp_text_format(text, is_direction ? ", \"%s\" %s" : ", %s %s",
+                     is_direction ? scalar->name : pwsp_quoted(scalar->name).text,
+                     pwsp_type_name(scalar->type));
 }
 
 static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
@@ -85,13 +70,12 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         if (kernel->variant_count) {
             continue;  // a choice: tasks have its variants, under conditions
         }
-        pwsp_print_named(text, "kernel ", kernel->name, "(axes ");
-        pwsp_text_format(text, "%u", kernel->axis_count);
+        pwsp_text_format(text, "kernel %s(axes %u", pwsp_quoted(kernel->name).text,
+                         kernel->axis_count);
         for (uint32_t j = 0; j < kernel->tile_count; j++) {
             const ptowsp_tile_param *tile = &kernel->tiles[j];
-            pwsp_text_format(text, ", %s", pwsp_direction_name(tile->direction));
-            pwsp_print_named(text, " ", tile->name, " ");
-            pwsp_text_format(text, "%s ", ptowsp_dtype_name(tile->dtype));
+            pwsp_text_format(text, ", %s %s %s ", pwsp_direction_name(tile->direction),
+                             pwsp_quoted(tile->name).text, ptowsp_dtype_name(tile->dtype));
             pwsp_print_size(tile->rows, text);
             pwsp_text_format(text, " x ");
             pwsp_print_size(tile->cols, text);
@@ -119,14 +103,14 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
             pwsp_body_write(kernel->body, text);
         }
         if (kernel->rule) {
-            pwsp_print_named(text, "rule ", kernel->name, " ");
-            pwsp_text_format(text, "\"%s\"\n", kernel->rule);
+            pwsp_text_format(text, "rule %s \"%s\"\n", pwsp_quoted(kernel->name).text,
+                             kernel->rule);
         }
     }
 }
 
 static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
-    pwsp_print_named(text, "module ", m->name, "");
+    pwsp_text_format(text, "module %s", pwsp_quoted(m->name).text);
     if (m->slot_count != PTOWSP_SLOT_COUNT) {
         pwsp_text_format(text, " slots %u", m->slot_count);
     }
@@ -135,14 +119,14 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
         if (PWSP_SYMBOL(m, i)->name) {  // otherwise the module's error is about it
-            pwsp_print_named(text, "symbol ", PWSP_SYMBOL(m, i)->name, "\n");
+            pwsp_text_format(text, "symbol %s\n", pwsp_quoted(PWSP_SYMBOL(m, i)->name).text);
         }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
-            !PWSP_ARRAY(m, i)->plan_axis) {
-            pwsp_print_named(text, "array ", PWSP_ARRAY(m, i)->name, " ");
-            pwsp_text_format(text, "%s\n", ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
+        const pwsp_array_info *array = PWSP_ARRAY(m, i);
+        if (array->name && !array->is_lengths && !array->plan_axis) {
+            pwsp_text_format(text, "array %s %s\n", pwsp_quoted(array->name).text,
+                             ptowsp_dtype_name(array->dtype));
         }
     }
     for (uint32_t i = 1; i < m->tensors.count; i++) {
@@ -150,8 +134,8 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         if (!tensor->name) {
             continue;
         }
-        pwsp_print_named(text, "tensor ", tensor->name, " ");
-        pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
+        pwsp_text_format(text, "tensor %s %s [", pwsp_quoted(tensor->name).text,
+                         ptowsp_dtype_name(tensor->dtype));
         const pwsp_transient_info *transient = pwsp_module_transient(m, i);
         const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
@@ -188,7 +172,7 @@ static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
                             ptowsp_text text) {
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
-    pwsp_name_print(tensor->name, text);
+    pwsp_text_put(text, pwsp_quoted(tensor->name).text);
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
     for (uint32_t i = 0; i < lead; i++) {
         pwsp_text_format(text, "%s", i ? ", " : "[");
@@ -212,12 +196,8 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
     }
     const int64_t sizes[2] = {view->rows, view->cols};
     for (uint32_t i = 0; is_open && i < 2; i++) {
-        pwsp_text_format(text, "%s", i ? " x " : " of ");
-        if (sizes[i]) {
-            pwsp_text_format(text, "%" PRId64, sizes[i]);
-        } else {
-            pwsp_text_format(text, "edge");  // as far as the tensor goes
-        }
+        pwsp_text_put(text, i ? " x " : " of ");
+        pwsp_text_format(text, sizes[i] ? "%" PRId64 : "edge", sizes[i]);  // to the tensor's edge
     }
 }
 
@@ -249,15 +229,15 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     for (uint32_t i = 0; i < kernel->tile_count; i++) {
         const ptowsp_tile_param *tile = &kernel->tiles[i];
         bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
-        pwsp_print_named(text, " ", tile->name, " = ");
+        pwsp_text_format(text, " %s = ", pwsp_quoted(tile->name).text);
         pwsp_print_view(m, &task->views[i], is_open, text);
     }
     for (uint32_t i = 0; i < kernel->scalar_count; i++) {
-        pwsp_print_named(text, " ", kernel->scalars[i].name, " = ");
+        pwsp_text_format(text, " %s = ", pwsp_quoted(kernel->scalars[i].name).text);
         pwsp_exprs_print(&m->exprs, task->scalars[i], text);
     }
     for (uint32_t i = 0; i < task->tag_count; i++) {
-        pwsp_print_named(text, " tag ", task->tags[i].name, " = ");
+        pwsp_text_format(text, " tag %s = ", pwsp_quoted(task->tags[i].name).text);
         pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
     }
     pwsp_print_after(m, id, text);
@@ -266,9 +246,8 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
 // The axis of a process, and the channels that it consumes and produces.
 static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
     if (process->axis) {
-        pwsp_print_named(text, " replicas ",
-                         process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
-                         " in ");
+        const char *name = process->variable ? PWSP_VARIABLE(m, process->variable)->name : "";
+        pwsp_text_format(text, " replicas %s in ", pwsp_quoted(name).text);
         pwsp_print_axis_name(PWSP_AXIS(m, process->axis), text);
     }
     for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
@@ -276,13 +255,24 @@ static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process,
         for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
             const pwsp_port_info *port = PWSP_PORT(m, at);
             if (port->is_produced == (is_produced != 0)) {
-                pwsp_print_named(text,
+                pwsp_text_format(text, "%s%s",
                                  shown++       ? ", "
                                  : is_produced ? " produces "
                                                : " consumes ",
-                                 PWSP_CHANNEL(m, port->channel)->name, "");
+                                 pwsp_quoted(PWSP_CHANNEL(m, port->channel)->name).text);
             }
         }
+    }
+}
+
+// An expression, or without one a number.
+static void pwsp_print_given(const ptowsp_module *m, const char *before, uint32_t expr,
+                             uint64_t number, ptowsp_text text) {
+    pwsp_text_put(text, before);
+    if (expr) {
+        pwsp_exprs_print(&m->exprs, expr, text);
+    } else {
+        pwsp_text_format(text, "%" PRIu64, number);
     }
 }
 
@@ -292,22 +282,11 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
     for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
          i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
         const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
-        pwsp_text_format(text, "%*s%s ", (int)depth * 2, "",
-                         channel->is_event ? "event" : "channel");
-        pwsp_name_print(channel->name, text);
+        pwsp_text_format(text, "%*s%s %s", (int)depth * 2, "",
+                         channel->is_event ? "event" : "channel", pwsp_quoted(channel->name).text);
         if (!channel->is_event) {
-            pwsp_text_format(text, " depth ");
-            if (channel->depth_expr) {
-                pwsp_exprs_print(&m->exprs, channel->depth_expr, text);
-            } else {
-                pwsp_text_format(text, "%u", channel->depth);
-            }
-            pwsp_text_format(text, " latency ");
-            if (channel->latency_expr) {
-                pwsp_exprs_print(&m->exprs, channel->latency_expr, text);
-            } else {
-                pwsp_text_format(text, "%" PRIu64, channel->latency);
-            }
+            pwsp_print_given(m, " depth ", channel->depth_expr, channel->depth, text);
+            pwsp_print_given(m, " latency ", channel->latency_expr, channel->latency, text);
         }
         pwsp_text_format(text, "\n");
     }
@@ -320,9 +299,8 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     case PWSP_NODE_WORKLOAD:
         for (uint32_t i = 0; i < node->param_count; i++) {
             const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_print_named(text, i ? ", " : "(", param->name, " ");
-            pwsp_text_format(text, "%s%s", pwsp_type_name(param->type),
-                             i + 1 == node->param_count ? ")" : "");
+            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", pwsp_quoted(param->name).text,
+                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
         }
         break;
     case PWSP_NODE_PARALLEL:
@@ -362,7 +340,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
     case PWSP_NODE_CONSUME:
     case PWSP_NODE_RECEIVE:
-        pwsp_print_named(text, " from ", PWSP_CHANNEL(m, node->channel)->name, "");
+        pwsp_text_format(text, " from %s", pwsp_quoted(PWSP_CHANNEL(m, node->channel)->name).text);
         break;
     case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
     case PWSP_NODE_LIST:

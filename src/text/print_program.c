@@ -5,6 +5,11 @@
 
 #include <inttypes.h>
 
+// A cell, and the value of an expression with its instructions, as texts that formats take.
+typedef struct pwsp_cell_text {
+    char text[PTOWSP_NAME_MAX + 48];
+} pwsp_cell_text;
+
 static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
     if (cell == 0) {
         pwsp_text_format(text, "0");
@@ -27,6 +32,24 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
     }
 }
 
+static pwsp_cell_text pwsp_cell(const ptowsp_program *p, uint32_t cell) {
+    pwsp_cell_text out;
+    ptowsp_text_buffer buffer = {out.text, sizeof out.text, 0};
+    pwsp_print_cell(p, cell, ptowsp_text_to_buffer(&buffer));
+    return out;
+}
+
+static pwsp_cell_text pwsp_value(const ptowsp_program *p, const pwsp_code *code) {
+    pwsp_cell_text out;
+    ptowsp_text_buffer buffer = {out.text, sizeof out.text, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (code->begin != code->end) {
+        pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
+    }
+    pwsp_print_cell(p, code->cell, text);
+    return out;
+}
+
 static const char pwsp_opcode_names[][16] = {
 #define PWSP_OPCODE_NAME(name, result) #name,
     PWSP_OPCODES(PWSP_OPCODE_NAME) "READ", "SKIP", "SKIP_0", "SKIP_1"
@@ -40,45 +63,30 @@ static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_t
     switch ((pwsp_opcode)at->opcode) {
     case PWSP_OPCODE_SKIP_0:
     case PWSP_OPCODE_SKIP_1:
-        pwsp_text_format(text, " ");
-        pwsp_print_cell(p, at->a, text);
-        pwsp_text_format(text, " -> %u\n", at->c);
+        pwsp_text_format(text, " %s -> %u\n", pwsp_cell(p, at->a).text, at->c);
         return;
     case PWSP_OPCODE_SKIP: pwsp_text_format(text, " -> %u\n", at->c); return;
     case PWSP_OPCODE_READ:
-        pwsp_text_format(text, " ");
-        pwsp_print_cell(p, at->out, text);
-        pwsp_text_format(text, " = %s[", p->arrays.items[at->c].name);
-        pwsp_print_cell(p, at->a, text);
-        pwsp_text_format(text, "]\n");
+        pwsp_text_format(text, " %s = %s[%s]\n", pwsp_cell(p, at->out).text,
+                         p->arrays.items[at->c].name, pwsp_cell(p, at->a).text);
         return;
     default: break;
     }
-    pwsp_text_format(text, " ");
-    pwsp_print_cell(p, at->out, text);
-    pwsp_text_format(text, " =");
+    pwsp_text_format(text, " %s =", pwsp_cell(p, at->out).text);
     uint32_t count = at->opcode == PWSP_OPCODE_SELECT                                  ? 3
                      : at->opcode >= PWSP_OPCODE_NEG && at->opcode <= PWSP_OPCODE_BOOL ? 1
                                                                                        : 2;
     for (uint32_t j = 0; j < count; j++) {
-        pwsp_text_format(text, "%s", j ? ", " : " ");
-        pwsp_print_cell(p, operands[j], text);
+        pwsp_text_format(text, "%s%s", j ? ", " : " ", pwsp_cell(p, operands[j]).text);
     }
     pwsp_text_format(text, "\n");
-}
-
-static void pwsp_print_code(const ptowsp_program *p, const pwsp_code *code, ptowsp_text text) {
-    if (code->begin != code->end) {
-        pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
-    }
-    pwsp_print_cell(p, code->cell, text);
 }
 
 static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t count,
                              ptowsp_text text) {
     for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_print_code(p, &p->codes.items[first + i], text);
+        pwsp_text_format(text, "%s%s", i ? ", " : "",
+                         pwsp_value(p, &p->codes.items[first + i]).text);
     }
 }
 
@@ -86,30 +94,21 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
                                  ptowsp_text text) {
     pwsp_text_format(text, "%s[", p->tensors.items[view->tensor].name);
     for (uint32_t i = 0; i < view->lead; i++) {
-        pwsp_print_code(p, &view->index[i], text);
-        pwsp_text_format(text, ", ");
+        pwsp_text_format(text, "%s, ", pwsp_value(p, &view->index[i]).text);
     }
-    pwsp_print_code(p, &view->row, text);
-    pwsp_text_format(text, ", ");
-    pwsp_print_code(p, &view->col, text);
-    pwsp_text_format(text, "]");
+    pwsp_text_format(text, "%s, %s]", pwsp_value(p, &view->row).text,
+                     pwsp_value(p, &view->col).text);
     if (view->has_limit) {
-        pwsp_text_format(text, " up to (");
-        pwsp_print_code(p, &view->row_count, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_code(p, &view->col_count, text);
-        pwsp_text_format(text, ")");
+        pwsp_text_format(text, " up to (%s, %s)", pwsp_value(p, &view->row_count).text,
+                         pwsp_value(p, &view->col_count).text);
     }
 }
 
 static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
     pwsp_print_tile_view(p, &load->view, text);
     if (load->has_row || load->has_col) {
-        pwsp_text_format(text, " element (");
-        pwsp_print_code(p, &load->row, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_code(p, &load->col, text);
-        pwsp_text_format(text, ")");
+        pwsp_text_format(text, " element (%s, %s)", pwsp_value(p, &load->row).text,
+                         pwsp_value(p, &load->col).text);
     }
 }
 
@@ -161,8 +160,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     const char names[3][12] = {"dispatch", "priority", "stream"};
     for (uint32_t i = 0; i < 3; i++) {
         if (keys[i]->cell) {
-            pwsp_text_format(text, " %s ", names[i]);
-            pwsp_print_code(p, keys[i], text);
+            pwsp_text_format(text, " %s %s", names[i], pwsp_value(p, keys[i]).text);
         }
     }
     if (p->kernels.items[task->kernel].unit == PTOWSP_UNIT_LINK) {
@@ -188,15 +186,14 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
         pwsp_text_format(text, "\n         %s %u %s depth ",
                          channel->is_event ? "event" : "channel", i, channel->name);
         if (channel->has_depth) {
-            pwsp_print_code(p, &channel->depth_code, text);
+            pwsp_text_put(text, pwsp_value(p, &channel->depth_code).text);
         } else {
             pwsp_text_format(text, "%u", channel->depth);
         }
-        pwsp_text_format(text, " latency ");
         if (channel->has_latency) {
-            pwsp_print_code(p, &channel->latency_code, text);
+            pwsp_text_format(text, " latency %s", pwsp_value(p, &channel->latency_code).text);
         } else {
-            pwsp_text_format(text, "%" PRIu64, channel->latency);
+            pwsp_text_format(text, " latency %" PRIu64, channel->latency);
         }
     }
     for (uint32_t i = pipeline->first_process;
@@ -205,9 +202,8 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
         pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
                          process->first_op);
         if (process->index) {
-            pwsp_text_format(text, " replicas ");
-            pwsp_print_cell(p, process->index, text);
-            pwsp_text_format(text, " in %s", p->axes.items[process->axis].name);
+            pwsp_text_format(text, " replicas %s in %s", pwsp_cell(p, process->index).text,
+                             p->axes.items[process->axis].name);
         }
         for (uint32_t j = 0; j < process->port_count; j++) {
             const pwsp_port *port = &p->ports.items[process->first_port + j];
@@ -222,9 +218,7 @@ static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, pt
     const pwsp_receive_op *receive = &p->receives.items[op->at];
     pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
     if (!receive->is_wait) {
-        pwsp_text_format(text, ": ");
-        pwsp_print_cell(p, receive->cell, text);
-        pwsp_text_format(text, " from %s, at the end -> %u",
+        pwsp_text_format(text, ": %s from %s, at the end -> %u", pwsp_cell(p, receive->cell).text,
                          p->channels.items[receive->channel].name, op->target);
     }
 }
@@ -234,12 +228,10 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     switch (op->kind) {
     case PWSP_OP_LOOP: {
         const pwsp_loop *loop = &p->loops.items[op->at];
-        pwsp_text_format(text, "%s: ", step);
-        pwsp_print_cell(p, loop->cell, text);
-        pwsp_text_format(text, " in %s", p->axes.items[loop->csr].name);
+        pwsp_text_format(text, "%s: %s in %s", step, pwsp_cell(p, loop->cell).text,
+                         p->axes.items[loop->csr].name);
         if (loop->is_row) {
-            pwsp_text_format(text, " row ");
-            pwsp_print_code(p, &loop->row, text);
+            pwsp_text_format(text, " row %s", pwsp_value(p, &loop->row).text);
         }
         pwsp_text_format(text, "%s -> %u", loop->scope == PWSP_SCOPE_SAME ? "" : ", scope",
                          op->target);
@@ -253,14 +245,13 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
         pwsp_print_task_op(p, &p->tasks.items[op->at], text);
         break;
     case PWSP_OP_BRANCH:
-        pwsp_text_format(text, "when ");
-        pwsp_print_code(p, &p->branches.items[op->at].condition, text);
-        pwsp_text_format(text, ", else -> %u", op->target);
+        pwsp_text_format(text, "when %s, else -> %u",
+                         pwsp_value(p, &p->branches.items[op->at].condition).text, op->target);
         break;
     case PWSP_OP_JUMP: pwsp_text_format(text, "-> %u", op->target); break;
     case PWSP_OP_SLOT_SET:
-        pwsp_text_format(text, "%s = ", step);
-        pwsp_print_code(p, &p->slot_ops.items[op->at].value, text);
+        pwsp_text_format(text, "%s = %s", step,
+                         pwsp_value(p, &p->slot_ops.items[op->at].value).text);
         break;
     case PWSP_OP_SLOT_LOAD:
         pwsp_text_format(text, "%s = ", step);
@@ -284,9 +275,7 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
         break;
     case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
     case PWSP_OP_SEND:
-        pwsp_text_format(text, "%s(", step);
-        pwsp_print_code(p, &p->sends.items[op->at].token, text);
-        pwsp_text_format(text, ")");
+        pwsp_text_format(text, "%s(%s)", step, pwsp_value(p, &p->sends.items[op->at].token).text);
         break;
     case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
     case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;

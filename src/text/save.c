@@ -137,9 +137,8 @@ static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_de
                             ptowsp_text text) {
     const char *first = desc ? desc->workload : NULL;
     ptowsp_module_print(module, text);
-    pwsp_text_format(text, "program ");
-    pwsp_name_print(first ? first : PWSP_NODE(module, module->workload)->name, text);
-    pwsp_text_format(text, "\n");
+    first = first ? first : PWSP_NODE(module, module->workload)->name;
+    pwsp_text_format(text, "program %s\n", pwsp_quoted(first).text);
     ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
 }
 

@@ -141,8 +141,8 @@ PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
         pwsp_text_format(text, ", stride %" PRIu32, info->stride);
     }
     if (info->counts) {
-        pwsp_text_format(text, ", counts ");
-        pwsp_name_print(PWSP_ARRAY(module, info->counts)->name, text);
+        pwsp_text_format(text, ", counts %s",
+                         pwsp_quoted(PWSP_ARRAY(module, info->counts)->name).text);
     }
     pwsp_text_format(text, "%s%s", info->in_columns ? ", in columns" : "",
                      info->out_columns ? ", out columns" : "");

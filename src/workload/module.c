@@ -31,7 +31,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
                                        : NULL;
     PTOWSP_ASSERT(node->kind != PWSP_NODE_NONE);
     switch (node->kind) {
-    case PWSP_NODE_WORKLOAD: pwsp_name_print(node->name, text); return;
+    case PWSP_NODE_WORKLOAD: pwsp_text_put(text, pwsp_quoted(node->name).text); return;
     case PWSP_NODE_LISTED:
     case PWSP_NODE_TASK: name = PWSP_KERNEL(module, node->task->kernel)->name; break;
     case PWSP_NODE_CALL: name = node->call->name; break;
@@ -43,8 +43,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
         pwsp_text_format(text, " %u", node->slot);
     } else if (name) {
-        pwsp_text_put(text, " ");
-        pwsp_name_print(name, text);
+        pwsp_text_format(text, " %s", pwsp_quoted(name).text);
     }
 }
 

@@ -131,15 +131,13 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *modul
 PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text) {
     for (uint32_t i = 0; i < schedule->pool_count && schedule->named_pools; i++) {
         const ptowsp_pool *pool = &schedule->named_pools[i];
-        pwsp_text_format(text, "  pool ");
-        pwsp_name_print(pool->name, text);
-        pwsp_text_format(text, " of %u lanes", pool->lane_count);
+        pwsp_text_format(text, "  pool %s of %u lanes", pwsp_quoted(pool->name).text,
+                         pool->lane_count);
         if (pool->depth) {
             pwsp_text_format(text, " depth %u", pool->depth);
         }
         for (uint32_t j = 0; j < PTOWSP_POOL_KERNEL_MAX && pool->kernels[j]; j++) {
-            pwsp_text_format(text, j ? ", " : " for ");
-            pwsp_name_print(pool->kernels[j], text);
+            pwsp_text_format(text, "%s%s", j ? ", " : " for ", pwsp_quoted(pool->kernels[j]).text);
         }
         pwsp_text_format(text, "\n");
     }

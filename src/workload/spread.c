@@ -218,9 +218,8 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
 PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text) {
     const pwsp_mesh_info *info = module->mesh;
     for (uint32_t a = 0; info && a < info->mesh.axis_count; a++) {
-        pwsp_text_format(text, "%s", a ? ", " : "mesh ");
-        pwsp_name_print(info->mesh.names[a], text);
-        pwsp_text_format(text, " %" PRIu32, info->mesh.sizes[a]);
+        pwsp_text_format(text, "%s%s %" PRIu32, a ? ", " : "mesh ",
+                         pwsp_quoted(info->mesh.names[a]).text, info->mesh.sizes[a]);
     }
     if (info) {
         const bool is_auto = info->algorithm == PTOWSP_ALGORITHM_AUTO;
@@ -238,8 +237,8 @@ PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tens
         if (spread->kind == PTOWSP_REPLICATED) {
             continue;
         }
-        pwsp_text_format(text, "%s", shown++ ? ", " : " spread ");
-        pwsp_name_print(module->mesh->mesh.names[a], text);
+        pwsp_text_format(text, "%s%s", shown++ ? ", " : " spread ",
+                         pwsp_quoted(module->mesh->mesh.names[a]).text);
         if (spread->kind == PTOWSP_SHARDED) {
             pwsp_text_format(text, " dim %" PRIu32, spread->dim);
         } else {
