@@ -3,8 +3,8 @@
 //      print(to, "{'name':'%s','tasks':%u}\n", name, count)      {"name":"say \"when\"","tasks":3}
 //
 // Each ' of the template becomes ", and texts are escaped, as the owner's sink does it. Conversions
-// are printf's %s, %u and %d, also with l and ll, so compilers check the arguments. Depends on no
-// other room: the emitter carries it as well.
+// are printf's %s, %u and %d, also with l and ll, and %%, so compilers check the arguments. Depends
+// on no other room: the emitter carries it as well.
 
 #ifndef PWSP_JSON_H
 #define PWSP_JSON_H
@@ -48,7 +48,9 @@ static inline __attribute__((unused)) void pwsp_json_vprint(const pwsp_json_sink
             const size_t longs = strspn(++format, "l");
             const char conversion = format[longs];
             format += longs + 1;
-            if (conversion == 's') {
+            if (conversion == '%') {
+                to->write(to->user, "%", 1);
+            } else if (conversion == 's') {
                 to->escape(to->user, va_arg(args, const char *));
             } else if (conversion == 'u') {
                 pwsp_json_number(to,

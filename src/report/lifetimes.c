@@ -52,13 +52,8 @@ static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
         ptowsp_program_print_point(job->result->program, at.first, ptowsp_text_to_buffer(&first));
         ptowsp_program_print_point(job->result->program, at.last, ptowsp_text_to_buffer(&last));
         if (is_csv) {
-            pwsp_out_csv(out, name);
-            pwsp_out_format(out, ",%" PRIu64 ",%" PRIu64 ",%u,%u,", at.offset, at.size, at.first,
-                            at.last);
-            pwsp_out_csv(out, from);
-            pwsp_out_text(out, ",");
-            pwsp_out_csv(out, to);
-            pwsp_out_text(out, "\r\n");
+            pwsp_csv_print(out, "%s,%" PRIu64 ",%" PRIu64 ",%u,%u,%s,%s\r\n", name, at.offset,
+                           at.size, at.first, at.last, from, to);
         } else {
             pwsp_out_format(out, "%-24s %12" PRIu64 " %12" PRIu64 "  %u %s", name, at.offset,
                             at.size, at.first, from);
@@ -73,22 +68,12 @@ static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
 static void pwsp_lifetimes_head(pwsp_lifetimes_job *job) {
     pwsp_out *out = &job->out;
     uint32_t height = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT + PWSP_LIFETIMES_BOTTOM;
-    pwsp_out_format(out,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
-                    job->options->width, height, job->options->width, height);
-    pwsp_out_xml(out, job->title);
-    pwsp_out_text(out, "</title>\n");
-    pwsp_svg_style(out, job->options->theme);
-    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
-    pwsp_out_xml(out, job->title);
-    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">transient tensors: ");
-    pwsp_out_text(out, pwsp_grouped(job->sizes.peak).text);
-    pwsp_out_text(out, " bytes in one block, ");
-    pwsp_out_text(out, pwsp_grouped(job->sizes.sum).text);
-    pwsp_out_text(out, " each alone, ");
-    pwsp_out_text(out, pwsp_grouped(job->sizes.low).text);
-    pwsp_out_text(out, " alive at most</text>\n");
+    pwsp_svg_begin(out, job->title, job->options->width, height, job->options->theme);
+    pwsp_xml_print(out,
+                   "transient tensors: %s bytes in one block, %s each alone, %s alive at most"
+                   "</text>\n",
+                   pwsp_grouped(job->sizes.peak).text, pwsp_grouped(job->sizes.sum).text,
+                   pwsp_grouped(job->sizes.low).text);
 }
 
 // A number of bytes or points, of `all`, as pixels of `span`, in hundredths.
@@ -101,8 +86,9 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
     uint32_t width = job->options->width - PWSP_LIFETIMES_LEFT - PWSP_LIFETIMES_RIGHT;
     uint32_t bottom = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT;
     pwsp_lifetimes_head(job);
-    pwsp_out_format(out, "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
-                    PWSP_LIFETIMES_LEFT, PWSP_LIFETIMES_TOP, width, PWSP_LIFETIMES_HEIGHT);
+    pwsp_xml_print(out, "<rect class='row' x='%u' y='%u' width='%u' height='%u'/>\n",
+                   (uint32_t)PWSP_LIFETIMES_LEFT, (uint32_t)PWSP_LIFETIMES_TOP, width,
+                   (uint32_t)PWSP_LIFETIMES_HEIGHT);
     for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
         ptowsp_lifetime at = pwsp_result_lifetime_at(job->result, i);
         const char *name = pwsp_lifetime_name(job->result, &at);
@@ -113,32 +99,26 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
         if (at.size == 0) {
             continue;
         }
-        pwsp_out_format(out,
-                        "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
-                        "x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>",
-                        at.tensor % PWSP_SVG_KERNELS,
-                        pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x, 2).text,
-                        pwsp_fixed((double)bottom - y - h, 2).text, pwsp_fixed(w, 2).text,
-                        pwsp_fixed(h, 2).text);
-        pwsp_out_xml(out, name);
-        pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
-                        at.offset);
+        pwsp_xml_print(
+            out,
+            "<rect fill='url(#k%u)' stroke='#000' stroke-opacity='.5' x='%s' y='%s' "
+            "width='%s' height='%s'><title>%s: %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n",
+            at.tensor % PWSP_SVG_KERNELS, pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x, 2).text,
+            pwsp_fixed((double)bottom - y - h, 2).text, pwsp_fixed(w, 2).text,
+            pwsp_fixed(h, 2).text, name, at.size, at.offset);
         if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
-            pwsp_out_format(out, "<text class=\"b m\" x=\"%s\" y=\"%s\">",
-                            pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x + w / 2, 2).text,
-                            pwsp_fixed((double)bottom - y - h / 2 + 4, 2).text);
-            pwsp_out_xml(out, name);
-            pwsp_out_text(out, "</text>\n");
+            pwsp_xml_print(out, "<text class='b m' x='%s' y='%s'>%s</text>\n",
+                           pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x + w / 2, 2).text,
+                           pwsp_fixed((double)bottom - y - h / 2 + 4, 2).text, name);
         }
     }
-    pwsp_out_format(out, "<text class=\"u n\" x=\"%u\" y=\"%u\">", PWSP_LIFETIMES_LEFT - 6,
-                    PWSP_LIFETIMES_TOP + 8);
-    pwsp_out_text(out, pwsp_grouped(job->sizes.peak).text);
-    pwsp_out_format(out, "</text>\n<text class=\"u n\" x=\"%u\" y=\"%u\">0</text>\n",
-                    PWSP_LIFETIMES_LEFT - 6, bottom);
-    pwsp_out_format(out, "<text class=\"u\" x=\"%u\" y=\"%u\">points of the program: %u</text>\n",
-                    PWSP_LIFETIMES_LEFT, bottom + 18, job->sizes.point_count);
-    pwsp_out_text(out, "</svg>\n");
+    pwsp_xml_print(out,
+                   "<text class='u n' x='%d' y='%d'>%s</text>\n<text class='u n' x='%d' y='%u'>0"
+                   "</text>\n<text class='u' x='%d' y='%u'>points of the program: %u</text>\n"
+                   "</svg>\n",
+                   PWSP_LIFETIMES_LEFT - 6, PWSP_LIFETIMES_TOP + 8,
+                   pwsp_grouped(job->sizes.peak).text, PWSP_LIFETIMES_LEFT - 6, bottom,
+                   PWSP_LIFETIMES_LEFT, bottom + 18, job->sizes.point_count);
 }
 
 static ptowsp_status pwsp_lifetimes_check(const pwsp_result *result, ptowsp_export_format format,

@@ -136,11 +136,13 @@ PWSP_INTERNAL void pwsp_out_utf8(pwsp_out *out, const char *text, size_t length)
 
 // -- escapes --------------------------------------------------------------------------------------
 
-// Writes the ASCII text up to the first quote, backslash or control character; returns its length.
-static size_t pwsp_out_plain(pwsp_out *out, const char *text) {
+// Writes the ASCII text up to the first quote or control character, and where others are escaped as
+// well, backslash (JSON, CSV) or &, < and > (XML); returns its length.
+PWSP_INLINE size_t pwsp_out_plain(pwsp_out *out, const char *text, bool is_xml) {
     size_t length = 0;
     while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '"' &&
-           text[length] != '\\') {
+           (is_xml ? text[length] != '&' && text[length] != '<' && text[length] != '>'
+                   : text[length] != '\\')) {
         length++;
     }
     pwsp_out_bytes(out, text, length);
@@ -148,7 +150,7 @@ static size_t pwsp_out_plain(pwsp_out *out, const char *text) {
 }
 
 PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
-    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text, false); text[i] != '\0';) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') {
             char escaped[2] = {'\\', (char)c};
@@ -163,24 +165,8 @@ PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
     }
 }
 
-static void pwsp_out_json_write(void *user, const char *text, size_t length) {
-    pwsp_out_bytes((pwsp_out *)user, text, length);
-}
-
-static void pwsp_out_json_escape(void *user, const char *text) {
-    pwsp_out_json((pwsp_out *)user, text);
-}
-
-PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) {
-    const pwsp_json_sink sink = {pwsp_out_json_write, pwsp_out_json_escape, out};
-    va_list args;
-    va_start(args, format);
-    pwsp_json_vprint(&sink, format, args);
-    va_end(args);
-}
-
-PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
-    for (size_t i = 0; text[i] != '\0';) {
+static void pwsp_out_xml(pwsp_out *out, const char *text) {
+    for (size_t i = pwsp_out_plain(out, text, true); text[i] != '\0';) {
         unsigned char c = (unsigned char)text[i];
         const char *escaped = c == '&'    ? "&amp;"
                               : c == '<'  ? "&lt;"
@@ -200,9 +186,9 @@ PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
     }
 }
 
-PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
+static void pwsp_out_csv(pwsp_out *out, const char *text) {
     pwsp_out_text(out, "\"");
-    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text, false); text[i] != '\0';) {
         if (text[i] == '"') {
             pwsp_out_text(out, "\"\"");
             i++;
@@ -212,6 +198,31 @@ PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
     }
     pwsp_out_text(out, "\"");
 }
+
+// -- templates ------------------------------------------------------------------------------------
+
+static void pwsp_template_write(void *user, const char *text, size_t length) {
+    pwsp_out_bytes((pwsp_out *)user, text, length);
+}
+
+// A function that prints by a template, whose texts are escaped by `escape`.
+#define PWSP_TEMPLATE(print, escape)                                                               \
+    static void print##_escape(void *user, const char *text) {                                     \
+        escape((pwsp_out *)user, text);                                                            \
+    }                                                                                              \
+    PWSP_INTERNAL void print(pwsp_out *out, const char *format, ...) {                             \
+        const pwsp_json_sink sink = {pwsp_template_write, print##_escape, out};                    \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        pwsp_json_vprint(&sink, format, args);                                                     \
+        va_end(args);                                                                              \
+    }
+
+PWSP_TEMPLATE(pwsp_json_print, pwsp_out_json)
+PWSP_TEMPLATE(pwsp_xml_print, pwsp_out_xml)
+PWSP_TEMPLATE(pwsp_csv_print, pwsp_out_csv)
+
+// -- numbers --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL pwsp_grouped_text pwsp_grouped(uint64_t number) {
     pwsp_grouped_text out;

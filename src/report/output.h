@@ -58,14 +58,14 @@ PWSP_INTERNAL size_t pwsp_utf8_copy(char *room, size_t size, const char *text, s
 
 PWSP_INTERNAL bool pwsp_utf8_is_ascii(const char *text, size_t length);
 
-// Text inside a string of JSON, in XML (elements and attributes), and as a field of CSV. Bytes that
-// are not UTF-8, and characters that XML does not have, become U+FFFD.
+// Text inside a string of JSON.
 PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text);
-PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text);
-PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text);
 
-// JSON by a template: see base/json.h.
+// JSON, XML (elements and attributes) and fields of CSV by templates: see base/json.h. In their texts,
+// bytes that are not UTF-8, and characters that XML does not have, become U+FFFD.
 PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL void pwsp_xml_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL void pwsp_csv_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 
 // A number with a comma between thousands.
 typedef struct pwsp_grouped_text {

@@ -45,21 +45,19 @@ static const char pwsp_page_script[] =
 // clang-format on
 
 static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
-    pwsp_out *out = facts->out;
     double percent = pwsp_report_percent(value, whole);
-    pwsp_out_text(out, "<tr><th>");
-    pwsp_out_xml(out, name);
-    pwsp_out_format(out,
-                    "</th><td>%s</td><td>%s %%</td><td><div style=\"width:%s%%\">"
-                    "</div></td></tr>\n",
-                    pwsp_grouped(value).text, pwsp_fixed(percent, 1).text,
-                    pwsp_fixed(percent > 100.0 ? 100.0 : percent, 1).text);
+    pwsp_number_text width = pwsp_fixed(percent > 100.0 ? 100.0 : percent, 1);
+    pwsp_xml_print(facts->out,
+                   "<tr><th>%s</th><td>%s</td><td>%s %%</td><td><div style='width:%s%%'>"
+                   "</div></td></tr>\n",
+                   name, pwsp_grouped(value).text, pwsp_fixed(percent, 1).text, width.text);
 }
 
 static void pwsp_html_begin(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
-    pwsp_out_text(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>");
-    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
+    const char *title = pwsp_picture_title(facts->picture);
+    pwsp_xml_print(out, "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/><title>%s",
+                   title);
     pwsp_out_text(out,
                   "</title><style>body{font:14px/1.5 -apple-system,'Segoe UI','DejaVu "
                   "Sans',Arial,sans-serif;"
@@ -73,15 +71,12 @@ static void pwsp_html_begin(pwsp_facts *facts) {
         "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
         "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto;touch-action:none}"
         "@media print{input,small{display:none}body{max-width:none;margin:0}}");
-    pwsp_out_text(out, "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-                       "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n"
-                       "<h1>");
-    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
-    pwsp_out_text(out, "</h1>\n");
+    pwsp_out_text(out,
+                  "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
+                  "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n");
+    pwsp_xml_print(out, "<h1>%s</h1>\n", title);
     for (uint32_t i = 0; i < facts->verdict.count; i++) {
-        pwsp_out_text(out, i ? "<p>" : "<p><b>");
-        pwsp_out_xml(out, facts->verdict.lines[i]);
-        pwsp_out_text(out, i ? "</p>\n" : "</b></p>\n");
+        pwsp_xml_print(out, i ? "<p>%s</p>\n" : "<p><b>%s</b></p>\n", facts->verdict.lines[i]);
     }
     pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
 }

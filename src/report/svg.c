@@ -59,45 +59,44 @@ static uint64_t pwsp_svg_x(const pwsp_svg *svg, uint64_t time) {
     return at * scale / span;
 }
 
-static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value) {
+// A number of hundredths as a decimal.
+typedef struct pwsp_svg_number {
     char text[28];
-    size_t length = pwsp_label_u64(value / 100, text);
+} pwsp_svg_number;
+
+static pwsp_svg_number pwsp_svg_hundredths(uint64_t value) {
+    pwsp_svg_number out;
+    size_t length = pwsp_label_u64(value / 100, out.text);
     if (value % 100) {
-        text[length++] = '.';
-        text[length++] = (char)('0' + value / 10 % 10);
+        out.text[length++] = '.';
+        out.text[length++] = (char)('0' + value / 10 % 10);
         if (value % 10) {
-            text[length++] = (char)('0' + value % 10);
+            out.text[length++] = (char)('0' + value % 10);
         }
     }
-    pwsp_out_text(svg->out, name);
-    pwsp_out_bytes(svg->out, text, length);
-    pwsp_out_text(svg->out, "\"");
+    out.text[length] = '\0';
+    return out;
+}
+
+// The same of a place on the axis.
+static pwsp_svg_number pwsp_svg_place(const pwsp_svg *svg, uint64_t x) {
+    return pwsp_svg_hundredths(x + (uint64_t)svg->left * PWSP_SVG_SCALE);
 }
 
 static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out *out = svg->out;
     pwsp_picture *picture = svg->picture;
     uint32_t width = svg->left + svg->width + PWSP_SVG_RIGHT;
-    pwsp_out_format(out,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
-                    width, height, width, height);
-    pwsp_out_xml(out, pwsp_picture_title(picture));
-    pwsp_out_text(out, "</title>\n");
-    pwsp_svg_style(out, picture->options->theme);
-    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
-    pwsp_out_xml(out, pwsp_picture_title(picture));
-    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
-    pwsp_out_text(out, pwsp_grouped(picture->makespan).text);
-    pwsp_out_text(out, pwsp_picture_has_cycles(picture) ? " cycles, " : " ns, measured: ");
-    pwsp_out_text(out, pwsp_grouped(picture->task_count).text);
+    pwsp_svg_begin(out, pwsp_picture_title(picture), width, height, picture->options->theme);
     bool has_lanes = picture->lane_count > 0;
     uint32_t tracks = has_lanes ? picture->lane_count : picture->track_count;
-    pwsp_out_format(out, " task%s, %u %s%s", picture->task_count == 1 ? "" : "s", tracks,
-                    has_lanes ? "lane" : "process",
-                    tracks == 1 ? ""
-                    : has_lanes ? "s"
-                                : "es");
+    pwsp_xml_print(out, "%s%s%s task%s, %u %s%s", pwsp_grouped(picture->makespan).text,
+                   pwsp_picture_has_cycles(picture) ? " cycles, " : " ns, measured: ",
+                   pwsp_grouped(picture->task_count).text, picture->task_count == 1 ? "" : "s",
+                   tracks, has_lanes ? "lane" : "process",
+                   tracks == 1 ? ""
+                   : has_lanes ? "s"
+                               : "es");
     if (pwsp_picture_has_ranks(picture)) {
         pwsp_out_format(out, " of %u ranks", tracks / pwsp_picture_rank_lanes(picture));
     }
@@ -107,10 +106,8 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                         pwsp_fixed(100.0 * (double)picture->busy / (double)capacity, 1).text);
     }
     if (svg->begin || svg->end != picture->makespan) {
-        pwsp_out_text(out, "; drawn: ");
-        pwsp_out_text(out, pwsp_grouped(svg->begin).text);
-        pwsp_out_text(out, " to ");
-        pwsp_out_text(out, pwsp_grouped(svg->end).text);
+        pwsp_xml_print(out, "; drawn: %s to %s", pwsp_grouped(svg->begin).text,
+                       pwsp_grouped(svg->end).text);
     }
     pwsp_out_text(out, "</text>\n");
 }
@@ -121,15 +118,9 @@ static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t row) {
     return svg->top + row * svg->row;
 }
 
-// The place of the axis' hundredth x in the picture.
-static uint64_t pwsp_svg_at(const pwsp_svg *svg, uint64_t x) {
-    return x + (uint64_t)svg->left * PWSP_SVG_SCALE;
-}
-
 static void pwsp_svg_rect(pwsp_svg *svg, uint64_t x, uint64_t width, uint32_t y, uint32_t height) {
-    pwsp_svg_hundredths(svg, "<rect x=\"", pwsp_svg_at(svg, x));
-    pwsp_svg_hundredths(svg, " width=\"", width);
-    pwsp_out_format(svg->out, " y=\"%u\" height=\"%u\"", y, height);
+    pwsp_xml_print(svg->out, "<rect x='%s' width='%s' y='%u' height='%u'",
+                   pwsp_svg_place(svg, x).text, pwsp_svg_hundredths(width).text, y, height);
 }
 
 // The columns of pixels with narrow tasks of one look.
@@ -144,9 +135,9 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
         uint64_t count = columns->last + 1 - columns->first;
         pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
                       svg->row - 4);
-        pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
-                        pwsp_svg_colour(columns->kernel - 1), columns->tenths / 10,
-                        columns->tenths % 10);
+        pwsp_xml_print(svg->out, " fill='%s' opacity='%u.%u'/>\n",
+                       pwsp_svg_colour(columns->kernel - 1), columns->tenths / 10,
+                       columns->tenths % 10);
     }
     columns->is_open = false;
 }
@@ -191,10 +182,8 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     if (length > room || length == 0) {
         return;
     }
-    pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"", pwsp_svg_at(svg, x + width / 2));
-    pwsp_out_format(svg->out, " y=\"%u\">", y + svg->row / 2 + 4);
-    pwsp_out_xml(svg->out, label);
-    pwsp_out_text(svg->out, "</text>\n");
+    pwsp_xml_print(svg->out, "<text class='b m' x='%s' y='%u'>%s</text>\n",
+                   pwsp_svg_place(svg, x + width / 2).text, y + svg->row / 2 + 4, label);
 }
 
 // The time that a task has waited for others, over its bar.
@@ -212,8 +201,8 @@ static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
     if (svg->pass == PWSP_SVG_BARS) {
         pwsp_picture_wait_label(svg->picture, waits_for, label);
         pwsp_svg_rect(svg, x, end - x, y + 2, svg->row - 4);
-        pwsp_out_format(svg->out, " fill=\"url(#s%d)\"><title>%s</title></rect>\n",
-                        (int)PTOWSP_STALL_RANK, label);
+        pwsp_xml_print(svg->out, " fill='url(#s%d)'><title>%s</title></rect>\n",
+                       (int)PTOWSP_STALL_RANK, label);
     }
 }
 
@@ -223,11 +212,12 @@ static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
 static void pwsp_svg_line(pwsp_svg *svg, const char *look, uint64_t from, uint32_t from_row,
                           uint64_t to, uint32_t to_row) {
     const bool is_down = from_row < to_row;
-    pwsp_svg_hundredths(svg, "<line x1=\"", pwsp_svg_at(svg, pwsp_svg_x(svg, from)));
-    pwsp_svg_hundredths(svg, " x2=\"", pwsp_svg_at(svg, pwsp_svg_x(svg, to)));
-    pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"%s/>\n",
-                    pwsp_svg_y(svg, from_row) + (is_down ? svg->row - 2 : 2),
-                    pwsp_svg_y(svg, to_row) + (is_down ? 2 : svg->row - 2), look);
+    pwsp_xml_print(svg->out, "<line x1='%s' x2='%s' y1='%u' y2='%u'",
+                   pwsp_svg_place(svg, pwsp_svg_x(svg, from)).text,
+                   pwsp_svg_place(svg, pwsp_svg_x(svg, to)).text,
+                   pwsp_svg_y(svg, from_row) + (is_down ? svg->row - 2 : 2),
+                   pwsp_svg_y(svg, to_row) + (is_down ? 2 : svg->row - 2));
+    pwsp_out_text(svg->out, look);
 }
 
 // An arrow for each wait: from the begin of the task that others wait for to the end of their wait.
@@ -242,7 +232,7 @@ static void pwsp_svg_arrows(pwsp_svg *svg) {
             continue;
         }
         const uint64_t end = pwsp_max_u64(to->start, pwsp_min_u64(from->start, to->end));
-        pwsp_svg_line(svg, " class=\"a\" marker-end=\"url(#a)\"", from->start,
+        pwsp_svg_line(svg, " class=\"a\" marker-end=\"url(#a)\"/>\n", from->start,
                       pwsp_picture_row(picture, arrow->from), end,
                       pwsp_picture_row(picture, arrow->to));
     }
@@ -259,7 +249,7 @@ static void pwsp_svg_path(pwsp_svg *svg) {
         const uint32_t row = pwsp_picture_row(picture, a), next = pwsp_picture_row(picture, b);
         if (row != next && row < picture->row_count && next < picture->row_count &&
             start >= svg->begin && end <= svg->end) {
-            pwsp_svg_line(svg, " class=\"c\"", end, row, start, next);
+            pwsp_svg_line(svg, " class=\"c\"/>\n", end, row, start, next);
         }
     }
 }
@@ -281,11 +271,10 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
         return;
     }
     pwsp_svg_rect(svg, x, width, y + 2, svg->row - 4);
-    pwsp_out_format(out, " fill=\"url(#k%u)\"><title>", (record->kernel - 1) % PWSP_SVG_KERNELS);
     pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
-    pwsp_out_xml(out, label);
-    pwsp_out_format(out, "\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
-                    pwsp_picture_task(picture, slot).index, record->start, record->end);
+    pwsp_xml_print(out, " fill='url(#k%u)'><title>%s\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
+                   (record->kernel - 1) % PWSP_SVG_KERNELS, label,
+                   pwsp_picture_task(picture, slot).index, record->start, record->end);
     if (record->stall != PTOWSP_STALL_NONE) {
         pwsp_out_format(out, ", after %s", ptowsp_stall_name(record->stall));
     }
@@ -365,15 +354,12 @@ static void pwsp_svg_track_name(pwsp_svg *svg, uint32_t track) {
     char name[PWSP_TRACK_NAME_MAX];
     const uint32_t room = svg->left - 12;  // pixels, of which a letter takes some 6
     pwsp_picture_track_name(svg->picture, track, name);
-    pwsp_out_format(svg->out, "<text class=\"t n\" x=\"%u\" y=\"%u\"", svg->left - 8,
-                    pwsp_svg_y(svg, pwsp_picture_first_row(svg->picture, track)) + svg->row / 2 +
-                        4);
+    pwsp_xml_print(svg->out, "<text class='t n' x='%u' y='%u'", svg->left - 8,
+                   pwsp_svg_y(svg, pwsp_picture_first_row(svg->picture, track)) + svg->row / 2 + 4);
     if (strlen(name) > room / 6) {
-        pwsp_out_format(svg->out, " textLength=\"%u\" lengthAdjust=\"spacingAndGlyphs\"", room);
+        pwsp_xml_print(svg->out, " textLength='%u' lengthAdjust='spacingAndGlyphs'", room);
     }
-    pwsp_out_text(svg->out, ">");
-    pwsp_out_xml(svg->out, name);
-    pwsp_out_text(svg->out, "</text>\n");
+    pwsp_xml_print(svg->out, ">%s</text>\n", name);
 }
 
 static void pwsp_svg_tracks(pwsp_svg *svg, pwsp_svg_pass pass) {
@@ -409,18 +395,16 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
     for (uint64_t left = svg->end - svg->begin; after <= left && !out->has_failed; after = step) {
         left -= after;
         uint64_t time = svg->end - left;
-        uint64_t x = pwsp_svg_at(svg, pwsp_svg_x(svg, time));
+        const pwsp_svg_number x = pwsp_svg_place(svg, pwsp_svg_x(svg, time));
         if (is_grid) {
-            pwsp_svg_hundredths(svg, "<line class=\"g\" x1=\"", x);
-            pwsp_svg_hundredths(svg, " x2=\"", x);
-            pwsp_out_format(out, " y1=\"%u\" y2=\"%u\"/>\n", svg->top, bottom + 4);
+            pwsp_xml_print(out, "<line class='g' x1='%s' x2='%s' y1='%u' y2='%u'/>\n", x.text,
+                           x.text, svg->top, bottom + 4);
         } else {
-            pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
-            pwsp_out_format(out, " y=\"%u\">", bottom + 18);
-            pwsp_out_text(out, pwsp_grouped(time).text);
-            pwsp_out_text(out, time != svg->begin                      ? "</text>\n"
-                               : pwsp_picture_has_cycles(svg->picture) ? " cycles</text>\n"
-                                                                       : " ns</text>\n");
+            pwsp_xml_print(out, "<text class='u m' x='%s' y='%u'>%s%s</text>\n", x.text,
+                           bottom + 18, pwsp_grouped(time).text,
+                           time != svg->begin                      ? ""
+                           : pwsp_picture_has_cycles(svg->picture) ? " cycles"
+                                                                   : " ns");
         }
     }
 }
@@ -437,11 +421,11 @@ static void pwsp_svg_entry(pwsp_svg *svg, uint32_t at, char kind, uint32_t index
     } else {
         pwsp_out_format(svg->out, "fill=\"url(#%c%u)\"/>", kind, index);
     }
-    pwsp_out_format(svg->out, "<text class=\"t\" x=\"%u\" y=\"%u\"%s>", x + 24, y,
-                    strlen(name) > 19 ? " textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\""
-                                      : "");
-    pwsp_out_xml(svg->out, name);
-    pwsp_out_text(svg->out, "</text>\n");
+    pwsp_xml_print(svg->out,
+                   strlen(name) > 19 ? "<text class='t' x='%u' y='%u' textLength='118' "
+                                       "lengthAdjust='spacingAndGlyphs'>%s</text>\n"
+                                     : "<text class='t' x='%u' y='%u'>%s</text>\n",
+                   x + 24, y, name);
 }
 
 // Draws the legend, or only counts it; returns the number of entries.
@@ -476,9 +460,8 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_svg_head(svg, pwsp_svg_y(svg, picture->row_count) + 30);
     pwsp_svg_legend(svg, true);
     for (uint32_t i = 0; i < picture->row_count; i += 2) {
-        pwsp_out_format(svg->out,
-                        "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
-                        svg->left, pwsp_svg_y(svg, i), svg->width, svg->row);
+        pwsp_xml_print(svg->out, "<rect class='row' x='%u' y='%u' width='%u' height='%u'/>\n",
+                       svg->left, pwsp_svg_y(svg, i), svg->width, svg->row);
     }
     pwsp_svg_axis(svg, true);
     pwsp_svg_tracks(svg, PWSP_SVG_BARS);

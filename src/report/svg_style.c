@@ -78,6 +78,17 @@ PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
     pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
 }
 
+PWSP_INTERNAL void pwsp_svg_begin(pwsp_out *out, const char *title, uint32_t width, uint32_t height,
+                                  ptowsp_theme theme) {
+    pwsp_xml_print(out,
+                   "<svg xmlns='http://www.w3.org/2000/svg' width='%u' height='%u' viewBox='0 0 %u "
+                   "%u' role='img'>\n<title>%s</title>\n",
+                   width, height, width, height, title);
+    pwsp_svg_style(out, theme);
+    pwsp_xml_print(out, "<text class='t h' x='12' y='24'>%s</text>\n<text class='u' x='12' y='42'>",
+                   title);
+}
+
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall) {
     PTOWSP_ASSERT(stall < PTOWSP_STALL_COUNT);
     return pwsp_svg_stalls[stall][1];

@@ -7,6 +7,10 @@
 
 enum { PWSP_SVG_KERNELS = 8 };  // colours, with a pattern each
 
+// The element itself, its title and the begin of a line of text below it, which the caller ends.
+PWSP_INTERNAL void pwsp_svg_begin(pwsp_out *out, const char *title, uint32_t width, uint32_t height,
+                                  ptowsp_theme theme);
+
 // The style sheet, the background, and the patterns "k0" to "k7" of kernels and "s0" on of stalls.
 PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
 

@@ -9,13 +9,6 @@ static const char *pwsp_cause_text(uint64_t cause, char *room) {
     return room;
 }
 
-static void pwsp_csv_numbers(pwsp_out *out, const uint64_t *numbers, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_out_text(out, ",");
-        pwsp_out_u64(out, numbers[i]);
-    }
-}
-
 // Places of tasks as text. Tasks of a loop's body come one after another, so a few are kept.
 enum { PWSP_PLACE_COUNT = 8, PWSP_PLACE_MAX = 1024 };
 
@@ -51,26 +44,14 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
         bool has_values = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label) > length;
-        pwsp_out_u64(out, task.index);
-        pwsp_out_text(out, ",");
-        pwsp_out_csv(out, kernel);
-        pwsp_out_text(out, ",");
-        pwsp_out_csv(out, label + length + has_values);
-        pwsp_out_text(out, ",");
-        pwsp_out_csv(out,
-                     picture->set ? "" : pwsp_place_text(&places, picture->program, record->node));
-        pwsp_out_text(out, ",");
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
-        pwsp_out_csv(out, track);
-        const uint64_t times[] = {record->ready, record->issue, record->start, record->end};
-        pwsp_csv_numbers(out, times, 4);
-        pwsp_out_text(out, ",");
-        pwsp_out_text(out, ptowsp_stall_name(record->stall));
-        pwsp_out_text(out, ",");
-        pwsp_out_text(out, pwsp_cause_text(record->cause, cause));
-        const uint64_t bytes[] = {task.bytes_read, task.bytes_written};
-        pwsp_csv_numbers(out, bytes, 2);
-        pwsp_out_text(out, "\r\n");
+        pwsp_csv_print(out,
+                       "%" PRIu64 ",%s,%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
+                       task.index, kernel, label + length + has_values,
+                       picture->set ? "" : pwsp_place_text(&places, picture->program, record->node),
+                       track, record->ready, record->issue, record->start, record->end);
+        pwsp_out_format(out, "%s,%s,%" PRIu64 ",%" PRIu64 "\r\n", ptowsp_stall_name(record->stall),
+                        pwsp_cause_text(record->cause, cause), task.bytes_read, task.bytes_written);
     }
 }
 
@@ -99,18 +80,15 @@ PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture) {
     const ptowsp_usage usage = picture->usage;
     pwsp_out_text(out, "begin,end");
     for (uint32_t k = 1; k < usage.kernel_count; k++) {
-        pwsp_out_text(out, ",");
-        pwsp_out_csv(out, pwsp_picture_kernel(picture, k));
+        pwsp_csv_print(out, ",%s", pwsp_picture_kernel(picture, k));
     }
     pwsp_out_text(out, "\r\n");
     for (uint64_t bin = 0; bin < usage.bin_count; bin++) {
         uint64_t begin = bin * usage.bin_cycles;
-        pwsp_out_u64(out, begin);
-        pwsp_out_text(out, ",");
-        pwsp_out_u64(out, pwsp_min_u64(begin + usage.bin_cycles, picture->makespan));
-        if (usage.kernel_count > 1) {
-            pwsp_csv_numbers(out, usage.busy + bin * usage.kernel_count + 1,
-                             usage.kernel_count - 1);
+        pwsp_csv_print(out, "%" PRIu64 ",%" PRIu64, begin,
+                       pwsp_min_u64(begin + usage.bin_cycles, picture->makespan));
+        for (uint32_t k = 1; k < usage.kernel_count; k++) {
+            pwsp_csv_print(out, ",%" PRIu64, usage.busy[bin * usage.kernel_count + k]);
         }
         pwsp_out_text(out, "\r\n");
     }
