@@ -31,10 +31,6 @@ static const pwsp_operator *pwsp_operator_of(pwsp_expr_op op) {
     return &pwsp_operators[op - PWSP_EXPR_ADD];
 }
 
-PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op) {
-    return (pwsp_operands)pwsp_operator_of(op)->operands;
-}
-
 PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type) {
     const pwsp_operator *row = pwsp_operator_of(op);
     return (pwsp_opcode)(operand_type == PTOWSP_TYPE_U64 ? row->op_u64 : row->op_i64);
@@ -48,7 +44,7 @@ PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type) {
     }
 }
 
-PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c) {
+static uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c) {
     switch (opcode) {
 #define PWSP_OPCODE_CASE(name, result)                                                             \
     case PWSP_OPCODE_##name: return (uint64_t)(result);
@@ -61,7 +57,7 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
 PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
                                            ptowsp_type c) {
     bool is_integer = a == PTOWSP_TYPE_I64 || a == PTOWSP_TYPE_U64;
-    const pwsp_operands operands = pwsp_expr_operands(op);
+    const pwsp_operands operands = (pwsp_operands)pwsp_operator_of(op)->operands;
     switch (operands) {
     case PWSP_OPERANDS_INTEGER: return is_integer ? a : PTOWSP_TYPE_NONE;
     case PWSP_OPERANDS_BOOL: return a == PTOWSP_TYPE_BOOL ? a : PTOWSP_TYPE_NONE;

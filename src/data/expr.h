@@ -119,9 +119,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
 PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
                                            ptowsp_type c);
 
-PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op);
 PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type);
-PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c);
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
 PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text);
 

@@ -8,8 +8,6 @@
 
 #include "names.h"
 
-#include <stdarg.h>
-
 PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status,
                                              uint64_t index, const char *format, ...) {
     if (!context) {

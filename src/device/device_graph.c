@@ -7,8 +7,6 @@
 
 #include "device.h"
 
-#include <inttypes.h>
-
 // The device's run belongs to this graph.
 static ptowsp_graph *pwsp_graph_on(void *device) {
     return ((ptowsp_device *)device)->graph.graph;

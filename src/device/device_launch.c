@@ -8,8 +8,6 @@
 
 #include "../base/halt.h"
 
-#include <inttypes.h>
-
 static pwsp_device_launch *pwsp_launch_on(void *device) {
     return &((ptowsp_device *)device)->launch;
 }

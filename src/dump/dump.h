@@ -28,7 +28,6 @@
 
 #include "../../ptowsp.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -95,7 +95,6 @@ typedef struct pwsp_frontend {
 // A front end without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes, pwsp_batch *batch);
-PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
 
 // Allocates what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);

@@ -109,6 +109,16 @@ PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *
            PWSP_ALLOC(&front->memory, front->marks, (size_t)front->issue.reorder.place_mask + 1);
 }
 
+// NULL is ignored.
+static void pwsp_frontend_destroy(pwsp_frontend *front) {
+    if (!front) {
+        return;
+    }
+    const pwsp_memory memory = front->blocks.under;
+    pwsp_blocks_free(&front->blocks);
+    PWSP_FREE(&memory, front, 1);
+}
+
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes, pwsp_batch *batch) {
     pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
@@ -124,13 +134,4 @@ PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline
         }
     }
     return front;
-}
-
-PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
-    if (!front) {
-        return;
-    }
-    const pwsp_memory memory = front->blocks.under;
-    pwsp_blocks_free(&front->blocks);
-    PWSP_FREE(&memory, front, 1);
 }

@@ -8,8 +8,6 @@
 #include "../runtime/binding_check.h"
 #include "../runtime/plan_binding.h"
 
-#include <inttypes.h>
-
 static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
     ptowsp_status status = PTOWSP_OK;

@@ -301,8 +301,7 @@ static uint64_t pwsp_traffic_units(const pwsp_traffic *t, uint64_t bytes, uint64
     return pwsp_mul_fits(ps, t->unit, &units) ? units : UINT64_MAX;
 }
 
-PWSP_INTERNAL uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *flow,
-                                      uint32_t member) {
+static uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *flow, uint32_t member) {
     return (pwsp_collective_rank(&flow->collective, member) - t->first) / t->stride;
 }
 

@@ -82,9 +82,6 @@ PWSP_INTERNAL pwsp_flow *pwsp_flow_make(const pwsp_traffic *t, const ptowsp_coll
                                         uint32_t member_count);
 PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow);
 
-PWSP_INTERNAL uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *flow,
-                                      uint32_t member);
-
 // A member begins, at no earlier time than the last event's.
 PWSP_INTERNAL void pwsp_traffic_join(pwsp_traffic *t, pwsp_flow *flow, uint32_t member,
                                      uint64_t start);

@@ -6,8 +6,9 @@
 
 #include <inttypes.h>
 
-PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
-                                                const ptowsp_task_trace *task) {
+// The task of a node of the tree with as many axis values and scalars. NULL: the program has none.
+static const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
+                                         const ptowsp_task_trace *task) {
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if ((op->kind == PWSP_OP_TASK || op->kind == PWSP_OP_LISTED) &&

@@ -6,10 +6,6 @@
 #include "../base/text.h"
 #include "../result/result.h"
 
-// The task of a node of the tree with as many axis values and scalars. NULL: the program has none.
-PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
-                                                const ptowsp_task_trace *task);
-
 // What argument i of a task has in common for all tasks of a node.
 typedef struct pwsp_label_part {
     const char *name;  // made in `room`, if it has none of its own: so a part is not moved

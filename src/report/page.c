@@ -7,8 +7,6 @@
 #include "facts.h"
 #include "report.h"
 
-#include <inttypes.h>
-
 // clang-format off
 static const char pwsp_page_script[] =
     "<script>//<![CDATA[\n(function(){\n"

@@ -40,7 +40,7 @@ static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
                     is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
 }
 
-PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
+static void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
     pwsp_out_text(out,
                   "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
                   "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"

@@ -2,8 +2,6 @@
 
 #include "result.h"
 
-#include <inttypes.h>
-
 uint64_t ptowsp_run_trace_count(const ptowsp_run *run) {
     return pwsp_result_count(pwsp_run_result(run));
 }

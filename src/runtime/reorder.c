@@ -328,11 +328,11 @@ PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
            !pwsp_load_relaxed(&fan->is_poisoned);
 }
 
-PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
+static void pwsp_reorder_visit(void *user, const pwsp_token *token) {
     pwsp_reorder_wait((pwsp_reorder *)user, token);
 }
 
-PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
+static void pwsp_reorder_keep(void *user, const pwsp_token *token) {
     const pwsp_reorder *reorder = (const pwsp_reorder *)user;
     if (token->time) {
         pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
@@ -340,7 +340,7 @@ PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
 }
 
 // Dropping closes a join: nothing is added to it afterwards.
-PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
+static void pwsp_reorder_drop(void *user, const pwsp_token *token) {
     pwsp_reorder *reorder = (pwsp_reorder *)user;
     if (token->time) {
         pwsp_reorder_close(reorder, (uint32_t)token->task);

@@ -184,9 +184,6 @@ PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *to
 PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
 PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following
 PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
 
 // -- executors, on any thread ---------------------------------------------------------------------

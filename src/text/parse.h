@@ -172,8 +172,6 @@ PWSP_INTERNAL bool pwsp_parse_label_add(pwsp_parser *p, pwsp_parse_labels *label
 PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr);
 PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
 PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
-PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
-PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 
 // The line of a mesh; the spreads of a tensor that was just made; the line of a rule.
 PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p);

@@ -18,7 +18,7 @@ PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type) {
     return pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64");
 }
 
-PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
+static bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
     for (int dtype = PTOWSP_F16; dtype <= PTOWSP_BOOL; dtype++) {
         if (pwsp_parse_try(p, ptowsp_dtype_name((ptowsp_dtype)dtype))) {
             *out_dtype = (ptowsp_dtype)dtype;
@@ -341,7 +341,7 @@ static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
     return pwsp_parse_built(p, p->line, p->start);
 }
 
-PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
+static bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_kernel_desc desc;
     pwsp_parse_kind kind;

@@ -35,7 +35,7 @@ static ptowsp_status pwsp_tuning_not_added(ptowsp_tuning *tuning, ptowsp_status 
                                                        : "two machines' names have one hash");
 }
 
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file) {
+static void pwsp_tuning_reset(ptowsp_tuning *tuning, int file) {
     pwsp_tuning_table_free(&tuning->table);
     if (tuning->pin >= 0) {
         pwsp_file_close(tuning->pin);
@@ -106,7 +106,7 @@ static ptowsp_status pwsp_tuning_on_line(void *user, const char *line, size_t le
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size) {
+static ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size) {
     PTOWSP_ASSERT(size >= tuning->cursor.offset);
     ptowsp_status status =
         pwsp_tuning_scan(tuning, file, size, &tuning->cursor, pwsp_tuning_on_line, tuning);

@@ -122,10 +122,4 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, ui
                                              pwsp_tuning_cursor *cursor,
                                              pwsp_tuning_line_fn on_line, void *user);
 
-// Adds the records of a file from the tuning's cursor on.
-PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size);
-
-// Clears the table; `file` becomes the pin, -1: none.
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file);
-
 #endif

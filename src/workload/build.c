@@ -119,9 +119,8 @@ static bool pwsp_node_after(ptowsp_module *module, uint32_t id) {
     const pwsp_node *node = id && id < module->nodes.count ? PWSP_NODE(module, id) : NULL;
     if (!node || (node->kind != PWSP_NODE_TASK && node->kind != PWSP_NODE_PIPELINE) ||
         pwsp_node_workload(module, id) != pwsp_node_workload(module, module->open)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, id,
-                         "after node %u, which is no task or pipeline of this workload", id);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, id,
+                                "after node %u, which is no task or pipeline of this workload", id);
     }
     uint32_t theirs = pwsp_node_process(module, id);
     uint32_t ours = pwsp_node_process(module, module->open);

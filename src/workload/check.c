@@ -29,9 +29,8 @@ static bool pwsp_check_cycle(pwsp_checker *checker, uint32_t call, uint32_t from
         pwsp_text_format(text, "%s -> ", PWSP_NODE(checker->module, checker->path[i])->name);
     }
     pwsp_text_format(text, "%s", PWSP_NODE(checker->module, checker->path[from])->name);
-    pwsp_module_fail_at(checker->module, call, PTOWSP_INVALID_PARAMS,
-                        "workloads may not call themselves: %s", way);
-    return false;
+    return pwsp_module_fail_at(checker->module, call, PTOWSP_INVALID_PARAMS,
+                               "workloads may not call themselves: %s", way);
 }
 
 static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_callee) {
@@ -39,8 +38,7 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     const pwsp_call_info *call = PWSP_NODE(module, id)->call;
     const pwsp_name *found = pwsp_names_find(&module->workload_names, call->name);
     if (!found || strcmp(found->text, call->name) != 0) {
-        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS, "there is no such workload");
-        return false;
+        return pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS, "there is no such workload");
     }
     *out_callee = found->index;
     const pwsp_node *callee = PWSP_NODE(module, found->index);
@@ -66,9 +64,8 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
         }
     }
     if (checker->path_count > PWSP_CALL_DEPTH_MAX) {
-        pwsp_module_fail_at(module, id, PTOWSP_LIMIT_EXCEEDED, "more than %d calls in one another",
-                            PWSP_CALL_DEPTH_MAX);
-        return false;
+        return pwsp_module_fail_at(module, id, PTOWSP_LIMIT_EXCEEDED,
+                                   "more than %d calls in one another", PWSP_CALL_DEPTH_MAX);
     }
     return true;
 }
@@ -128,8 +125,8 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
                pwsp_check_called(checker, id, callee, out_frames, out_scopes);
     case PWSP_NODE_PIPELINE:
         if (node->first == 0) {
-            pwsp_module_fail_at(checker->module, id, PTOWSP_INVALID_PARAMS, "it has no processes");
-            return false;
+            return pwsp_module_fail_at(checker->module, id, PTOWSP_INVALID_PARAMS,
+                                       "it has no processes");
         }
         checker->pipeline = checker->pipeline ? checker->pipeline : id;
         break;
@@ -184,8 +181,7 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     if (checker->by_node.count == 0) {
         if (!PWSP_GROW(&module->memory, checker->by_node.items, checker->by_node.capacity,
                        module->nodes.count)) {
-            pwsp_module_no_memory(module);
-            return false;
+            return pwsp_module_no_memory(module);
         }
         checker->by_node.count = module->nodes.count;
     }

@@ -57,9 +57,8 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     } else {
         return true;
     }
-    pwsp_module_fail_at(module, channel->pipeline, PTOWSP_STUCK, "%s %s: %s",
-                        is_event ? "event" : "channel", channel->name, what);
-    return false;
+    return pwsp_module_fail_at(module, channel->pipeline, PTOWSP_STUCK, "%s %s: %s",
+                               is_event ? "event" : "channel", channel->name, what);
 }
 
 // Marks a workload and the workloads that it calls outside of processes. Calls are acyclic and at
@@ -89,8 +88,7 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
     const pwsp_memory *memory = &module->context->memory;
     uint8_t *uses;
     if (!PWSP_ALLOC(memory, uses, module->channels.count)) {
-        pwsp_module_no_memory(module);
-        return false;
+        return pwsp_module_no_memory(module);
     }
     pwsp_check_uses(module, uses);
     bool is_good = true;

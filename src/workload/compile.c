@@ -28,8 +28,7 @@ PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *co
                                      uint64_t *capacity, size_t item_size) {
     if (*count >= UINT32_MAX - 1 ||
         !pwsp_memory_grow(&c->program->memory, items, capacity, *count + 1, item_size)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     ++*count;
     return true;
@@ -125,11 +124,10 @@ PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pw
         leaf->cell += node->a;
         if (c->key_task &&
             !pwsp_node_is_inside(c->module, c->key_task, PWSP_VARIABLE(c->module, node->a)->node)) {
-            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
-                                "a key of the schedule reads variable %s, whose loop is not "
-                                "around it",
-                                node->name);
-            return false;
+            return pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
+                                       "a key of the schedule reads variable %s, whose loop is not "
+                                       "around it",
+                                       node->name);
         }
         return true;
     default: break;
@@ -298,8 +296,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     }
     if (axis->kind == PWSP_AXIS_DENSE &&
         !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     uint32_t index, op = pwsp_compiler_here(c);
     if (!pwsp_compiler_code(c, axis->row, &made.row)) {
@@ -439,17 +436,16 @@ static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit
         return true;
     }
     if ((pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? cube : vector) == 0) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
-                            "its kernel needs a %s lane, and the schedule has none",
-                            ptowsp_unit_name(pwsp_unit_lane(unit)));
-        return false;
+        return pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                                   "its kernel needs a %s lane, and the schedule has none",
+                                   ptowsp_unit_name(pwsp_unit_lane(unit)));
     }
     if (unit == PTOWSP_UNIT_MIX && pwsp_block_count(vector, cube) == 0) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
-                            "its kernel takes two vector lanes with each of %u cube lanes, and the "
-                            "schedule has %u",
-                            cube, vector);
-        return false;
+        return pwsp_module_fail_at(
+            c->module, id, PTOWSP_INVALID_PARAMS,
+            "its kernel takes two vector lanes with each of %u cube lanes, and the "
+            "schedule has %u",
+            cube, vector);
     }
     return true;
 }
@@ -467,9 +463,8 @@ PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.view_count = kernel->tile_count;
     if (kernel->unit == PTOWSP_UNIT_LINK) {
         if (c->is_in_process) {
-            pwsp_module_fail_at(c->module, id, PTOWSP_UNSUPPORTED,
-                                "a collective in a process of a pipeline");
-            return false;
+            return pwsp_module_fail_at(c->module, id, PTOWSP_UNSUPPORTED,
+                                       "a collective in a process of a pipeline");
         }
         c->program->has_link = true;
         c->program->array_is_used[kernel->collective.counts] = true;  // 0 means none
@@ -578,8 +573,7 @@ static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
     }
     uint64_t list_count = 3 * c->module->nodes.count;
     if (!PWSP_GROW(&c->program->memory, c->edge_lists.items, c->edge_lists.capacity, list_count)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     for (uint64_t i = c->edges.count; i > 0; i--) {  // from the last, so that lists are in order
         pwsp_edge *edge = &c->edges.items[i - 1];

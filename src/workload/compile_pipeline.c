@@ -75,8 +75,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
     footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1 +
                      c->module->slot_count;
     if (!PWSP_ALLOC(memory, footprint.tensors, footprint.size)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     footprint.seen = footprint.tensors + c->module->tensors.count;
     footprint.slots = footprint.seen + c->checker.reached.count + 1;
@@ -149,8 +148,7 @@ static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pip
     size_t size = (size_t)c->checker.reached.count + 1;
     uint8_t *seen = (uint8_t *)pwsp_memory_alloc(&p->memory, size);
     if (!seen) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     process->first_private = (uint32_t)p->privates.count;
     bool is_good = pwsp_compiler_private_nodes(c, id, process->index != 0, seen);
@@ -242,14 +240,12 @@ static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_o
     }
     bool is_known = !node->axis || PWSP_AXIS(c->module, node->axis)->kind == PWSP_AXIS_DENSE;
     if (is_known && !pwsp_coder_const(&c->coder, count, &process->size)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     if (count > PTOWSP_PROCESS_MAX - c->replica_count) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
-                            "more than %d processes in the program, each replica counted",
-                            PTOWSP_PROCESS_MAX);
-        return false;
+        return pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
+                                   "more than %d processes in the program, each replica counted",
+                                   PTOWSP_PROCESS_MAX);
     }
     c->replica_count += count;
     return true;
@@ -285,8 +281,7 @@ static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
     if (!PWSP_GROW(&p->memory, p->channels.items, p->channels.capacity, 1) ||
         !PWSP_GROW(&p->memory, p->ports.items, p->ports.capacity, 1) ||
         !PWSP_GROW(&p->memory, p->privates.items, p->privates.capacity, 1)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     return true;
 }

@@ -31,16 +31,14 @@ static bool pwsp_pto_check_arg(ptowsp_module *module, const pwsp_kernel_info *in
         break;
     case PTOWSP_PTO_NUMBER: return true;
     default:
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %s of its PTO-ISA source: %d is no kind of argument",
-                         info->name, what, (int)arg->value);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "kernel %s: %s of its PTO-ISA source: %d is no kind of argument",
+                                info->name, what, (int)arg->value);
     }
     if (arg->index >= count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %s of its PTO-ISA source: number %u of %u %s", info->name,
-                         what, arg->index, count, kind);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "kernel %s: %s of its PTO-ISA source: number %u of %u %s",
+                                info->name, what, arg->index, count, kind);
     }
     return true;
 }
@@ -63,10 +61,10 @@ static bool pwsp_pto_check_args(ptowsp_module *module, const pwsp_kernel_info *i
                          (blocks[i]->value == PTOWSP_PTO_NUMBER && blocks[i]->number >= i &&
                           blocks[i]->number <= INT32_MAX);
         if (!is_number) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "kernel %s: %s of its PTO-ISA source is no axis, scalar or number",
-                             info->name, what);
-            return false;
+            return pwsp_module_fail(
+                module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                "kernel %s: %s of its PTO-ISA source is no axis, scalar or number", info->name,
+                what);
         }
         if (blocks[i]->value != PTOWSP_PTO_NONE &&
             !pwsp_pto_check_arg(module, info, blocks[i], what)) {
@@ -94,9 +92,8 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
         wrong = "the entry of its PTO-ISA source is no identifier of C";
     }
     if (wrong) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
-                         info->name, wrong);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
+                                info->name, wrong);
     }
     return pwsp_pto_check_args(module, info, pto);
 }
@@ -156,8 +153,7 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
         pto.block.value = PTOWSP_PTO_NUMBER;
     }
     if (!pwsp_pto_copy(&module->arena, &pto, &info->pto)) {
-        pwsp_module_no_memory(module);
-        return false;
+        return pwsp_module_no_memory(module);
     }
     return true;
 }

@@ -137,11 +137,11 @@ static bool pwsp_liver_use(pwsp_liver *l, uint32_t node, uint32_t tensor, bool i
     pwsp_live *live = &l->lives[l->live_of[tensor] - 1];
     uint32_t point = pwsp_liver_point(l);
     if (is_read && !live->is_written && !l->is_in_pipeline) {
-        pwsp_module_fail_at(m, node, PTOWSP_INVALID_PARAMS,
-                            "it reads transient tensor %s, which nothing has written before it in "
-                            "the block around all its uses",
-                            PWSP_TENSOR(m, tensor)->name);
-        return false;
+        return pwsp_module_fail_at(
+            m, node, PTOWSP_INVALID_PARAMS,
+            "it reads transient tensor %s, which nothing has written before it in "
+            "the block around all its uses",
+            PWSP_TENSOR(m, tensor)->name);
     }
     live->is_written = live->is_written || !is_read;
     live->first = live->first == PWSP_LIVE_NEVER ? point : live->first;
@@ -333,8 +333,7 @@ static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {
     if (!PWSP_ALLOC(memory, l->live_of, m->tensors.count) ||
         !PWSP_ALLOC(memory, l->scopes, m->nodes.count) ||
         !PWSP_ALLOC(memory, l->lives, l->live_count)) {
-        pwsp_module_no_memory(l->c->module);
-        return false;
+        return pwsp_module_no_memory(l->c->module);
     }
     for (uint32_t i = 0; i < l->live_count; i++) {
         l->lives[i].tensor = m->transients.items[i + 1].tensor;

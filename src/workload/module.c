@@ -47,8 +47,9 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     }
 }
 
-PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
-                                           ptowsp_text text) {
+// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
+// the last steps: "attention/.../task attn".
+static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node, ptowsp_text text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
     uint32_t count = 0;
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
@@ -424,13 +425,13 @@ static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc
     for (uint32_t i = 0; i < desc->rank; i++) {
         bool is_given = sizes && sizes[i].id;
         if (is_given != (desc->shape[i] == PTOWSP_DYNAMIC)) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
-                             is_given ? "transient tensor %s: dimension %u has a size and an "
-                                        "expression"
-                                      : "transient tensor %s: the size of dimension %u needs an "
-                                        "expression",
-                             desc->name, i);
-            return false;
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                                    is_given
+                                        ? "transient tensor %s: dimension %u has a size and an "
+                                          "expression"
+                                        : "transient tensor %s: the size of dimension %u needs an "
+                                          "expression",
+                                    desc->name, i);
         }
         char what[PTOWSP_NAME_MAX + 48];
         ptowsp_text_buffer buffer = {what, sizeof what, 0};

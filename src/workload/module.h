@@ -352,10 +352,6 @@ PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, si
 PWSP_INTERNAL uint32_t pwsp_plan_field_array(ptowsp_module *module, uint32_t axis,
                                              ptowsp_plan_field field, uint8_t *out_flags);
 
-// Adds the leaf that reads an array at an index (i64); none with an error.
-PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
-                                         uint32_t index);
-
 // Checks and copies a name; NULL with an error if it is not one. `what` is "axis" or so.
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name);
@@ -405,11 +401,6 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
 PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);
-
-// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
-// the last steps: "attention/.../task attn".
-PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
-                                           ptowsp_text text);
 
 // Writes one step of a place: "parallel b".
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,

@@ -43,12 +43,11 @@ static bool pwsp_placer_fail(const pwsp_placer *p, uint32_t node, const pwsp_rul
     if (fault->dim != PWSP_RULE_NO_DIM) {
         pwsp_text_format(ptowsp_text_to_buffer(&buffer), ", dimension %" PRIu32, fault->dim);
     }
-    pwsp_module_fail_at(
+    return pwsp_module_fail_at(
         p->module, node, status, "parameter %s, tensor %s%s, axis '%s': %s: %s, and %s is needed",
         PWSP_KERNEL(p->module, task->kernel)->tiles[which].name, tile->have.name, dim,
         p->mesh->names[fault->axis], fault->why, pwsp_layout_text(p->mesh, &tile->have, have),
         pwsp_layout_text(p->mesh, &tile->need, need));
-    return false;
 }
 
 // The same of an operand whose relayout is known, along the axis of its first step.
@@ -386,10 +385,9 @@ static bool pwsp_placer_operand(pwsp_placer *p, uint32_t node, uint32_t which,
     }
     if (ptowsp_mesh_layout_relayout(m->context, p->mesh, &have, &need, &o.relayout) != PTOWSP_OK) {
         const ptowsp_error error = ptowsp_context_error(m->context);
-        pwsp_module_fail_at(m, node, error.status, "parameter %s: %s",
-                            PWSP_KERNEL(m, PWSP_NODE(m, node)->task->kernel)->tiles[which].name,
-                            error.text);
-        return false;
+        return pwsp_module_fail_at(
+            m, node, error.status, "parameter %s: %s",
+            PWSP_KERNEL(m, PWSP_NODE(m, node)->task->kernel)->tiles[which].name, error.text);
     }
     if (o.relayout.step_count == 0) {
         return true;

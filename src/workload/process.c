@@ -78,17 +78,15 @@ static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const c
                                const char *name, const char *other) {
     const pwsp_name *found = pwsp_names_find(names, name);
     if (found) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s %s: the pipeline has %s %s", what, name, other,
-                         strcmp(found->text, name) == 0 ? "of this name already"
-                                                        : "whose name has the same hash");
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s %s: the pipeline has %s %s", what, name, other,
+                                strcmp(found->text, name) == 0 ? "of this name already"
+                                                               : "whose name has the same hash");
     }
     // the index of the next addition
     uint32_t index = (uint32_t)module->channels.count;
     if (!pwsp_names_add(names, &module->memory, name, 0, index ? index : 1)) {
-        pwsp_module_no_memory(module);
-        return false;
+        return pwsp_module_no_memory(module);
     }
     return true;
 }
@@ -357,9 +355,8 @@ static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_chan
     }
     uint32_t process = pwsp_node_process(module, module->open);
     if (process == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: not in a process",
-                         what);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s: not in a process", what);
     }
     const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
     if (!info) {

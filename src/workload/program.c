@@ -32,8 +32,7 @@ static bool pwsp_compiler_table(pwsp_compiler *c, void *items, uint64_t *count, 
                                 size_t item_size, const void *from, uint64_t from_count,
                                 size_t name_offset) {
     if (!pwsp_memory_grow(&c->program->memory, items, capacity, from_count, item_size)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     *count = from_count;
     for (uint64_t i = 1; i < from_count; i++) {
@@ -62,8 +61,7 @@ static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kern
     ptowsp_scalar_param *scalars = (ptowsp_scalar_param *)pwsp_arena_alloc(
         arena, kernel->scalar_count * sizeof(ptowsp_scalar_param), sizeof(uint64_t));
     if (!tiles || !scalars) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     bool is_good = true;
     for (uint32_t i = 0; is_good && i < kernel->tile_count; i++) {
@@ -148,8 +146,7 @@ static bool pwsp_compiler_names(pwsp_compiler *c) {
             }
             if (!pwsp_names_add(&c->program->names, &c->program->memory, text, name->kind,
                                 name->index)) {
-                pwsp_module_no_memory(c->module);
-                return false;
+                return pwsp_module_no_memory(c->module);
             }
         }
     }
@@ -204,8 +201,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     const ptowsp_module *m = c->module;
     ptowsp_program *p = c->program;
     if (!PWSP_COMPILER_RESERVE(c, codes) || !PWSP_COMPILER_RESERVE(c, views)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     if (!PWSP_COMPILER_TABLE(c, tensors, ptowsp_tensor_desc) ||
         !PWSP_COMPILER_TABLE(c, kernels, pwsp_kernel_info) ||
@@ -300,8 +296,7 @@ static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
     ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&length));
     char *copy = (char *)pwsp_arena_alloc(&c->program->arena, length.length + 1, 1);
     if (!copy) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     ptowsp_text_buffer buffer = {copy, length.length + 1, 0};
     ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&buffer));

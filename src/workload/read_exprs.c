@@ -115,8 +115,7 @@ PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c) {
     if (!pwsp_module_is_good(c->module) ||
         !PWSP_GROW(&p->memory, c->expr_ids.items, c->expr_ids.capacity,
                    c->module->exprs.count + 1)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     return true;
 }

@@ -149,13 +149,29 @@ static bool pwsp_expr_fits(ptowsp_module *module, const char *what, const uint32
         size += node->size;
     }
     if (depth > PTOWSP_EXPR_DEPTH_MAX || size > PTOWSP_EXPR_SIZE_MAX) {
-        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                         "%s: the expression has more than %d operations in one another, or more "
-                         "than %d in all",
-                         what, PTOWSP_EXPR_DEPTH_MAX, PTOWSP_EXPR_SIZE_MAX);
-        return false;
+        return pwsp_module_fail(
+            module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+            "%s: the expression has more than %d operations in one another, or more "
+            "than %d in all",
+            what, PTOWSP_EXPR_DEPTH_MAX, PTOWSP_EXPR_SIZE_MAX);
     }
     return true;
+}
+
+// Adds the leaf that reads an array at an index (i64); none with an error.
+static ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
+                                  uint32_t index) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = PWSP_EXPR_ARRAY;
+    node.type = (uint8_t)type;
+    node.is_faulty = 1;
+    node.depth = (uint8_t)(module->exprs.nodes[index].depth + 1);
+    node.size = module->exprs.nodes[index].size + 1;
+    node.a = index;
+    node.b = array;
+    node.name = PWSP_ARRAY(module, array)->name;
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->memory, &node));
 }
 
 ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
@@ -181,21 +197,6 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
         return pwsp_expr_none(module);
     }
     return pwsp_expr_read(module, array, type, index.id);
-}
-
-PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
-                                         uint32_t index) {
-    pwsp_expr_node node;
-    memset(&node, 0, sizeof node);
-    node.op = PWSP_EXPR_ARRAY;
-    node.type = (uint8_t)type;
-    node.is_faulty = 1;
-    node.depth = (uint8_t)(module->exprs.nodes[index].depth + 1);
-    node.size = module->exprs.nodes[index].size + 1;
-    node.a = index;
-    node.b = array;
-    node.name = PWSP_ARRAY(module, array)->name;
-    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->memory, &node));
 }
 
 ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
@@ -462,19 +463,17 @@ static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const cha
     case PWSP_EXPR_VARIABLE:
     case PWSP_EXPR_ENTRY:
         if (!PWSP_VARIABLE(module, node->a)->is_open) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "%s: variable %s belongs to a scope that is not around", what,
-                             node->name);
-            return false;
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "%s: variable %s belongs to a scope that is not around", what,
+                                    node->name);
         }
         return true;
     case PWSP_EXPR_TASK_VARIABLE:
     case PWSP_EXPR_TASK_ARG:
     case PWSP_EXPR_TASK_TAG:
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: what belongs to a task has a value in the keys of schedules only",
-                         what);
-        return false;
+        return pwsp_module_fail(
+            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "%s: what belongs to a task has a value in the keys of schedules only", what);
     case PWSP_EXPR_ARRAY: return pwsp_module_use_leaves(module, node->a, what);
     default: break;
     }

@@ -24,9 +24,8 @@
 
 static bool pwsp_task_list_refuse(ptowsp_module *module, uint64_t index, const char *what,
                                   const char *why) {
-    pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, index, "list: %s %" PRIu64 " %s", what, index,
-                     why);
-    return false;
+    return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, index, "list: %s %" PRIu64 " %s", what,
+                            index, why);
 }
 
 // Checks one of the arrays: are they there, and as long as they have to be?
@@ -163,13 +162,13 @@ static bool pwsp_task_list_check_edges(ptowsp_module *module, const ptowsp_task_
         }
         for (; begin < end; begin++) {
             if (list->edges[begin] >= i) {
-                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, begin,
-                                 "list: edge %" PRIu64 " lets task %u wait for task %u, which %s",
-                                 begin, i, list->edges[begin],
-                                 list->edges[begin] >= list->task_count ? "is not there"
-                                 : list->edges[begin] == i              ? "is itself"
-                                                                        : "comes after it");
-                return false;
+                return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, begin,
+                                        "list: edge %" PRIu64
+                                        " lets task %u wait for task %u, which %s",
+                                        begin, i, list->edges[begin],
+                                        list->edges[begin] >= list->task_count ? "is not there"
+                                        : list->edges[begin] == i              ? "is itself"
+                                                                               : "comes after it");
             }
         }
     }
@@ -200,9 +199,9 @@ static bool pwsp_task_list_check_scopes(ptowsp_module *module, const ptowsp_task
             return pwsp_task_list_refuse(module, i, "scope", "overlaps one that it is not in");
         }
         if (depth > PTOWSP_MODULE_NEST_MAX) {
-            pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, i,
-                             "list: scope %u is in more than %d others", i, PTOWSP_MODULE_NEST_MAX);
-            return false;
+            return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, i,
+                                    "list: scope %u is in more than %d others", i,
+                                    PTOWSP_MODULE_NEST_MAX);
         }
         ends[depth++] = end;
         *out_depth = depth > *out_depth ? depth : *out_depth;
@@ -310,13 +309,11 @@ static bool pwsp_task_list_compile_edges(pwsp_compiler *c, uint32_t id, pwsp_tas
     const uint64_t first = p->edges.count;
     const uint32_t first_edge = p->edge_count;
     if (first + count + edge_count >= UINT32_MAX || first_edge + count >= UINT32_MAX) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
-                            "the lists of the program have 2^32 tasks and edges");
-        return false;
+        return pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
+                                   "the lists of the program have 2^32 tasks and edges");
     }
     if (!PWSP_GROW(&p->memory, p->edges.items, p->edges.capacity, first + count + edge_count)) {
-        pwsp_module_no_memory(c->module);
-        return false;
+        return pwsp_module_no_memory(c->module);
     }
     uint32_t *edges = p->edges.items + first;
     for (uint32_t i = 0; i < count; i++) {

@@ -6,8 +6,6 @@
 #include "../base/text.h"
 #include "../kernel/description.h"
 
-#include <inttypes.h>
-
 ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc) {
     if (!pwsp_module_is_good(module)) {
         return NULL;

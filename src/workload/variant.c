@@ -62,24 +62,21 @@ static bool pwsp_variant_make(ptowsp_module *module, const ptowsp_choice_desc *d
     out->kernel = variant->kernel.id;
     out->priority = variant->priority;
     if (!kernel || kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i, "choice %s: variant %u is %s",
-                         desc->name, i,
-                         !kernel                 ? "no kernel of this module"
-                         : kernel->variant_count ? "itself a choice"
-                                                 : "a collective");
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i, "choice %s: variant %u is %s",
+                                desc->name, i,
+                                !kernel                 ? "no kernel of this module"
+                                : kernel->variant_count ? "itself a choice"
+                                                        : "a collective");
     }
     if (!pwsp_variant_is_alike(PWSP_KERNEL(module, desc->variants[0].kernel.id), kernel)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
-                         "choice %s: %s takes other arguments than %s", desc->name, kernel->name,
-                         PWSP_KERNEL(module, desc->variants[0].kernel.id)->name);
-        return false;
+        return pwsp_module_fail(
+            module, PTOWSP_INVALID_PARAMS, i, "choice %s: %s takes other arguments than %s",
+            desc->name, kernel->name, PWSP_KERNEL(module, desc->variants[0].kernel.id)->name);
     }
     for (uint32_t j = 0; j < i; j++) {
         if (desc->variants[j].kernel.id == variant->kernel.id) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i, "choice %s: %s is there twice",
-                             desc->name, kernel->name);
-            return false;
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                                    "choice %s: %s is there twice", desc->name, kernel->name);
         }
     }
     out->cost = pwsp_variant_cost(module, variant, desc->cost);
@@ -87,10 +84,9 @@ static bool pwsp_variant_make(ptowsp_module *module, const ptowsp_choice_desc *d
     if ((variant->condition.id || variant->condition.module) &&
         (variant->condition.module != module ||
          ptowsp_expr_type(variant->condition) != PTOWSP_TYPE_BOOL)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
-                         "choice %s: the condition of %s is not bool, or of another module",
-                         desc->name, kernel->name);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                                "choice %s: the condition of %s is not bool, or of another module",
+                                desc->name, kernel->name);
     }
     return true;
 }

@@ -226,9 +226,8 @@ static bool pwsp_slot_check(ptowsp_module *module, const char *what, uint32_t sl
         return false;
     }
     if (slot >= module->slot_count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, slot, "%s: slot %u, but there are %u", what,
-                         slot, module->slot_count);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, slot,
+                                "%s: slot %u, but there are %u", what, slot, module->slot_count);
     }
     return true;
 }
@@ -307,10 +306,9 @@ static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_ex
 static bool pwsp_view_count(ptowsp_module *module, const char *tensor, const char *what,
                             int64_t given, int64_t param, int64_t *out_size) {
     if (given < 0 || given > INT32_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor, given,
-                         what);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor,
+                                given, what);
     }
     if (given && param != PTOWSP_DYNAMIC && given != param) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -327,9 +325,8 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
                            int64_t cols, pwsp_view_info *out_info) {
     memset(out_info, 0, sizeof *out_info);
     if (view->tensor.id == 0 || view->tensor.id >= module->tensors.count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "a view of tensor %u, which there is not", view->tensor.id);
-        return false;
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "a view of tensor %u, which there is not", view->tensor.id);
     }
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, view->tensor.id);
     out_info->tensor = view->tensor.id;

@@ -8,7 +8,6 @@
 #include "wsp_expand.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>

@@ -4,7 +4,6 @@
 #ifndef WSP_TIMELINE_H
 #define WSP_TIMELINE_H
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include <string>

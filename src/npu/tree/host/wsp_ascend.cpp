@@ -22,7 +22,6 @@
 #include "wsp_ascend.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
