@@ -28,6 +28,7 @@
 
 #include "../../ptowsp.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
