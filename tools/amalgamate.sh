@@ -181,6 +181,7 @@ src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c src/workload/pools.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
+src/workload/reads.c
 src/workload/compile.c src/workload/task_list.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
 src/workload/taint.c src/workload/conflict.c src/workload/control.h src/workload/control.c

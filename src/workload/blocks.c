@@ -183,9 +183,10 @@ static bool pwsp_blocker_instructions(pwsp_blocker *b, pwsp_code *code) {
 }
 
 // An expression: as a whole, or, if it cannot be, not at all.
-static void pwsp_blocker_code(pwsp_blocker *b, pwsp_code *code) {
+static bool pwsp_blocker_code(void *user, pwsp_code *code) {
+    pwsp_blocker *b = (pwsp_blocker *)user;
     if (code->begin == code->end) {
-        return;
+        return false;
     }
     const pwsp_loop_block before = b->block;
     if (!pwsp_blocker_instructions(b, code)) {
@@ -197,38 +198,12 @@ static void pwsp_blocker_code(pwsp_blocker *b, pwsp_code *code) {
             b->temp_columns[i] = b->temp_columns[i] < before.column_count ? b->temp_columns[i] : 0;
         }
     }
-}
-
-static void pwsp_blocker_view(pwsp_blocker *b, pwsp_tile_view *view) {
-    for (uint32_t i = 0; i < view->lead; i++) {
-        pwsp_blocker_code(b, &view->index[i]);
-    }
-    pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
-    const bool has[4] = {view->has_row, view->has_col, view->has_limit, view->has_limit};
-    for (uint32_t i = 0; i < 4; i++) {
-        if (has[i]) {
-            pwsp_blocker_code(b, codes[i]);
-        }
-    }
+    return false;
 }
 
 static void pwsp_blocker_op(pwsp_blocker *b, const pwsp_op *op) {
-    ptowsp_program *p = b->program;
-    if (op->kind == PWSP_OP_BRANCH) {
-        pwsp_blocker_code(b, &p->branches.items[op->at].condition);
-    } else if (op->kind == PWSP_OP_SLOT_SET) {
-        pwsp_blocker_code(b, &p->slot_ops.items[op->at].value);
-    } else if (op->kind == PWSP_OP_TASK) {
-        pwsp_task_op *task = &p->tasks.items[op->at];
-        for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-            pwsp_blocker_code(b, &p->codes.items[task->first_code + i]);
-        }
-        for (uint32_t i = 0; i < task->view_count; i++) {
-            pwsp_blocker_view(b, &p->views.items[task->first_view + i]);
-        }
-        pwsp_blocker_code(b, &task->dispatch);
-        pwsp_blocker_code(b, &task->priority);
-        pwsp_blocker_code(b, &task->stream);
+    if (op->kind == PWSP_OP_BRANCH || op->kind == PWSP_OP_SLOT_SET || op->kind == PWSP_OP_TASK) {
+        pwsp_op_codes(b->program, op, pwsp_blocker_code, b);
     }
 }
 

@@ -107,11 +107,18 @@ PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t n
     return node;
 }
 
-static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
+PWSP_INTERNAL uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
     while (PWSP_NODE(module, node)->parent) {
         node = PWSP_NODE(module, node)->parent;
     }
     return node;
+}
+
+PWSP_INTERNAL bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint32_t outer) {
+    while (node && node != outer) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node == outer;
 }
 
 // Can an addition to the open scope be after a node? Otherwise fails.

@@ -22,6 +22,10 @@ PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const cha
 // The process that contains or is a node; 0 for none.
 PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);
 
+// The workload that a node is in. Is a node inside another, or the same?
+PWSP_INTERNAL uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node);
+PWSP_INTERNAL bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint32_t outer);
+
 // Checks and copies the `after` list of the node that is about to be added, at most
 // PTOWSP_TASK_AFTER_MAX nodes; NULL with an error. *count is how many: a task of a choice counts as
 // those of all its variants.

@@ -94,12 +94,8 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
     bool is_good = true;
     for (uint32_t i = 1; is_good && i < module->channels.count; i++) {
         const pwsp_channel_info *channel = PWSP_CHANNEL(module, i);
-        uint32_t workload = channel->pipeline;
-        while (PWSP_NODE(module, workload)->parent) {
-            workload = PWSP_NODE(module, workload)->parent;
-        }
-        is_good =
-            !pwsp_checker_find(checker, workload) || pwsp_check_channel(module, channel, uses[i]);
+        is_good = !pwsp_checker_find(checker, pwsp_node_workload(module, channel->pipeline)) ||
+                  pwsp_check_channel(module, channel, uses[i]);
     }
     PWSP_FREE(memory, uses, module->channels.count);
     return is_good;

@@ -36,14 +36,6 @@ PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *co
 
 // -- expressions ----------------------------------------------------------------------------------
 
-// Is a node inside another, or the same?
-static bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint32_t outer) {
-    while (node && node != outer) {
-        node = PWSP_NODE(module, node)->parent;
-    }
-    return node == outer;
-}
-
 PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
                                                    const char *name) {
     for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
@@ -168,11 +160,9 @@ PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, 
         if (!pwsp_compiler_code(c, exprs[i], &code)) {
             return false;
         }
-        pwsp_code *added = PWSP_ADD(c, codes, &index);
-        if (!added) {
+        if (!PWSP_ADD_ITEM(c, codes, &index, code)) {
             return false;
         }
-        *added = code;
     }
     return true;
 }
@@ -203,13 +193,9 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
 
 PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
                                     uint32_t target, uint32_t node) {
+    const pwsp_op op = {kind, at, target, node};
     uint32_t index;
-    pwsp_op *op = PWSP_ADD(c, ops, &index);
-    if (op) {
-        pwsp_op made = {kind, at, target, node};
-        *op = made;
-    }
-    return op != NULL;
+    return PWSP_ADD_ITEM(c, ops, &index, op);
 }
 
 PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
@@ -227,11 +213,9 @@ PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edg
     uint32_t at = c->edge_lists.items[3 * (uint64_t)node + (uint32_t)end];
     while (at) {
         uint32_t index;
-        uint32_t *added = PWSP_ADD(c, edges, &index);
-        if (!added) {
+        if (!PWSP_ADD_ITEM(c, edges, &index, at - 1)) {
             return false;
         }
-        *added = at - 1;
         ++*out_count;
         at = c->edges.items[at - 1].next[end];
     }
@@ -247,11 +231,10 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     }
     if (has_edges && range.count) {
         uint32_t index;
-        pwsp_range *reset = PWSP_ADD(c, resets, &index);
-        if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
+        if (!PWSP_ADD_ITEM(c, resets, &index, range) ||
+            !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
             return false;
         }
-        *reset = range;
     }
     if (!pwsp_compiler_children(c, node, is_parallel)) {
         return false;
@@ -302,11 +285,9 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_code(c, axis->row, &made.row)) {
         return false;
     }
-    pwsp_loop *loop = PWSP_ADD(c, loops, &index);
-    if (!loop) {
+    if (!PWSP_ADD_ITEM(c, loops, &index, made)) {
         return false;
     }
-    *loop = made;
     if (!pwsp_compiler_op(c, PWSP_OP_LOOP, index, 0, id) ||
         !pwsp_compiler_body(c, id, body_is_parallel) ||
         !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id)) {
@@ -326,11 +307,9 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;
     }
-    pwsp_branch *branch = PWSP_ADD(c, branches, &index);
-    if (!branch) {
+    if (!PWSP_ADD_ITEM(c, branches, &index, made)) {
         return false;
     }
-    *branch = made;
     if (!pwsp_compiler_op(c, PWSP_OP_BRANCH, index, 0, id) ||
         !pwsp_compiler_body(c, id, is_parallel)) {
         return false;
@@ -369,11 +348,9 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
     }
-    pwsp_call_op *added = PWSP_ADD(c, calls, &index);
-    if (!added) {
+    if (!PWSP_ADD_ITEM(c, calls, &index, made)) {
         return false;
     }
-    *added = made;
     // The target is the workload for now: its first operation may not be known yet.
     return pwsp_compiler_op(c, PWSP_OP_CALL, index, found->index, id);
 }
@@ -399,11 +376,9 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
         return false;
     }
     uint32_t index;
-    pwsp_slot_op *slot = PWSP_ADD(c, slot_ops, &index);
-    if (!slot) {
+    if (!PWSP_ADD_ITEM(c, slot_ops, &index, made)) {
         return false;
     }
-    *slot = made;
     return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
 }
 
@@ -489,22 +464,18 @@ PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         if (view.access & PWSP_TILE_WRITTEN) {
             c->program->tensor_is_written[view.tensor] = true;
         }
-        pwsp_tile_view *added = PWSP_ADD(c, views, &index);
-        if (!added) {
+        if (!PWSP_ADD_ITEM(c, views, &index, view)) {
             return false;
         }
-        *added = view;
     }
     if (c->edges.count && !c->is_in_process &&
         (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.first_in, &made.in_count) ||
          !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
     }
-    pwsp_task_op *task = PWSP_ADD(c, tasks, &index);
-    if (!task) {
+    if (!PWSP_ADD_ITEM(c, tasks, &index, made)) {
         return false;
     }
-    *task = made;
     return pwsp_compiler_op(c, is_listed ? PWSP_OP_LISTED : PWSP_OP_TASK, index, 0, id);
 }
 

@@ -39,6 +39,12 @@ typedef struct pwsp_compiler {
     (pwsp_compiler_add(c, PWSP_TABLE_PARTS(table)) ? &(table).items[(table).count - 1] : NULL)
 #define PWSP_ADD(c, table, out_index)                                                              \
     (*(out_index) = (uint32_t)(c)->program->table.count, PWSP_TABLE_ADD(c, (c)->program->table))
+
+// The same with the item's value; false with the module's error.
+#define PWSP_ADD_ITEM(c, table, out_index, value)                                                  \
+    (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
+     pwsp_compiler_add(c, PWSP_TABLE_PARTS((c)->program->table)) &&                                \
+         ((c)->program->table.items[*(out_index)] = (value), true))
 PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *count,
                                      uint64_t *capacity, size_t item_size);
 

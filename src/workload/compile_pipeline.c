@@ -60,11 +60,7 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
 // Adds a cell to the program's list of private ones; false with an error.
 static bool pwsp_compiler_private(pwsp_compiler *c, uint32_t cell) {
     uint32_t index;
-    uint32_t *added = PWSP_ADD(c, privates, &index);
-    if (added) {
-        *added = cell;
-    }
-    return added != NULL;
+    return PWSP_ADD_ITEM(c, privates, &index, cell);
 }
 
 // The views of a pipeline, one of each tensor, and its slots; false with an error.
@@ -192,11 +188,9 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
             !pwsp_compiler_code(c, info->latency_expr, &made.latency_code)) {
             return false;
         }
-        pwsp_channel_op *channel = PWSP_ADD(c, channels, &index);
-        if (!channel) {
+        if (!PWSP_ADD_ITEM(c, channels, &index, made)) {
             return false;
         }
-        *channel = made;
         pipeline->channel_count++;
     }
     c->module_first_channel = first;
@@ -302,11 +296,9 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
                               &made.task.out_count))) {
         return false;
     }
-    pwsp_pipeline_op *pipeline = PWSP_ADD(c, pipelines, &index);
-    if (!pipeline) {
+    if (!PWSP_ADD_ITEM(c, pipelines, &index, made)) {
         return false;
     }
-    *pipeline = made;
     if (!pwsp_compiler_op(c, PWSP_OP_PIPELINE, index, 0, id)) {
         return false;
     }
@@ -340,11 +332,9 @@ PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
     made.is_loop = is_loop;
     made.is_wait = is_wait;
     uint32_t index, op = pwsp_compiler_here(c);
-    pwsp_receive_op *receive = PWSP_ADD(c, receives, &index);
-    if (!receive) {
+    if (!PWSP_ADD_ITEM(c, receives, &index, made)) {
         return false;
     }
-    *receive = made;
     if (!pwsp_compiler_op(c, PWSP_OP_RECEIVE, index, 0, id) ||
         !pwsp_compiler_children(c, id, false) ||
         (is_loop && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, op, id))) {
@@ -364,11 +354,9 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     if (!pwsp_compiler_code(c, node->expr, &made.token)) {
         return false;
     }
-    pwsp_send_op *send = PWSP_ADD(c, sends, &index);
-    if (!send) {
+    if (!PWSP_ADD_ITEM(c, sends, &index, made)) {
         return false;
     }
-    *send = made;
     return pwsp_compiler_op(c, PWSP_OP_SEND, index, 0, id);
 }
 

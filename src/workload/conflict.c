@@ -16,33 +16,17 @@ typedef struct pwsp_conflicts {
     bool has_slots;  // the body may change slots
 } pwsp_conflicts;
 
-static bool pwsp_conflicts_varies(const pwsp_conflicts *c, uint32_t cell) {
+static bool pwsp_conflicts_varies(void *user, uint32_t cell) {
+    const pwsp_conflicts *c = (const pwsp_conflicts *)user;
     const ptowsp_program *p = c->program;
     return cell == c->loop->cell || cell == c->loop->entry ||
            (c->has_slots && cell >= p->first_slot && cell < p->first_slot + p->slot_count);
 }
 
-// May an expression have another value in another iteration? Operands that an instruction does not
-// have are cell 0. In place of the operand c, some have an array.
-static bool pwsp_conflicts_reads(const pwsp_conflicts *c, const pwsp_code *code) {
-    bool reads = pwsp_conflicts_varies(c, code->cell);
-    for (uint32_t i = code->begin; i < code->end && !reads; i++) {
-        const pwsp_instruction *at = &c->program->instructions.items[i];
-        reads = pwsp_conflicts_varies(c, at->a) || pwsp_conflicts_varies(c, at->b) ||
-                (at->opcode == PWSP_OPCODE_SELECT && pwsp_conflicts_varies(c, at->c));
-    }
-    return reads;
-}
-
-static bool pwsp_conflicts_view(const pwsp_conflicts *c, const pwsp_tile_view *view) {
-    bool reads = (view->has_row && pwsp_conflicts_reads(c, &view->row)) ||
-                 (view->has_col && pwsp_conflicts_reads(c, &view->col)) ||
-                 (view->has_limit && (pwsp_conflicts_reads(c, &view->row_count) ||
-                                      pwsp_conflicts_reads(c, &view->col_count)));
-    for (uint32_t i = 0; i < view->lead && !reads; i++) {
-        reads = pwsp_conflicts_reads(c, &view->index[i]);
-    }
-    return reads;
+// May an expression have another value in another iteration?
+static bool pwsp_conflicts_reads(void *user, pwsp_code *code) {
+    return pwsp_code_reads(((const pwsp_conflicts *)user)->program, code, pwsp_conflicts_varies,
+                           user);
 }
 
 // Is there an op of that kind in a loop's body, for `at` if that is not UINT32_MAX?
@@ -57,12 +41,12 @@ static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_k
 }
 
 // The op that follows a region which may not run in every iteration, or a pipeline; 0: the next op.
-static uint32_t pwsp_conflicts_skip(const pwsp_conflicts *c, const pwsp_op *op) {
+static uint32_t pwsp_conflicts_skip(pwsp_conflicts *c, const pwsp_op *op) {
     const ptowsp_program *p = c->program;
     if (op->kind == PWSP_OP_BRANCH) {
         return p->branches.items[op->at].end;
     }
-    const pwsp_loop *inner = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
+    pwsp_loop *inner = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
     bool skips = inner && inner->is_row && pwsp_conflicts_reads(c, &inner->row);
     return skips || op->kind == PWSP_OP_PIPELINE ? op->target : 0;
 }
@@ -82,9 +66,10 @@ static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,
                                                                   : NULL;
         skip = pwsp_conflicts_skip(&c, op);
         for (uint32_t k = 0; task && k < task->view_count; k++) {
-            const pwsp_tile_view *view = &p->views.items[task->first_view + k];
+            pwsp_tile_view *view = &p->views.items[task->first_view + k];
             const pwsp_conflict conflict = {at, op, view};
-            if (view->access & PWSP_TILE_WRITTEN && !pwsp_conflicts_view(&c, view) &&
+            if (view->access & PWSP_TILE_WRITTEN &&
+                !pwsp_view_codes(view, pwsp_conflicts_reads, &c) &&
                 !pwsp_conflicts_has(p, loop, PWSP_OP_RELEASE, view->tensor) &&
                 !visit(user, &conflict)) {
                 return false;

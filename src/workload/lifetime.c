@@ -17,6 +17,7 @@
 // the writes of an earlier one. Workloads are followed where they are called, so a tensor has a
 // lifetime for each pass through its scope that the tree shows.
 
+#include "build.h"
 #include "compile.h"
 
 #define PWSP_LIVE_NEVER UINT32_MAX
@@ -58,13 +59,6 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id);
 
 // -- scopes ---------------------------------------------------------------------------------------
 
-static bool pwsp_liver_is_inside(const ptowsp_module *m, uint32_t node, uint32_t outer) {
-    while (node && node != outer) {
-        node = PWSP_NODE(m, node)->parent;
-    }
-    return node == outer;
-}
-
 // Widens the scope of a tensor to the block around a statement.
 static void pwsp_liver_widen(pwsp_liver *l, uint32_t tensor, uint32_t block) {
     const ptowsp_module *m = l->c->module;
@@ -73,7 +67,7 @@ static void pwsp_liver_widen(pwsp_liver *l, uint32_t tensor, uint32_t block) {
         return;
     }
     uint32_t scope = live->scope ? live->scope : block;
-    while (scope && !pwsp_liver_is_inside(m, block, scope)) {
+    while (scope && !pwsp_node_is_inside(m, block, scope)) {
         scope = PWSP_NODE(m, scope)->parent;
     }
     live->scope = scope ? scope : l->c->checker.reached.items[1].node;
@@ -84,11 +78,7 @@ static void pwsp_liver_find_scopes(pwsp_liver *l) {
     const ptowsp_module *m = l->c->module;
     for (uint32_t id = 1; id < m->nodes.count; id++) {
         const pwsp_node *node = PWSP_NODE(m, id);
-        uint32_t root = id;
-        while (PWSP_NODE(m, root)->parent) {
-            root = PWSP_NODE(m, root)->parent;
-        }
-        if (!pwsp_checker_find(&l->c->checker, root)) {
+        if (!pwsp_checker_find(&l->c->checker, pwsp_node_workload(m, id))) {
             continue;
         }
         if (node->kind == PWSP_NODE_TASK) {
@@ -122,11 +112,7 @@ static bool pwsp_liver_begin_point(pwsp_liver *l, uint32_t node) {
     if (l->is_flat) {
         return true;
     }
-    uint32_t *point = PWSP_ADD(l->c, points, &index);
-    if (point) {
-        *point = node;
-    }
-    return point != NULL;
+    return PWSP_ADD_ITEM(l->c, points, &index, node);
 }
 
 static bool pwsp_liver_use(pwsp_liver *l, uint32_t node, uint32_t tensor, bool is_read) {
@@ -268,11 +254,7 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
 static bool pwsp_liver_coarsen(pwsp_liver *l, uint32_t entry) {
     uint32_t index;
     l->spans.count = l->c->program->points.count = 0;
-    uint32_t *point = PWSP_ADD(l->c, points, &index);
-    bool is_good = point != NULL;
-    if (is_good) {
-        *point = entry;
-    }
+    bool is_good = PWSP_ADD_ITEM(l->c, points, &index, entry);
     for (uint32_t i = 0; is_good && i < l->live_count; i++) {
         pwsp_span *span = PWSP_TABLE_ADD(l->c, l->spans);
         is_good = span != NULL;
@@ -319,12 +301,11 @@ static bool pwsp_liver_sizes(pwsp_compiler *c, const pwsp_transient_info *info) 
     c->sized_tensor = info->tensor;
     bool is_good = pwsp_compiler_codes(c, info->sizes, rank, &made.first_code);
     c->sized_tensor = 0;
-    pwsp_transient *added = is_good ? PWSP_ADD(c, transients, &index) : NULL;
-    if (added) {
-        *added = made;
-        c->program->tensor_is_transient[info->tensor] = true;
+    if (!is_good || !PWSP_ADD_ITEM(c, transients, &index, made)) {
+        return false;
     }
-    return added != NULL;
+    c->program->tensor_is_transient[info->tensor] = true;
+    return true;
 }
 
 static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {

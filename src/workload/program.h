@@ -291,6 +291,20 @@ PWSP_INTERNAL uint64_t pwsp_task_list_hash(const ptowsp_task_list *list);
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_text text);
 
+// Visits the expressions of an op, or of a view, until visit returns true; returns whether it did.
+// Those that it does not have are visited too: they have no instructions, and cell 0.
+typedef bool (*pwsp_code_fn)(void *user, pwsp_code *code);
+
+PWSP_INTERNAL bool pwsp_op_codes(const ptowsp_program *program, const pwsp_op *op,
+                                 pwsp_code_fn visit, void *user);
+PWSP_INTERNAL bool pwsp_view_codes(pwsp_tile_view *view, pwsp_code_fn visit, void *user);
+
+// The same with the cells that an expression reads, temporaries and constants too.
+typedef bool (*pwsp_cell_fn)(void *user, uint32_t cell);
+
+PWSP_INTERNAL bool pwsp_code_reads(const ptowsp_program *program, const pwsp_code *code,
+                                   pwsp_cell_fn is_found, void *user);
+
 // A task or pipeline that writes one tile in all iterations of a parallel loop around it.
 typedef struct pwsp_conflict {
     const pwsp_op *loop, *task;

@@ -34,12 +34,7 @@ static bool pwsp_expr_is_leaf(pwsp_expr_op op) {
 // Adds a node to the program's; its index, or 0 with an error.
 static uint32_t pwsp_read_add_expr(pwsp_compiler *c, const ptowsp_expr_info *info) {
     uint32_t index;
-    ptowsp_expr_info *added = PWSP_ADD(c, exprs, &index);
-    if (!added) {
-        return 0;
-    }
-    *added = *info;
-    return index;
+    return PWSP_ADD_ITEM(c, exprs, &index, *info) ? index : 0;
 }
 
 static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_task);

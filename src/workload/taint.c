@@ -22,54 +22,13 @@ static void pwsp_taint_mark(pwsp_taint *taint, uint8_t *mark) {
     *mark = 1;
 }
 
-// Does a compiled expression read an tainted cell? Temporaries are never marked; operands that an
-// instruction does not have are cell 0, which is always known.
-static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
-    for (uint32_t i = code->begin; i < code->end; i++) {
-        const pwsp_instruction *at = &taint->program->instructions.items[i];
-        bool has_c = at->opcode == PWSP_OPCODE_SELECT;  // elsewhere c is an array or a place
-        if (taint->cells[at->a] || taint->cells[at->b] || (has_c && taint->cells[at->c])) {
-            return true;
-        }
-    }
-    return taint->cells[code->cell] != 0;
+// Temporaries are never marked; cell 0 is always known.
+static bool pwsp_taint_cell(void *user, uint32_t cell) {
+    return ((const pwsp_taint *)user)->cells[cell] != 0;
 }
 
-static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
-    bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
-                      (view->has_col && pwsp_taint_code(taint, &view->col)) ||
-                      (view->has_limit && (pwsp_taint_code(taint, &view->row_count) ||
-                                           pwsp_taint_code(taint, &view->col_count)));
-    for (uint32_t i = 0; i < view->lead; i++) {
-        is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
-    }
-    return is_tainted;
-}
-
-static bool pwsp_taint_task(const pwsp_taint *taint, const pwsp_task_op *task) {
-    const ptowsp_program *p = taint->program;
-    bool is_tainted = pwsp_taint_code(taint, &task->dispatch) ||
-                      pwsp_taint_code(taint, &task->priority) ||
-                      pwsp_taint_code(taint, &task->stream);
-    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        is_tainted = is_tainted || pwsp_taint_code(taint, &p->codes.items[task->first_code + i]);
-    }
-    for (uint32_t i = 0; i < task->view_count; i++) {
-        is_tainted = is_tainted || pwsp_taint_view(taint, &p->views.items[task->first_view + i]);
-    }
-    return is_tainted;
-}
-
-// Are the start values of a pipeline's channels tainted?
-static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op *pipeline) {
-    bool is_tainted = false;
-    for (uint32_t i = 0; i < pipeline->channel_count; i++) {
-        const pwsp_channel_op *channel =
-            &taint->program->channels.items[pipeline->first_channel + i];
-        is_tainted = is_tainted || pwsp_taint_code(taint, &channel->depth_code) ||
-                     pwsp_taint_code(taint, &channel->latency_code);
-    }
-    return is_tainted;
+static bool pwsp_taint_code(void *user, pwsp_code *code) {
+    return pwsp_code_reads(((const pwsp_taint *)user)->program, code, pwsp_taint_cell, user);
 }
 
 // One op inside a region that is run or not as `is_tainted` control decides, or (is_called) in a
@@ -78,34 +37,14 @@ static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op 
 static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool is_called) {
     const ptowsp_program *p = taint->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
+    is_tainted =
+        is_tainted || (op->kind != PWSP_OP_CALL && pwsp_op_codes(p, op, pwsp_taint_code, taint));
     switch (op->kind) {
-    case PWSP_OP_LOOP: {
-        const pwsp_loop *loop = &p->loops.items[op->at];
-        is_tainted = is_tainted || (loop->is_row && pwsp_taint_code(taint, &loop->row));
-        break;
-    }
-    case PWSP_OP_BRANCH: {
-        const pwsp_branch *branch = &p->branches.items[op->at];
-        is_tainted = is_tainted || pwsp_taint_code(taint, &branch->condition);
-        break;
-    }
-    case PWSP_OP_TASK:
-        is_tainted = is_tainted || pwsp_taint_task(taint, &p->tasks.items[op->at]);
-        break;
-    case PWSP_OP_SLOT_SET: {
-        const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
-        is_tainted = is_tainted || pwsp_taint_code(taint, &slot->value);
-        if (is_tainted || is_called) {
-            pwsp_taint_mark(taint, &taint->cells[slot->cell]);
-        }
-        break;
-    }
+    case PWSP_OP_SLOT_SET:
     case PWSP_OP_SLOT_LOAD: {
         const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
-        is_tainted = is_tainted || taint->is_written[slot->view.tensor] ||
-                     pwsp_taint_view(taint, &slot->view) ||
-                     (slot->has_row && pwsp_taint_code(taint, &slot->row)) ||
-                     (slot->has_col && pwsp_taint_code(taint, &slot->col));
+        is_tainted =
+            is_tainted || (op->kind == PWSP_OP_SLOT_LOAD && taint->is_written[slot->view.tensor]);
         if (is_tainted || is_called) {
             pwsp_taint_mark(taint, &taint->cells[slot->cell]);
         }
@@ -120,12 +59,6 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         }
         break;
     }
-    case PWSP_OP_PIPELINE:
-        is_tainted = is_tainted || pwsp_taint_pipeline(taint, &p->pipelines.items[op->at]);
-        break;
-    case PWSP_OP_SEND:
-        is_tainted = is_tainted || pwsp_taint_code(taint, &p->sends.items[op->at].token);
-        break;
     case PWSP_OP_RECEIVE: {
         const pwsp_receive_op *receive = &p->receives.items[op->at];
         is_tainted = true;
@@ -134,7 +67,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         }
         break;
     }
-    default: break;  // it takes no value
+    default: break;
     }
     if (is_tainted) {
         pwsp_taint_mark(taint, &taint->ops[i]);

@@ -325,13 +325,10 @@ static bool pwsp_task_list_compile_edges(pwsp_compiler *c, uint32_t id, pwsp_tas
     list->first_own = (uint32_t)first;
     p->edges.count = first + count + edge_count;
     p->edge_count = first_edge + (uint32_t)count;
+    const pwsp_range reset = {(uint32_t)first, (uint32_t)count};
     uint32_t index;
-    pwsp_range *reset = PWSP_ADD(c, resets, &index);
-    if (reset) {
-        reset->first = (uint32_t)first;
-        reset->count = (uint32_t)count;
-    }
-    return reset && pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, id);
+    return PWSP_ADD_ITEM(c, resets, &index, reset) &&
+           pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, id);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
