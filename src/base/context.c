@@ -24,7 +24,7 @@ PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status sta
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *what) {
-    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is NULL", what);
+    return PWSP_REFUSE(context, "%s is NULL", what);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context) {
@@ -193,9 +193,8 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
     if (!pwsp_context_enter(context)) {
         return pwsp_fail_busy(context);
     }
-    ptowsp_status status =
-        fn ? pwsp_context_run(context, item_count, grain, fn, user)
-           : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
+    ptowsp_status status = fn ? pwsp_context_run(context, item_count, grain, fn, user)
+                              : PWSP_REFUSE(context, "parallel_for: fn is NULL");
     pwsp_context_leave(context);
     return status;
 }
@@ -204,7 +203,7 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
 #define PWSP_REFUSE_WORKER(context, ...)                                                           \
     do {                                                                                           \
         if (!pwsp_pool_has_session(context->pool) && pwsp_context_enter(context)) {                \
-            pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
+            PWSP_REFUSE(context, "workers: " __VA_ARGS__);                                         \
             pwsp_context_leave(context);                                                           \
         }                                                                                          \
         return PTOWSP_INVALID_PARAMS;                                                              \

@@ -24,6 +24,12 @@ struct ptowsp_context {
     char text[PWSP_ERROR_TEXT_MAX];
 };
 
+// The commonest failures, which concern no index: a user's mistake, and memory.
+#define PWSP_REFUSE(context, ...)                                                                  \
+    pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, __VA_ARGS__)
+#define PWSP_NO_MEMORY(context, ...)                                                               \
+    pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, __VA_ARGS__)
+
 // Records a failure with a printf text and returns the status.
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);

@@ -15,4 +15,8 @@ typedef struct pwsp_error {
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
                                            const char *format, ...) PWSP_PRINTF(4, 5);
 
+// The commonest error: a user's mistake that concerns no index.
+#define PWSP_ERROR_REFUSE(error, ...)                                                              \
+    pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, __VA_ARGS__)
+
 #endif

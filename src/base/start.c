@@ -41,7 +41,7 @@ PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_contex
     }
     made = made ? made : (pwsp_start *)pwsp_memory_alloc(&context->memory, sizeof *made);
     if (!made) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "%s: out of memory", what);
+        return PWSP_NO_MEMORY(context, "%s: out of memory", what);
     }
     PTOWSP_ASSERT(!made->is_pending);
     *start = NULL;
@@ -91,9 +91,9 @@ PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn 
 
 PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
                                               const char *what) {
-    return is_running ? pwsp_fail_busy(context)
-                      : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                  "%s: it has not been started, or has been waited for", what);
+    return is_running
+               ? pwsp_fail_busy(context)
+               : PWSP_REFUSE(context, "%s: it has not been started, or has been waited for", what);
 }
 
 static bool pwsp_start_is_done(const pwsp_start *start) {

@@ -31,10 +31,9 @@ PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_
                               PTOWSP_CHANNEL_DEPTH_MAX);
     }
     if (latency > PTOWSP_CYCLES_MAX) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "channel %s: a latency of %" PRId64 " cycles%s", name,
-                              (int64_t)latency,
-                              by_symbol ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
+        return PWSP_ERROR_REFUSE(error, "channel %s: a latency of %" PRId64 " cycles%s", name,
+                                 (int64_t)latency,
+                                 by_symbol ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
     }
     uint64_t places = 1;
     while (places < depth) {

@@ -44,10 +44,10 @@ PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pw
                               "a token of channel %s arrives after 2^63 - 1 cycles", at->name);
     }
     if (what == PWSP_EXCHANGE_CLOSED) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              at->is_event ? "it records event %s after closing it"
-                                           : "it sends to channel %s after closing it",
-                              at->name);
+        return PWSP_ERROR_REFUSE(error,
+                                 at->is_event ? "it records event %s after closing it"
+                                              : "it sends to channel %s after closing it",
+                                 at->name);
     }
     PTOWSP_ASSERT(what == PWSP_EXCHANGE_LIMIT);
     return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,

@@ -21,15 +21,13 @@
 // Checks a description and fills in its defaults.
 static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_device_desc *desc) {
     if (desc->scheduler_count > PTOWSP_DEVICE_SCHEDULER_MAX) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: %u AICPU threads, more than %u", (unsigned)desc->scheduler_count,
-                         (unsigned)PTOWSP_DEVICE_SCHEDULER_MAX);
+        return PWSP_REFUSE(context, "device: %u AICPU threads, more than %u",
+                           (unsigned)desc->scheduler_count, (unsigned)PTOWSP_DEVICE_SCHEDULER_MAX);
     }
     uint64_t core_count = (uint64_t)desc->cube_count + desc->vector_count;
     if (core_count > PTOWSP_DEVICE_CORE_MAX) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: %" PRIu64 " cores, more than %u", core_count,
-                         (unsigned)PTOWSP_DEVICE_CORE_MAX);
+        return PWSP_REFUSE(context, "device: %" PRIu64 " cores, more than %u", core_count,
+                           (unsigned)PTOWSP_DEVICE_CORE_MAX);
     }
     desc->scheduler_count = desc->scheduler_count ? desc->scheduler_count : 1;
     desc->vector_count = core_count ? desc->vector_count : 1;
@@ -180,7 +178,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     ptowsp_device *device =
         (ptowsp_device *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_device));
     if (!device) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "device: no memory");
+        return PWSP_NO_MEMORY(context, "device: no memory");
     }
     device->context = context;
     device->memory.context = &device->context;
@@ -197,8 +195,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     cores.yield_count = PWSP_DEVICE_YIELD;
     if (!pwsp_device_allocate(device, &cores)) {
         pwsp_device_free(device);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: no memory for %u cores", (unsigned)core_count);
+        return PWSP_NO_MEMORY(context, "device: no memory for %u cores", (unsigned)core_count);
     }
     if (!pwsp_device_start(device)) {
         pwsp_device_stop(device);
@@ -233,8 +230,7 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
         checked = *desc;
     }
     ptowsp_status status = out_device ? pwsp_device_desc_check(context, &checked)
-                                      : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                                  "device: out_device is NULL");
+                                      : PWSP_REFUSE(context, "device: out_device is NULL");
     if (status == PTOWSP_OK) {
         status = pwsp_device_open(context, &checked, out_device);
     }
@@ -348,8 +344,8 @@ static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const voi
         return PTOWSP_OK;
     }
     if (!to || !from) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: %s of %" PRIu64 " bytes %s NULL", what, size, to ? "from" : "to");
+        return PWSP_REFUSE(device->context, "device: %s of %" PRIu64 " bytes %s NULL", what, size,
+                           to ? "from" : "to");
     }
     ptowsp_status status = pwsp_device_memory_check(&device->memory, inside, size, what);
     if (status == PTOWSP_OK) {

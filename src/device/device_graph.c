@@ -304,8 +304,8 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
 // The context must have been entered.
 static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
     if (!graph || graph->context != device->context) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
-                         graph ? "the graph is of another context" : "graph is NULL");
+        return PWSP_REFUSE(device->context, "device: %s",
+                           graph ? "the graph is of another context" : "graph is NULL");
     }
     ptowsp_status status = ptowsp_graph_seal(graph);
     if (status == PTOWSP_OK) {
@@ -317,8 +317,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     const uint32_t core_count = device->cores.core_count;
     if (!PWSP_GRAPH_GROW(graph, stats, core_count) ||
         !pwsp_device_reserve(device, graph->task_count + graph->growth.task_max)) {
-        return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: no memory for running the graph");
+        return PWSP_NO_MEMORY(device->context, "device: no memory for running the graph");
     }
     device->graph.graph = graph;
     memset(&device->graph.tally, 0, sizeof device->graph.tally);

@@ -140,12 +140,11 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
         wrong = "has scalars that are NULL";
     }
     if (wrong) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: a launch %s", wrong);
+        return PWSP_REFUSE(device->context, "device: a launch %s", wrong);
     }
     if (pwsp_device_unit_count(device, launch->unit) == 0) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: a launch needs %s", pwsp_device_lack(launch->unit));
+        return PWSP_REFUSE(device->context, "device: a launch needs %s",
+                           pwsp_device_lack(launch->unit));
     }
     if (launch->instance_count == 0) {
         launch->instance_count = pwsp_device_unit_count(device, launch->unit);
@@ -215,8 +214,7 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = launch ? pwsp_device_launch_all(device, launch)
-                        : pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "device: launch is NULL");
+                        : PWSP_REFUSE(device->context, "device: launch is NULL");
         pwsp_context_leave(device->context);
     }
     return status;

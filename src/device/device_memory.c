@@ -74,16 +74,16 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
         name = "memory";
     }
     if (!out_memory || !pwsp_name_is_valid(name) || size == 0) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
-                         !out_memory ? "out_memory is NULL"
-                         : size == 0 ? "a piece of 0 bytes"
-                                     : "a piece has a bad name");
+        return PWSP_REFUSE(context, "device: %s",
+                           !out_memory ? "out_memory is NULL"
+                           : size == 0 ? "a piece of 0 bytes"
+                                       : "a piece has a bad name");
     }
     if (size > memory->limit - memory->used) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: '%s' asks for %" PRIu64 " bytes, but %" PRIu64 " of %" PRIu64
-                         " are used",
-                         name, size, memory->used, memory->limit);
+        return PWSP_NO_MEMORY(context,
+                              "device: '%s' asks for %" PRIu64 " bytes, but %" PRIu64 " of %" PRIu64
+                              " are used",
+                              name, size, memory->used, memory->limit);
     }
     size_t block_size;
     uint8_t *block = NULL;
@@ -92,9 +92,8 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
         block = (uint8_t *)host->resize(host->user, NULL, 0, block_size);
     }
     if (!block) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: the host has no memory for '%s' of %" PRIu64 " bytes", name,
-                         size);
+        return PWSP_NO_MEMORY(
+            context, "device: the host has no memory for '%s' of %" PRIu64 " bytes", name, size);
     }
     uint32_t slot = memory->free_slot ? memory->free_slot - 1 : memory->slot_count++;
     pwsp_piece *piece = &memory->pieces[slot];
@@ -129,15 +128,13 @@ static ptowsp_status pwsp_piece_refuse_free(const pwsp_device_memory *memory, co
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     const pwsp_freed *freed = pwsp_freed_at(memory, address);
     if (piece) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: free of an address %" PRIu64 " bytes into '%s'",
-                         (uint64_t)((uintptr_t)address - (uintptr_t)piece->begin), piece->name);
+        return PWSP_REFUSE(context, "device: free of an address %" PRIu64 " bytes into '%s'",
+                           (uint64_t)((uintptr_t)address - (uintptr_t)piece->begin), piece->name);
     }
-    return freed ? pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "device: free of '%s' (%" PRIu64 " bytes), which has been freed",
-                             freed->name, freed->size)
-                 : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "device: free of what is not memory of the device");
+    return freed ? PWSP_REFUSE(context,
+                               "device: free of '%s' (%" PRIu64 " bytes), which has been freed",
+                               freed->name, freed->size)
+                 : PWSP_REFUSE(context, "device: free of what is not memory of the device");
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address) {
@@ -174,17 +171,17 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *m
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     if (!piece) {
         const pwsp_freed *freed = pwsp_freed_at(memory, address);
-        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: %s of %" PRIu64 " bytes is at no memory of the device%s%s%s",
-                         what, size, freed ? ": '" : "", freed ? freed->name : "",
-                         freed ? "' has been freed" : "");
+        return PWSP_REFUSE(*memory->context,
+                           "device: %s of %" PRIu64 " bytes is at no memory of the device%s%s%s",
+                           what, size, freed ? ": '" : "", freed ? freed->name : "",
+                           freed ? "' has been freed" : "");
     }
     uint64_t at = (uintptr_t)address - (uintptr_t)piece->begin;
     if (size > piece->size - at) {
-        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: %s of %" PRIu64 " bytes at %" PRIu64 " of '%s' (%" PRIu64
-                         " bytes) goes %" PRIu64 " beyond its end",
-                         what, size, at, piece->name, piece->size, size - (piece->size - at));
+        return PWSP_REFUSE(*memory->context,
+                           "device: %s of %" PRIu64 " bytes at %" PRIu64 " of '%s' (%" PRIu64
+                           " bytes) goes %" PRIu64 " beyond its end",
+                           what, size, at, piece->name, piece->size, size - (piece->size - at));
     }
     return PTOWSP_OK;
 }

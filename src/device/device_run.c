@@ -111,9 +111,9 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
     const ptowsp_program *program = run->program;
     const pwsp_transients *transients = &run->bindings.transients;
     if (program->transients.count && !transients->block) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "device: the program has transient tensors: give them a block of the "
-                         "device's memory (ptowsp_run_bind_transients)");
+        return PWSP_REFUSE(device->context,
+                           "device: the program has transient tensors: give them a block of the "
+                           "device's memory (ptowsp_run_bind_transients)");
     }
     if (program->transients.count && transients->size > 0) {  // else it is refused as too small
         ptowsp_status status = pwsp_device_memory_check(&device->memory, transients->block,
@@ -154,9 +154,8 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                              kernel->name);
         }
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
-            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "device: kernel %s needs %s", kernel->name,
-                             pwsp_device_lack(kernel->unit));
+            return PWSP_REFUSE(device->context, "device: kernel %s needs %s", kernel->name,
+                               pwsp_device_lack(kernel->unit));
         }
     }
     return PTOWSP_OK;
@@ -167,8 +166,8 @@ static ptowsp_status pwsp_device_check_run(ptowsp_device *device, ptowsp_run *ru
                                            const ptowsp_run_options *options) {
     ptowsp_status status = pwsp_run_check_options(run, options);
     if (status == PTOWSP_OK && options->mode == PTOWSP_RUN_TIME_ONLY) {
-        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                           "device: a run that only measures time does not run on it");
+        status = PWSP_REFUSE(device->context,
+                             "device: a run that only measures time does not run on it");
     }
     if (status == PTOWSP_OK && run->program->lists.count) {
         status = pwsp_fail(device->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -188,14 +187,12 @@ static ptowsp_status pwsp_device_claim(ptowsp_device *device, ptowsp_run *run,
         return status;
     }
     if (!run) {
-        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                           "device: run is NULL");
+        status = PWSP_REFUSE(device->context, "device: run is NULL");
     } else if (!pwsp_run_claim(run, options)) {
         status = pwsp_fail_busy(device->context);
     } else {
         status = run->context != device->context
-                     ? pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                 "device: the run is of another context")
+                     ? PWSP_REFUSE(device->context, "device: the run is of another context")
                      : pwsp_device_check_run(device, run, options);
         if (status == PTOWSP_OK) {
             device->run = run;

@@ -250,8 +250,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_bind
     pwsp_error error;
     ptowsp_status status;
     if ((uint32_t)b->kind >= PTOWSP_BIND_KIND_COUNT) {
-        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: there is no kind of binding %d", (int)b->kind);
+        return PWSP_REFUSE(bindings->context, "bind: there is no kind of binding %d", (int)b->kind);
     }
     if (!what[b->kind][0]) {
         status = b->kind == PTOWSP_BIND_SLOT

@@ -141,8 +141,7 @@ void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64
 ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes *out_sizes) {
     PTOWSP_ASSERT(run);
     if (!out_sizes) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: out_sizes is NULL");
+        return PWSP_REFUSE(run->context, "run: out_sizes is NULL");
     }
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {
         return pwsp_fail_busy(run->owner);

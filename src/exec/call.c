@@ -54,7 +54,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_d
         walk->is_unknown_set =
             pwsp_program_find_tainted(p, &walk->memory, walk->is_written, walk->unknown);
         if (!walk->is_unknown_set) {
-            return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+            return PWSP_NO_MEMORY(context, "run: out of memory");
         }
     }
     for (uint32_t i = 0; walk->is_time_only && i < p->ops.count; i++) {

@@ -93,11 +93,11 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
     if (info->counts) {
         const pwsp_array *array = &comm->arrays[info->counts];
         if (array->count != members * members) {
-            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "run: kernel %s: array %s has %" PRIu64 " counts; %" PRIu64
-                             " members have %" PRIu64,
-                             kernel->name, program->arrays.items[info->counts].name, array->count,
-                             members, members * members);
+            return PWSP_REFUSE(comm->context,
+                               "run: kernel %s: array %s has %" PRIu64 " counts; %" PRIu64
+                               " members have %" PRIu64,
+                               kernel->name, program->arrays.items[info->counts].name, array->count,
+                               members, members * members);
         }
         comm->counts_size = pwsp_max_u64(comm->counts_size, members * members);
     }
@@ -136,10 +136,10 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
             continue;
         }
         if (!comm->is_bound || (!is_time_only && !comm->bound.ranks)) {
-            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "run: kernel %s communicates, and no %s bound "
-                             "(ptowsp_run_bind_ranks)",
-                             kernel->name, comm->is_bound ? "communicator is" : "ranks are");
+            return PWSP_REFUSE(
+                comm->context,
+                "run: kernel %s communicates, and no %s bound (ptowsp_run_bind_ranks)",
+                kernel->name, comm->is_bound ? "communicator is" : "ranks are");
         }
         const ptowsp_status status = pwsp_comm_check_kernel(comm, program, kernel);
         if (status != PTOWSP_OK) {
@@ -150,13 +150,12 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
         return PTOWSP_OK;
     }
     if (program->mesh_ranks && program->mesh_ranks != comm->bound.rank_count) {
-        return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: %" PRIu32 " ranks are bound, and the module's mesh has %" PRIu32,
-                         comm->bound.rank_count, program->mesh_ranks);
+        return PWSP_REFUSE(comm->context,
+                           "run: %" PRIu32 " ranks are bound, and the module's mesh has %" PRIu32,
+                           comm->bound.rank_count, program->mesh_ranks);
     }
     if (!pwsp_comm_make_room(comm)) {
-        return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "run: out of memory");
+        return PWSP_NO_MEMORY(comm->context, "run: out of memory");
     }
     if (comm->together.find_cycles) {
         sim->meeting = comm->together;

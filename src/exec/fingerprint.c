@@ -200,8 +200,7 @@ ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expec
 ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fingerprint) {
     PTOWSP_ASSERT(run);
     if (!out_fingerprint) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: out_fingerprint is NULL");
+        return PWSP_REFUSE(run->context, "run: out_fingerprint is NULL");
     }
     memset(out_fingerprint, 0, sizeof *out_fingerprint);
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {

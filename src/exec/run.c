@@ -49,8 +49,7 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
                                 ptowsp_run **out_run) {
     PTOWSP_ASSERT(context);
     if (!program || !out_run) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: program or out_run is NULL");
+        return PWSP_REFUSE(context, "run: program or out_run is NULL");
     }
     *out_run = NULL;
     ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
@@ -62,7 +61,7 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     }
     if (!run || !pwsp_run_init(run)) {
         ptowsp_run_destroy(run);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return PWSP_NO_MEMORY(context, "run: out of memory");
     }
     *out_run = run;
     return PTOWSP_OK;
@@ -100,8 +99,7 @@ ptowsp_status ptowsp_run_bind(ptowsp_run *run, const ptowsp_binding *bindings, s
         return pwsp_fail_busy(run->owner);
     }
     if (count > 0 && !bindings) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: bindings is NULL with count %zu", count);
+        return PWSP_REFUSE(run->context, "bind: bindings is NULL with count %zu", count);
     }
     ptowsp_status status = PTOWSP_OK;
     for (size_t i = 0; status == PTOWSP_OK && i < count; i++) {
@@ -121,22 +119,22 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
         return pwsp_fail_busy(run->owner);
     }
     if ((uint32_t)options->level > PTOWSP_RECORD_EDGES) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no level of records %d", (int)options->level);
+        return PWSP_REFUSE(run->context, "run: there is no level of records %d",
+                           (int)options->level);
     }
     if (options->end && options->end <= options->begin) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
-                         options->begin, options->end);
+        return PWSP_REFUSE(run->context,
+                           "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
+                           options->begin, options->end);
     }
     if (options->level == PTOWSP_RECORD_EDGES &&
         (options->begin || options->end || options->every > 1)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: edges are recorded of all tasks, not of a window or every n-th");
+        return PWSP_REFUSE(run->context,
+                           "run: edges are recorded of all tasks, not of a window or every n-th");
     }
     if (options->has_clock && options->level < PTOWSP_RECORD_TASKS) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
+        return PWSP_REFUSE(run->context,
+                           "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
     }
     run->record = *options;
     return PTOWSP_OK;

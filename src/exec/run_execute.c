@@ -49,8 +49,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status statu
     if (result->has_records && status == PTOWSP_OK &&
         !((!result->recorder.is_dense || pwsp_result_find_critical(result)) &&
           pwsp_pipelines_end(pipelines))) {
-        status =
-            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        status = PWSP_NO_MEMORY(run->context, "run: out of memory");
     }
     stats->memory_bytes = sizeof(ptowsp_run) + run->blocks.bytes +
                           pwsp_comm_bytes(&run->walk.comm) + pwsp_workers_bytes(run->workers) +
@@ -133,9 +132,8 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     run->pipes.clocked = clocked;
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status =
-        has_memory
-            ? pwsp_run_prepare(run, options, has_front ? &tasks : NULL, &task_count)
-            : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        has_memory ? pwsp_run_prepare(run, options, has_front ? &tasks : NULL, &task_count)
+                   : PWSP_NO_MEMORY(run->context, "run: out of memory");
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -238,9 +236,7 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
         run->workers = run->workers ? run->workers : pwsp_workers_create(memory);
         is_good = run->workers && pwsp_workers_reserve(run->workers, lane_count);
     }
-    return is_good ? PTOWSP_OK
-                   : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                               "run: out of memory");
+    return is_good ? PTOWSP_OK : PWSP_NO_MEMORY(run->context, "run: out of memory");
 }
 
 // On lanes of the context, which stays busy meanwhile.
@@ -286,12 +282,11 @@ PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options) {
 PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
                                                    const ptowsp_run_options *options) {
     if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no mode %d", (int)options->mode);
+        return PWSP_REFUSE(run->context, "run: there is no mode %d", (int)options->mode);
     }
     char text[PWSP_COST_TEXT_MAX];
     if (!pwsp_cost_check(&options->cost, text)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: %s", text);
+        return PWSP_REFUSE(run->context, "run: %s", text);
     }
     if (run->program->lists.count && pwsp_run_is_on_lanes(options)) {
         return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -300,9 +295,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
     }
     uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
     if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: lane_count is %u, but the context has %u lane%s",
-                         options->lane_count, lane_count, lane_count == 1 ? "" : "s");
+        return PWSP_REFUSE(run->context, "run: lane_count is %u, but the context has %u lane%s",
+                           options->lane_count, lane_count, lane_count == 1 ? "" : "s");
     }
     return PTOWSP_OK;
 }
@@ -370,9 +364,9 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     ptowsp_run_options chosen = pwsp_run_options(options);
     if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
         what_if->percent > 1000) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: what if kernel %u took %u percent: no such kernel, or over 1000",
-                         what_if->kernel, what_if->percent);
+        return PWSP_REFUSE(run->context,
+                           "run: what if kernel %u took %u percent: no such kernel, or over 1000",
+                           what_if->kernel, what_if->percent);
     }
     if (pwsp_run_is_running(run)) {
         return pwsp_fail_busy(run->owner);

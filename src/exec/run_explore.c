@@ -42,8 +42,7 @@ static ptowsp_status pwsp_explore_prepare(ptowsp_run *run, const ptowsp_run_opti
         run->walk.is_time_only = true;
     }
     if (status == PTOWSP_OK && !pwsp_control_find(control, &run->context->memory, run->program)) {
-        status =
-            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        status = PWSP_NO_MEMORY(run->context, "run: out of memory");
     }
     if (status == PTOWSP_OK && !pwsp_pipes_begin(&run->pipes, options, NULL)) {
         status = pwsp_run_fail_walk(run);

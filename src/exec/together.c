@@ -434,8 +434,7 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     pwsp_together t;
     if (!pwsp_together_init(&t, context, group)) {
         pwsp_together_free(&t);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "run group: out of memory");
+        return PWSP_NO_MEMORY(context, "run group: out of memory");
     }
     for (uint32_t i = 0; i < group->rank_count && status == PTOWSP_OK; i++) {
         t.ranks[i].together = &t;

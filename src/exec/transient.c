@@ -107,8 +107,8 @@ static char *pwsp_transients_block(pwsp_bindings *bindings) {
         t->own_bytes = t->own ? bytes : 0;
     }
     if (!t->own) {
-        pwsp_fail(bindings->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "run: out of memory: transient tensors take %" PRIu64 " bytes", peak);
+        PWSP_NO_MEMORY(bindings->context,
+                       "run: out of memory: transient tensors take %" PRIu64 " bytes", peak);
         return NULL;
     }
     uintptr_t past = (uintptr_t)t->own % PTOWSP_TRANSIENT_ALIGN;

@@ -19,9 +19,8 @@ static ptowsp_status pwsp_graph_keep_error(ptowsp_graph *graph, ptowsp_status st
 }
 
 static ptowsp_status pwsp_graph_no_memory(ptowsp_graph *graph, const char *what) {
-    return pwsp_graph_keep_error(graph,
-                                 pwsp_fail(graph->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                                           "graph: no memory for another %s", what));
+    return pwsp_graph_keep_error(
+        graph, PWSP_NO_MEMORY(graph->context, "graph: no memory for another %s", what));
 }
 
 // -- building -------------------------------------------------------------------------------------
@@ -30,8 +29,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
                                   ptowsp_graph **out_graph) {
     PTOWSP_ASSERT(context);
     if (!out_graph) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "graph: out_graph is NULL");
+        return PWSP_REFUSE(context, "graph: out_graph is NULL");
     }
     *out_graph = NULL;
     if (desc && pwsp_max_u64(desc->added_task_max, desc->added_edge_max) >= PWSP_GRAPH_NONE) {
@@ -45,7 +43,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     uint32_t lane_count = pwsp_pool_lane_count(context->pool);
     ptowsp_graph *graph = (ptowsp_graph *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_graph));
     if (!graph) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+        return PWSP_NO_MEMORY(context, "graph: no memory");
     }
     graph->context = context;
     pwsp_context_own(context);
@@ -63,7 +61,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     if (!PWSP_GRAPH_GROW(graph, stats, lane_count) ||
         !pwsp_engine_reserve(&graph->engine, lane_count, sizeof(pwsp_graph_lane))) {
         ptowsp_graph_destroy(graph);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+        return PWSP_NO_MEMORY(context, "graph: no memory");
     }
     ptowsp_graph_clear(graph);
     *out_graph = graph;
@@ -376,8 +374,7 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
         return pwsp_fail_busy(graph->context);
     }
     if (!spans && capacity) {
-        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "graph: spans is NULL, with a capacity");
+        return PWSP_REFUSE(graph->context, "graph: spans is NULL, with a capacity");
     }
     graph->record.spans = spans;
     graph->record.capacity = capacity;

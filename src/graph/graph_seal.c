@@ -188,9 +188,9 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
                          is_tasks ? "added_task_max" : "added_edge_max");
     }
     if (!pwsp_seal_allocate(graph)) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "graph: no memory for running %" PRIu64 " tasks and %" PRIu64 " edges",
-                         graph->task_count, graph->edge_count);
+        return PWSP_NO_MEMORY(
+            context, "graph: no memory for running %" PRIu64 " tasks and %" PRIu64 " edges",
+            graph->task_count, graph->edge_count);
     }
     pwsp_seal_rows(graph);
     if (!graph->is_ordered) {

@@ -309,8 +309,8 @@ ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_f
     const pwsp_result *result = pwsp_run_result(run);
     pwsp_decisions_out to;
     if (!output.write || (format != PTOWSP_REPORT_TEXT && format != PTOWSP_REPORT_JSON)) {
-        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",
-                         output.write ? "they are written as text or JSON" : "no function");
+        return PWSP_REFUSE(result->context, "decisions: %s",
+                           output.write ? "they are written as text or JSON" : "no function");
     }
     to.is_json = format == PTOWSP_REPORT_JSON;
     to.is_first = true;

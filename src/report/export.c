@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 static ptowsp_status pwsp_export_refuse(ptowsp_context *context, const char *text) {
-    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
+    return PWSP_REFUSE(context, "export: %s", text);
 }
 
 // What lanes and time a picture has.
@@ -28,21 +28,19 @@ static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_
     options->width = options->width ? options->width : 960;
     options->lane_max = options->lane_max ? options->lane_max : 64;
     if (options->width < 320 || options->width > 10000) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: a width of %u is not in 320 to 10000", options->width);
+        return PWSP_REFUSE(context, "export: a width of %u is not in 320 to 10000", options->width);
     }
     if (options->lane_max > PTOWSP_EXPORT_LANE_MAX) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: lane_max %u is more than %d", options->lane_max,
-                         PTOWSP_EXPORT_LANE_MAX);
+        return PWSP_REFUSE(context, "export: lane_max %u is more than %d", options->lane_max,
+                           PTOWSP_EXPORT_LANE_MAX);
     }
     if (options->end && options->end <= options->begin) {
         return pwsp_export_refuse(context, "the window of time is empty");
     }
     if (options->begin && options->begin >= extent.makespan) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
-                         options->begin, extent.makespan);
+        return PWSP_REFUSE(context,
+                           "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
+                           options->begin, extent.makespan);
     }
     return pwsp_export_check_rows(context, extent.tracks, options, "");
 }
@@ -55,12 +53,10 @@ static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
         return pwsp_export_refuse(context, "an output without a function");
     }
     if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no theme %d", (int)options->theme);
+        return PWSP_REFUSE(context, "export: there is no theme %d", (int)options->theme);
     }
     if ((uint32_t)options->fold > PTOWSP_FOLD_LOOPS) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no fold %d", (int)options->fold);
+        return PWSP_REFUSE(context, "export: there is no fold %d", (int)options->fold);
     }
     options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return PTOWSP_OK;
@@ -71,8 +67,7 @@ static ptowsp_status pwsp_export_check_time(const pwsp_result *result, ptowsp_ex
                                             ptowsp_export_time time) {
     bool has_both = format == PTOWSP_EXPORT_PERFETTO || format == PTOWSP_EXPORT_CHROME;
     if ((uint32_t)time > PTOWSP_TIME_BOTH) {
-        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no time %d", (int)time);
+        return PWSP_REFUSE(result->context, "export: there is no time %d", (int)time);
     }
     const char *wrong = time == PTOWSP_TIME_SIMULATED ? NULL
                         : time == PTOWSP_TIME_BOTH && !has_both
@@ -92,8 +87,7 @@ static bool pwsp_result_is_whole(const pwsp_result *result) {
 static ptowsp_status pwsp_export_check(const pwsp_result *result, ptowsp_export_format format,
                                        ptowsp_export_options *options, ptowsp_output output) {
     if ((uint32_t)format > PTOWSP_EXPORT_NAMES) {
-        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no format %d", (int)format);
+        return PWSP_REFUSE(result->context, "export: there is no format %d", (int)format);
     }
     ptowsp_status status = pwsp_export_check_output(result->context, options, output);
     if (status != PTOWSP_OK) {
@@ -201,7 +195,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
     ptowsp_status status = PTOWSP_OK;
     pwsp_export_job *job;
     if (!PWSP_ALLOC(&memory, job, 1)) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+        return PWSP_NO_MEMORY(context, "export: out of memory");
     }
     *job = *asked;
     pwsp_out_begin(&job->out, output);
@@ -213,7 +207,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
     has_memory = has_memory && (status != PTOWSP_OK || pwsp_export_draw(job));
     pwsp_out_flush(&job->out);
     if (!has_memory) {
-        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+        status = PWSP_NO_MEMORY(context, "export: out of memory");
     } else if (job->out.has_failed) {
         status = pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                            "export: the output failed after %" PRIu64 " bytes", job->out.sent);
@@ -249,8 +243,8 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
         chosen = *options;
     }
     if ((uint32_t)format > PTOWSP_REPORT_HTML) {
-        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no format %d of reports", (int)format);
+        return PWSP_REFUSE(result->context, "export: there is no format %d of reports",
+                           (int)format);
     }
     if (!what_ifs && what_if_count > 0) {
         return pwsp_fail_null(result->context, "export: what_ifs");
@@ -368,8 +362,7 @@ ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set
     job.set = set;
     job.format = format;
     if ((uint32_t)format > PTOWSP_EXPORT_TABLE) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no format %d of spans", (int)format);
+        return PWSP_REFUSE(context, "export: there is no format %d of spans", (int)format);
     }
     ptowsp_status status = pwsp_export_check_output(context, &chosen, output);
     if (status == PTOWSP_OK) {

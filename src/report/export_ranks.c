@@ -250,7 +250,7 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
         set.has_cycles = true;
         status = ptowsp_spans_export(context, &set, format, options, output);
     } else {
-        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+        status = PWSP_NO_MEMORY(context, "export: out of memory");
     }
     pwsp_blocks_free(&blocks);
     return status;

@@ -134,9 +134,7 @@ static ptowsp_status pwsp_lifetimes_check(const pwsp_result *result, ptowsp_expo
         : result->program->transients.count == 0         ? "there are no transient tensors"
         : !*result->is_placed ? "no transient tensors have been placed (ptowsp_run_size_transients)"
                               : NULL;
-    return wrong ? pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s",
-                             wrong)
-                 : PTOWSP_OK;
+    return wrong ? PWSP_REFUSE(result->context, "export: %s", wrong) : PTOWSP_OK;
 }
 
 ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,

@@ -128,8 +128,7 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
     }
     memset(out_bounds, 0, sizeof *out_bounds);
     if (!pwsp_result_has_sums(result)) {
-        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: lower bounds of a run that has recorded nothing");
+        return PWSP_REFUSE(result->context, "run: lower bounds of a run that has recorded nothing");
     }
     out_bounds->makespan_cycles = result->stats->makespan_cycles;
     out_bounds->pool_count = timed->pool_count - timed->has_link;
@@ -150,8 +149,7 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
     if (out_bounds->has_path &&
         !pwsp_edges_longest(&result->recorder.edges, result->recorder.records,
                             &out_bounds->path_cycles)) {
-        return pwsp_fail(result->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "run: out of memory");
+        return PWSP_NO_MEMORY(result->context, "run: out of memory");
     }
     const pwsp_pipelines *pipelines = result->pipelines;
     out_bounds->process_cycles = pipelines->process_least;

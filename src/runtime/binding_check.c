@@ -10,18 +10,16 @@
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
                                                 const char *what, const char *name) {
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                          "bind: module %s has no %s %s", module, what,
-                          !name                      ? "NULL"
-                          : pwsp_name_is_valid(name) ? name
-                                                     : "of such a name");
+    return PWSP_ERROR_REFUSE(error, "bind: module %s has no %s %s", module, what,
+                             !name                      ? "NULL"
+                             : pwsp_name_is_valid(name) ? name
+                                                        : "of such a name");
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
                                                  int64_t size) {
     return size >= 0 ? PTOWSP_OK
-                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                      "bind: size %" PRId64 " of axis %s", size, axis);
+                     : PWSP_ERROR_REFUSE(error, "bind: size %" PRId64 " of axis %s", size, axis);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
@@ -52,18 +50,16 @@ static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const c
     uint32_t size = ptowsp_dtype_size(dtype);
     uint64_t bytes;
     if (count > 0 && !data) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
+        return PWSP_ERROR_REFUSE(error, "bind: %s%s has %" PRIu64 " elements at NULL", what, name,
+                                 count);
     }
     if (!pwsp_is_aligned(data, size)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
-                              size);
+        return PWSP_ERROR_REFUSE(error, "bind: %s%s is not aligned to its elements of %u bytes",
+                                 what, name, size);
     }
     if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
-                              count);
+        return PWSP_ERROR_REFUSE(error, "bind: %s%s has %" PRIu64 " elements, which cannot be",
+                                 what, name, count);
     }
     return PTOWSP_OK;
 }
@@ -74,18 +70,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_
                                                   pwsp_array *out_array) {
     const char *name = info->name;
     if (as_lengths && !info->is_lengths) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s is an array, not a ragged axis", name);
+        return PWSP_ERROR_REFUSE(error, "bind: %s is an array, not a ragged axis", name);
     }
     if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
-                              ptowsp_dtype_name(dtype));
+        return PWSP_ERROR_REFUSE(error, "bind: lengths of %s are %s; they are i32, i64, u32 or u64",
+                                 name, ptowsp_dtype_name(dtype));
     }
     if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
-                              ptowsp_dtype_name(info->dtype));
+        return PWSP_ERROR_REFUSE(error, "bind: %s is %s; it is declared %s", name,
+                                 ptowsp_dtype_name(dtype), ptowsp_dtype_name(info->dtype));
     }
     ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
     if (status == PTOWSP_OK) {
@@ -98,18 +91,16 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
                                                 const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
     if (!csr) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the csr of axis %s is NULL", axis);
+        return PWSP_ERROR_REFUSE(error, "bind: the csr of axis %s is NULL", axis);
     }
     if (!pwsp_dtype_is_index(csr->dtype)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
-                              ptowsp_dtype_name(csr->dtype));
+        return PWSP_ERROR_REFUSE(error,
+                                 "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64",
+                                 axis, ptowsp_dtype_name(csr->dtype));
     }
     if (csr->row_count >= INT64_MAX) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
-                              csr->row_count);
+        return PWSP_ERROR_REFUSE(error, "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                                 csr->row_count);
     }
     ptowsp_status status =
         pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
@@ -134,14 +125,13 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *a
 static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
                                      const ptowsp_buffer *buffer, int64_t *out_shape) {
     if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s is %s; it is declared %s", tensor->name,
-                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+        return PWSP_ERROR_REFUSE(error, "bind: tensor %s is %s; it is declared %s", tensor->name,
+                                 ptowsp_dtype_name(buffer->dtype),
+                                 ptowsp_dtype_name(tensor->dtype));
     }
     if (buffer->rank != 0 && buffer->rank != tensor->rank) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
-                              buffer->rank, tensor->rank);
+        return PWSP_ERROR_REFUSE(error, "bind: tensor %s has rank %u; it is declared with %u",
+                                 tensor->name, buffer->rank, tensor->rank);
     }
     for (uint32_t i = 0; i < tensor->rank; i++) {
         int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
@@ -198,8 +188,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
                                                    const ptowsp_buffer *buffer,
                                                    pwsp_bound_tensor *out_tensor) {
     if (!buffer) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the buffer of tensor %s is NULL", tensor->name);
+        return PWSP_ERROR_REFUSE(error, "bind: the buffer of tensor %s is NULL", tensor->name);
     }
     int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
     ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
@@ -218,19 +207,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
     fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
            low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
     if (!fits) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
+        return PWSP_ERROR_REFUSE(error, "bind: tensor %s spans more than 2^61 bytes", tensor->name);
     }
     if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
-                              ", which are not all in its %" PRIu64 " bytes",
-                              tensor->name, low, high, buffer->size);
+        return PWSP_ERROR_REFUSE(error,
+                                 "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                                 ", which are not all in its %" PRIu64 " bytes",
+                                 tensor->name, low, high, buffer->size);
     }
     if (!pwsp_is_aligned(buffer->data, (uint64_t)element)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
-                              tensor->name, element);
+        return PWSP_ERROR_REFUSE(
+            error, "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+            tensor->name, element);
     }
     pwsp_bound_tensor bound;
     memset(&bound, 0, sizeof bound);
@@ -359,14 +347,14 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *na
 // -- transient tensors ----------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor) {
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                          "bind: tensor %s is transient: executions give it memory", tensor);
+    return PWSP_ERROR_REFUSE(error, "bind: tensor %s is transient: executions give it memory",
+                             tensor);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error) {
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                          "bind: the block of transient tensors is not aligned to %d bytes",
-                          PTOWSP_TRANSIENT_ALIGN);
+    return PWSP_ERROR_REFUSE(error,
+                             "bind: the block of transient tensors is not aligned to %d bytes",
+                             PTOWSP_TRANSIENT_ALIGN);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,

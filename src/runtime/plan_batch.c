@@ -47,17 +47,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
         return pwsp_plan_fail_fault(error, "bind", name, status, &info);
     }
     if (config->shares_merges) {
-        return pwsp_error_set(
-            error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-            "bind: the configuration of plan %s has shares_merges, which programs "
-            "do not do",
+        return PWSP_ERROR_REFUSE(
+            error, "bind: the configuration of plan %s has shares_merges, which programs do not do",
             name);
     }
     if (capacity &&
         (capacity->lane_count != config->lane_count || capacity->unit_count > UINT32_MAX ||
          capacity->merge_count > UINT32_MAX || capacity->slot_count > UINT32_MAX)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the capacity of plan %s is not of its configuration", name);
+        return PWSP_ERROR_REFUSE(error, "bind: the capacity of plan %s is not of its configuration",
+                                 name);
     }
     memset(out_bound, 0, sizeof *out_bound);
     out_bound->is_bound = true;

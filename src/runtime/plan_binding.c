@@ -32,23 +32,19 @@ static ptowsp_status pwsp_bind_check_list(pwsp_error *error, const char *name,
                                           const uint32_t *begin) {
     const char *what = pwsp_plan_list_text(kind);
     if (count > capacity) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: plan %s has %u %ss, with a capacity of %u", name, count, what,
-                              capacity);
+        return PWSP_ERROR_REFUSE(error, "bind: plan %s has %u %ss, with a capacity of %u", name,
+                                 count, what, capacity);
     }
     if (count > 0 && !items) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: plan %s has %u %ss at NULL", name, count, what);
+        return PWSP_ERROR_REFUSE(error, "bind: plan %s has %u %ss at NULL", name, count, what);
     }
     if (!begin) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s_begin of plan %s is NULL", what, name);
+        return PWSP_ERROR_REFUSE(error, "bind: %s_begin of plan %s is NULL", what, name);
     }
     if ((uintptr_t)items % 8 != 0 || (uintptr_t)begin % sizeof(uint32_t) != 0) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the %ss of plan %s, or the bounds of their lanes, are not "
-                              "aligned",
-                              what, name);
+        return PWSP_ERROR_REFUSE(
+            error, "bind: the %ss of plan %s, or the bounds of their lanes, are not aligned", what,
+            name);
     }
     return PTOWSP_OK;
 }
@@ -71,8 +67,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *
                                                  const ptowsp_attention_plan *plan,
                                                  ptowsp_attention_plan *out_plan) {
     if (!plan) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: plan %s is NULL", name);
+        return PWSP_ERROR_REFUSE(error, "bind: plan %s is NULL", name);
     }
     if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, plan->lane_count,
@@ -104,9 +99,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *
                               name, count);
     }
     if (count > 0 && (!work || (uintptr_t)work % 8 != 0)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: work bound to plan %s is %s", name,
-                              work ? "not aligned to 8 bytes" : "NULL");
+        return PWSP_ERROR_REFUSE(error, "bind: work bound to plan %s is %s", name,
+                                 work ? "not aligned to 8 bytes" : "NULL");
     }
     memset(out_plan, 0, sizeof *out_plan);
     memcpy(&out_plan->units, &work, sizeof work);  // only read
@@ -123,9 +117,9 @@ PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_a
 }
 
 static ptowsp_status pwsp_plan_fail_work(pwsp_error *error, const char *name, const char *what) {
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                          "bind: plan %s is bound as work, which has no %s; the program uses them",
-                          name, what);
+    return PWSP_ERROR_REFUSE(
+        error, "bind: plan %s is bound as work, which has no %s; the program uses them", name,
+        what);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,

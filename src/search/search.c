@@ -83,13 +83,11 @@ static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
                                                 desc->order_count, desc->window_count,
                                                 desc->lane_count_count};
     if (!search->results || capacity == 0) {
-        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "search: no results are asked for");
+        return PWSP_REFUSE(search->context, "search: no results are asked for");
     }
     if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
-        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "search: lane_counts are of one pool, but pools are %s",
-                         pwsp_schedule_word("pools", (uint32_t)desc->base.pools));
+        return PWSP_REFUSE(search->context, "search: lane_counts are of one pool, but pools are %s",
+                           pwsp_schedule_word("pools", (uint32_t)desc->base.pools));
     }
     memcpy(search->counts, counts, sizeof counts);
     pwsp_search_set_defaults(search);
@@ -97,8 +95,8 @@ static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
     for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
         search->lists[i] = counts[i] ? lists[i] : search->defaults[i];
         if (!search->lists[i]) {
-            return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "search: %s is NULL, but has %u elements", names[i], counts[i]);
+            return PWSP_REFUSE(search->context, "search: %s is NULL, but has %u elements", names[i],
+                               counts[i]);
         }
         search->summary.space_count *= search->counts[i];
         if (search->summary.space_count > PTOWSP_SEARCH_SPACE_MAX) {
@@ -247,7 +245,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
         pwsp_halt_begin(&context->search, desc->time_limit_ns);
         status = pwsp_search_walk(&search);
     } else {
-        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
+        status = PWSP_NO_MEMORY(context, "search: out of memory");
     }
     pwsp_search_lanes_free(&search);
     PWSP_FREE(&context->memory, search.makespans, space);

@@ -523,8 +523,7 @@ ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, siz
         out_place->line = out_place->column = 0;
     }
     if (!out_module || (!text && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parse: text or out_module is NULL");
+        return PWSP_REFUSE(context, "parse: text or out_module is NULL");
     }
     *out_module = NULL;
     return pwsp_parse_text(context, text, length, 1, desc, NULL, out_module, out_place);

@@ -101,15 +101,13 @@ ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, siz
         out_place->line = out_place->column = 0;
     }
     if (!out_program || (!data && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: data or out_program is NULL");
+        return PWSP_REFUSE(context, "load: data or out_program is NULL");
     }
     *out_program = NULL;
     const char *at = (const char *)data, *end = at + length;
     if (!pwsp_load_head(&at, end, &head)) {
         const char *change = pwsp_load_change((const char *)data, end);
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "load: %s",
-                         change ? change : "this is no saved program");
+        return PWSP_REFUSE(context, "load: %s", change ? change : "this is no saved program");
     }
     if (head.format != PWSP_SAVED_FORMAT) {
         return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -117,16 +115,16 @@ ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, siz
                          head.format, PWSP_SAVED_FORMAT);
     }
     if ((uint64_t)(end - at) != head.length) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
-                         (uint64_t)(end - at), head.length);
+        return PWSP_REFUSE(context,
+                           "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
+                           (uint64_t)(end - at), head.length);
     }
     const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, at, (size_t)head.length);
     if (hash != head.hash) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: damaged: the checksum is %016" PRIx64 ", the first line says "
-                         "%016" PRIx64,
-                         hash, head.hash);
+        return PWSP_REFUSE(context,
+                           "load: damaged: the checksum is %016" PRIx64
+                           ", the first line says %016" PRIx64,
+                           hash, head.hash);
     }
     return pwsp_load_text(context, at, (size_t)head.length, 2, desc, out_program, out_place);
 }
@@ -171,7 +169,7 @@ ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module
     buffer.size = length + 1;
     buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
     if (!buffer.data) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "save: out of memory");
+        return PWSP_NO_MEMORY(context, "save: out of memory");
     }
     pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
     PTOWSP_ASSERT(buffer.length == length);

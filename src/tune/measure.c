@@ -64,10 +64,10 @@ ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc 
         memset(out_measurement, 0, sizeof *out_measurement);
     }
     if (!desc || !desc->fn || !out_measurement) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: %s is NULL",
-                         !desc      ? "desc"
-                         : desc->fn ? "out_measurement"
-                                    : "fn");
+        return PWSP_REFUSE(context, "measure: %s is NULL",
+                           !desc      ? "desc"
+                           : desc->fn ? "out_measurement"
+                                      : "fn");
     }
     uint64_t samples[PTOWSP_MEASURE_SAMPLE_MAX];
     uint64_t (*clock)(void *) = desc->clock ? desc->clock : pwsp_measure_clock;

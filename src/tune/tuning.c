@@ -162,22 +162,19 @@ ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
     PTOWSP_ASSERT(context);
     static const char suffix[] = ".compact";
     if (!out_tuning) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: out_tuning is NULL");
+        return PWSP_REFUSE(context, "tuning: out_tuning is NULL");
     }
     *out_tuning = NULL;
     size_t length = path ? strlen(path) : 0;
     if (path && (length == 0 || length > PWSP_TUNING_PATH_MAX)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: a path of %llu bytes; it has 1 to %d", (unsigned long long)length,
-                         PWSP_TUNING_PATH_MAX);
+        return PWSP_REFUSE(context, "tuning: a path of %llu bytes; it has 1 to %d",
+                           (unsigned long long)length, PWSP_TUNING_PATH_MAX);
     }
     size_t path_size = path ? length + 1 : 0;
     size_t size = sizeof(ptowsp_tuning) + 2 * path_size + (path ? sizeof suffix - 1 : 0);
     ptowsp_tuning *tuning = (ptowsp_tuning *)pwsp_memory_alloc(&context->memory, size);
     if (!tuning) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "tuning: no memory for a table");
+        return PWSP_NO_MEMORY(context, "tuning: no memory for a table");
     }
     tuning->context = context;
     tuning->pin = -1;
@@ -220,24 +217,21 @@ static ptowsp_status pwsp_tuning_check(ptowsp_tuning *tuning, const ptowsp_tunin
                                        double value, const char *label) {
     ptowsp_context *context = tuning->context;
     if (!key || !key->machine || !pwsp_tuning_is_word(key->machine)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: the machine of a key is a word of 1 to %d printable characters",
-                         PTOWSP_NAME_MAX);
+        return PWSP_REFUSE(context,
+                           "tuning: the machine of a key is a word of 1 to %d printable characters",
+                           PTOWSP_NAME_MAX);
     }
     if ((uint32_t)key->unit >= PTOWSP_TUNING_UNIT_COUNT) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: there is no unit %u", (unsigned)key->unit);
+        return PWSP_REFUSE(context, "tuning: there is no unit %u", (unsigned)key->unit);
     }
     if (label && !pwsp_tuning_is_word(label)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: a label is a word of 1 to %d printable characters",
-                         PTOWSP_NAME_MAX);
+        return PWSP_REFUSE(context, "tuning: a label is a word of 1 to %d printable characters",
+                           PTOWSP_NAME_MAX);
     }
     if (!(value >= 0 && value <= PTOWSP_TUNING_VALUE_MAX)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: a value is from 0 to %s, not %s",
-                         pwsp_general(PTOWSP_TUNING_VALUE_MAX, 6).text,
-                         pwsp_general(value, 6).text);
+        return PWSP_REFUSE(context, "tuning: a value is from 0 to %s, not %s",
+                           pwsp_general(PTOWSP_TUNING_VALUE_MAX, 6).text,
+                           pwsp_general(value, 6).text);
     }
     return PTOWSP_OK;
 }

@@ -107,9 +107,8 @@ static ptowsp_status pwsp_tuning_check_file(ptowsp_tuning *tuning, const pwsp_fi
                          "tuning: %.300s is %s, which is not compacted", tuning->path, wrong);
     }
     if (tuning->damaged_count && !tuning->table.record_count && !tuning->foreign_count) {
-        return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: %.300s has %llu lines, and none is a record", tuning->path,
-                         (unsigned long long)tuning->damaged_count);
+        return PWSP_REFUSE(tuning->context, "tuning: %.300s has %llu lines, and none is a record",
+                           tuning->path, (unsigned long long)tuning->damaged_count);
     }
     return PTOWSP_OK;
 }
@@ -117,8 +116,7 @@ static ptowsp_status pwsp_tuning_check_file(ptowsp_tuning *tuning, const pwsp_fi
 ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max) {
     PTOWSP_ASSERT(tuning);
     if (!tuning->path) {
-        return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: a table without a file is not compacted");
+        return PWSP_REFUSE(tuning->context, "tuning: a table without a file is not compacted");
     }
     int file;
     ptowsp_status status = pwsp_tuning_begin(tuning, true, &file);

@@ -9,14 +9,12 @@ PWSP_INTERNAL uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind)
         return 0;
     }
     if (kind != PWSP_NODE_WORKLOAD && module->open == 0) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "a statement outside any workload");
+        return PWSP_MODULE_REFUSE(module, "a statement outside any workload");
     }
     if (kind != PWSP_NODE_PROCESS && module->open &&
         PWSP_NODE(module, module->open)->kind == PWSP_NODE_PIPELINE) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "a statement between processes; a pipeline has channels and "
-                                "processes in it, and nothing else");
+        return PWSP_MODULE_REFUSE(module, "a statement between processes; a pipeline has channels "
+                                          "and processes in it, and nothing else");
     }
     if (module->nodes.count > PTOWSP_MODULE_NODE_MAX) {
         return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,

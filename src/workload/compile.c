@@ -84,10 +84,10 @@ static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node
 static bool pwsp_compiler_size_leaf(pwsp_compiler *c, const pwsp_expr_node *node) {
     bool is_good = node->op == PWSP_EXPR_SYMBOL || node->op == PWSP_EXPR_SIZE;
     if (!is_good) {
-        pwsp_module_fail(c->module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "transient tensor %s: its size reads a variable, a slot or a task; it may "
-                         "read sizes, symbols and arrays, which are the same during a run",
-                         PWSP_TENSOR(c->module, c->sized_tensor)->name);
+        PWSP_MODULE_REFUSE(c->module,
+                           "transient tensor %s: its size reads a variable, a slot or a task; it "
+                           "may read sizes, symbols and arrays, which are the same during a run",
+                           PWSP_TENSOR(c->module, c->sized_tensor)->name);
     }
     return is_good;
 }

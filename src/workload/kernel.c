@@ -8,36 +8,30 @@ static void pwsp_kernel_check_tile(ptowsp_module *module, const char *kernel,
                                    const ptowsp_tile_param *tile) {
     const char *name = tile->name;
     if ((uint32_t)tile->direction < PTOWSP_IN || (uint32_t)tile->direction > PTOWSP_INOUT) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: tile %s has no direction (in, out or inout)", kernel, name);
+        PWSP_MODULE_REFUSE(module, "kernel %s: tile %s has no direction (in, out or inout)", kernel,
+                           name);
     } else if (ptowsp_dtype_size(tile->dtype) == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: tile %s has no data type", kernel, name);
+        PWSP_MODULE_REFUSE(module, "kernel %s: tile %s has no data type", kernel, name);
     } else if ((tile->rows < 1 && tile->rows != PTOWSP_DYNAMIC) ||
                (tile->cols < 1 && tile->cols != PTOWSP_DYNAMIC) || tile->rows > INT32_MAX ||
                tile->cols > INT32_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: tile %s is %" PRId64 " x %" PRId64, kernel, name, tile->rows,
-                         tile->cols);
+        PWSP_MODULE_REFUSE(module, "kernel %s: tile %s is %" PRId64 " x %" PRId64, kernel, name,
+                           tile->rows, tile->cols);
     }
 }
 
 static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     const char *name = desc->name ? desc->name : "";
     if (!desc->fn && !desc->cost && desc->cycles == 0 && !desc->pto) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: it has neither fn nor cost nor cycles", name);
+        PWSP_MODULE_REFUSE(module, "kernel %s: it has neither fn nor cost nor cycles", name);
     } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
-                         desc->cycles);
+        PWSP_MODULE_REFUSE(module, "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
+                           desc->cycles);
     } else if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
-                         PTOWSP_TASK_AXIS_MAX);
+        PWSP_MODULE_REFUSE(module, "kernel %s: %u axis arguments are more than %d", name,
+                           desc->axis_count, PTOWSP_TASK_AXIS_MAX);
     } else if ((uint32_t)desc->unit >= PTOWSP_UNIT_COUNT) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %d is no execution unit", name, (int)desc->unit);
+        PWSP_MODULE_REFUSE(module, "kernel %s: %d is no execution unit", name, (int)desc->unit);
     }
     for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
         pwsp_kernel_check_tile(module, name, &desc->tiles[i]);
@@ -45,8 +39,8 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
     for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
         if ((uint32_t)desc->scalars[i].type < PTOWSP_TYPE_BOOL ||
             (uint32_t)desc->scalars[i].type > PTOWSP_TYPE_U64) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "kernel %s: scalar %s has no type", name, desc->scalars[i].name);
+            PWSP_MODULE_REFUSE(module, "kernel %s: scalar %s has no type", name,
+                               desc->scalars[i].name);
         }
     }
 }
@@ -72,8 +66,8 @@ bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *de
     for (uint32_t i = 0; pwsp_module_is_good(module) && i < count; i++) {
         for (uint32_t j = 0; j < i; j++) {
             if (strcmp(names[i], names[j]) == 0) {
-                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                 "kernel %s: two parameters are called %s", desc->name, names[i]);
+                PWSP_MODULE_REFUSE(module, "kernel %s: two parameters are called %s", desc->name,
+                                   names[i]);
             }
         }
     }
@@ -90,10 +84,10 @@ bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *de
 uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info) {
     const pwsp_name *found = pwsp_names_find(&module->kernel_names, info->name);
     if (found) {
-        return pwsp_module_fail(
-            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", info->name,
-            strcmp(found->text, info->name) == 0 ? "there is a kernel of this name already"
-                                                 : "its name has the hash of another kernel's");
+        return PWSP_MODULE_REFUSE(module, "kernel %s: %s", info->name,
+                                  strcmp(found->text, info->name) == 0
+                                      ? "there is a kernel of this name already"
+                                      : "its name has the hash of another kernel's");
     }
     uint32_t id = PWSP_MODULE_ADD(module, module->kernels);
     if (id) {
@@ -145,19 +139,17 @@ static bool pwsp_kernel_set_source(ptowsp_module *module, const ptowsp_kernel_so
     }
     const char *fn = source->fn ? source->fn : info->name;
     if (source->text && source->file) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its source is both a text and a file", info->name);
+        PWSP_MODULE_REFUSE(module, "kernel %s: its source is both a text and a file", info->name);
     } else if (!is_any) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its source has names, but neither text nor file", info->name);
+        PWSP_MODULE_REFUSE(module, "kernel %s: its source has names, but neither text nor file",
+                           info->name);
     } else if (!pwsp_name_is_identifier(fn)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: fn of its source, %s, is no identifier of C", info->name,
-                         pwsp_name_is_valid(fn) ? fn : "as it is");
+        PWSP_MODULE_REFUSE(module, "kernel %s: fn of its source, %s, is no identifier of C",
+                           info->name, pwsp_name_is_valid(fn) ? fn : "as it is");
     } else if (source->cost && !pwsp_name_is_identifier(source->cost)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: cost of its source, %s, is no identifier of C", info->name,
-                         pwsp_name_is_valid(source->cost) ? source->cost : "as it is");
+        PWSP_MODULE_REFUSE(module, "kernel %s: cost of its source, %s, is no identifier of C",
+                           info->name,
+                           pwsp_name_is_valid(source->cost) ? source->cost : "as it is");
     }
     if (!pwsp_module_is_good(module)) {
         return false;
@@ -179,7 +171,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
         return kernel;
     }
     pwsp_kernel_info info;

@@ -25,15 +25,13 @@ static void pwsp_collective_check_tiles(ptowsp_module *module, const ptowsp_coll
     const uint32_t kind = 1u << desc->kind;
     if ((desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts)) ||
         (desc->out_columns && (!(kind & PWSP_CUTS_OUT) || desc->counts))) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %s%s does not cut the columns of %s", desc->name,
-                         desc->counts ? "ragged " : "", ptowsp_collective_name(desc->kind),
-                         desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts) ? "in"
-                                                                                      : "out");
+        PWSP_MODULE_REFUSE(module, "kernel %s: %s%s does not cut the columns of %s", desc->name,
+                           desc->counts ? "ragged " : "", ptowsp_collective_name(desc->kind),
+                           desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts) ? "in"
+                                                                                        : "out");
     } else if (desc->is_apart && desc->kind != PTOWSP_ALL_REDUCE) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: is_apart is of all_reduce, not of %s", desc->name,
-                         ptowsp_collective_name(desc->kind));
+        PWSP_MODULE_REFUSE(module, "kernel %s: is_apart is of all_reduce, not of %s", desc->name,
+                           ptowsp_collective_name(desc->kind));
     }
 }
 
@@ -52,9 +50,8 @@ static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_colle
         pwsp_module_fail(module, error.status, error.index, "kernel %s: %s", desc->name,
                          error.text);
     } else if (desc->counts && desc->kind != PTOWSP_ALL_TO_ALL) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: counts are of all_to_all, not of %s", desc->name,
-                         ptowsp_collective_name(desc->kind));
+        PWSP_MODULE_REFUSE(module, "kernel %s: counts are of all_to_all, not of %s", desc->name,
+                           ptowsp_collective_name(desc->kind));
     } else {
         pwsp_collective_check_tiles(module, desc);
     }
@@ -92,7 +89,7 @@ ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_colle
         return kernel;
     }
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
         return kernel;
     }
     pwsp_kernel_info info;

@@ -31,14 +31,13 @@ static bool pwsp_pto_check_arg(ptowsp_module *module, const pwsp_kernel_info *in
         break;
     case PTOWSP_PTO_NUMBER: return true;
     default:
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "kernel %s: %s of its PTO-ISA source: %d is no kind of argument",
-                                info->name, what, (int)arg->value);
+        return PWSP_MODULE_REFUSE(module,
+                                  "kernel %s: %s of its PTO-ISA source: %d is no kind of argument",
+                                  info->name, what, (int)arg->value);
     }
     if (arg->index >= count) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "kernel %s: %s of its PTO-ISA source: number %u of %u %s",
-                                info->name, what, arg->index, count, kind);
+        return PWSP_MODULE_REFUSE(module, "kernel %s: %s of its PTO-ISA source: number %u of %u %s",
+                                  info->name, what, arg->index, count, kind);
     }
     return true;
 }
@@ -61,10 +60,9 @@ static bool pwsp_pto_check_args(ptowsp_module *module, const pwsp_kernel_info *i
                          (blocks[i]->value == PTOWSP_PTO_NUMBER && blocks[i]->number >= i &&
                           blocks[i]->number <= INT32_MAX);
         if (!is_number) {
-            return pwsp_module_fail(
-                module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                "kernel %s: %s of its PTO-ISA source is no axis, scalar or number", info->name,
-                what);
+            return PWSP_MODULE_REFUSE(
+                module, "kernel %s: %s of its PTO-ISA source is no axis, scalar or number",
+                info->name, what);
         }
         if (blocks[i]->value != PTOWSP_PTO_NONE &&
             !pwsp_pto_check_arg(module, info, blocks[i], what)) {
@@ -92,8 +90,7 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
         wrong = "the entry of its PTO-ISA source is no identifier of C";
     }
     if (wrong) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
-                                info->name, wrong);
+        return PWSP_MODULE_REFUSE(module, "kernel %s: %s", info->name, wrong);
     }
     return pwsp_pto_check_args(module, info, pto);
 }

@@ -146,10 +146,10 @@ PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, si
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name) {
     if (!pwsp_name_is_valid(name)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "the name of this %s is not 1 to %d printable ASCII characters without "
-                         "quotes and backslash",
-                         what, PTOWSP_NAME_MAX);
+        PWSP_MODULE_REFUSE(module,
+                           "the name of this %s is not 1 to %d printable ASCII characters without "
+                           "quotes and backslash",
+                           what, PTOWSP_NAME_MAX);
         return NULL;
     }
     const char *copy = pwsp_arena_copy(&module->arena, name);
@@ -162,8 +162,8 @@ PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *wh
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name) {
     const pwsp_name *found = pwsp_names_find(&module->bindables, name);
     if (found && strcmp(found->text, name) != 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "the names %s and %s have the same hash; rename one", found->text, name);
+        PWSP_MODULE_REFUSE(module, "the names %s and %s have the same hash; rename one",
+                           found->text, name);
         return NULL;
     }
     return found;
@@ -206,9 +206,8 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
     const char *copy = pwsp_module_name(module, what, name);
     const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
     if (found) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s %s: the name is already that of %s", what, name,
-                         pwsp_bindable_text(module, found));
+        PWSP_MODULE_REFUSE(module, "%s %s: the name is already that of %s", what, name,
+                           pwsp_bindable_text(module, found));
     }
     if (!pwsp_module_is_good(module)) {
         return NULL;
@@ -226,17 +225,16 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
                                    ptowsp_module **out_module) {
     PTOWSP_ASSERT(context);
     if (!out_module) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "module: out_module is NULL");
+        return PWSP_REFUSE(context, "module: out_module is NULL");
     }
     *out_module = NULL;
     const char *name = desc && desc->name ? desc->name : "module";
     uint32_t slot_count = desc && desc->slot_count ? desc->slot_count : PTOWSP_SLOT_COUNT;
     if (!pwsp_name_is_valid(name)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "module: its name is not 1 to %d printable ASCII characters without "
-                         "quotes and backslash",
-                         PTOWSP_NAME_MAX);
+        return PWSP_REFUSE(context,
+                           "module: its name is not 1 to %d printable ASCII characters without "
+                           "quotes and backslash",
+                           PTOWSP_NAME_MAX);
     }
     if (slot_count > PTOWSP_SLOT_COUNT_MAX) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, slot_count,
@@ -256,7 +254,7 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
     }
     if (!module || !module->name) {
         ptowsp_module_destroy(module);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "module: out of memory");
+        return PWSP_NO_MEMORY(context, "module: out of memory");
     }
     *out_module = module;
     return PTOWSP_OK;
@@ -304,8 +302,7 @@ static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_
 ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size) {
     ptowsp_axis axis = pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
     if (axis.id && size < 0) {
-        axis.id = pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                   "axis %s: its size is %" PRId64, name, size);
+        axis.id = PWSP_MODULE_REFUSE(module, "axis %s: its size is %" PRId64, name, size);
     }
     return axis;
 }
@@ -330,9 +327,9 @@ ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
         ptowsp_dtype dtype = PWSP_ARRAY(module, array)->dtype;
         if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
             dtype != PTOWSP_U64) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "axis %s: its lengths are read as %s; they are i32, i64, u32 or u64",
-                             name, ptowsp_dtype_name(dtype));
+            PWSP_MODULE_REFUSE(module,
+                               "axis %s: its lengths are read as %s; they are i32, i64, u32 or u64",
+                               name, ptowsp_dtype_name(dtype));
         }
     } else if (pwsp_module_is_good(module)) {
         array = PWSP_MODULE_ADD(module, module->arrays);
@@ -357,14 +354,12 @@ ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr
         return pwsp_axis_id(0);
     }
     if (axis.id == 0 || axis.id >= module->axes.count) {
-        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                             "axis_row: there is no axis %u", axis.id));
+        return pwsp_axis_id(PWSP_MODULE_REFUSE(module, "axis_row: there is no axis %u", axis.id));
     }
     pwsp_axis_info info = *PWSP_AXIS(module, axis.id);
     if (info.kind < PWSP_AXIS_RAGGED || info.kind == PWSP_AXIS_PLAN_LANES || info.row) {
-        return pwsp_axis_id(pwsp_module_fail(
-            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-            "axis %s: only ragged and sparse axes, units and merges of plans have rows%s",
+        return pwsp_axis_id(PWSP_MODULE_REFUSE(
+            module, "axis %s: only ragged and sparse axes, units and merges of plans have rows%s",
             info.name, info.row ? ", and this is one already" : ""));
     }
     info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
@@ -384,19 +379,16 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
     }
     const char *name = desc && desc->name ? desc->name : "";
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tensor: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "tensor: desc is NULL");
     } else if (!pwsp_name_is_valid(name)) {
         pwsp_module_name(module, "tensor", name);  // fails
     } else if (ptowsp_dtype_size(desc->dtype) == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tensor %s: %d is no data type", name, (int)desc->dtype);
+        PWSP_MODULE_REFUSE(module, "tensor %s: %d is no data type", name, (int)desc->dtype);
     } else if (desc->rank > PTOWSP_TENSOR_RANK_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tensor %s: rank %u is more than %d", name, desc->rank,
-                         PTOWSP_TENSOR_RANK_MAX);
+        PWSP_MODULE_REFUSE(module, "tensor %s: rank %u is more than %d", name, desc->rank,
+                           PTOWSP_TENSOR_RANK_MAX);
     } else if ((uint32_t)desc->location > PTOWSP_LOCATION_L1) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tensor %s: %d is no location", name, (int)desc->location);
+        PWSP_MODULE_REFUSE(module, "tensor %s: %d is no location", name, (int)desc->location);
     }
     for (uint32_t i = 0; pwsp_module_is_good(module) && i < desc->rank; i++) {
         if (desc->shape[i] < PTOWSP_DYNAMIC) {

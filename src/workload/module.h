@@ -319,6 +319,10 @@ PWSP_INTERNAL uint32_t pwsp_module_fail(ptowsp_module *module, ptowsp_status sta
                                         const char *format, ...) PWSP_PRINTF(4, 5);
 PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module);
 
+// The commonest failure: a user's mistake that concerns no index.
+#define PWSP_MODULE_REFUSE(module, ...)                                                            \
+    pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, __VA_ARGS__)
+
 // The same with a certain node as the place.
 PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
                                            ptowsp_status status, const char *format, ...)

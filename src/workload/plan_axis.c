@@ -67,17 +67,15 @@ static const char *pwsp_plan_name(ptowsp_module *module, const char *name, pwsp_
     const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
     if (!found || found->kind != PWSP_BIND_PLAN) {
         if (pwsp_name_is_valid(name) && strlen(name) > PTOWSP_PLAN_NAME_MAX) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "plan %s: its name has more than %d characters", name,
-                             PTOWSP_PLAN_NAME_MAX);
+            PWSP_MODULE_REFUSE(module, "plan %s: its name has more than %d characters", name,
+                               PTOWSP_PLAN_NAME_MAX);
             return NULL;
         }
         return pwsp_module_bindable(module, "plan", name, PWSP_BIND_PLAN, axis);
     }
     if (pwsp_module_axis(module, name, kind)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "plan %s: there is an axis of its %s already", name,
-                         pwsp_plan_axis_text(kind));
+        PWSP_MODULE_REFUSE(module, "plan %s: there is an axis of its %s already", name,
+                           pwsp_plan_axis_text(kind));
         return NULL;
     }
     uint32_t last = found->index;
@@ -130,19 +128,16 @@ PWSP_INTERNAL uint32_t pwsp_plan_field_array(ptowsp_module *module, uint32_t axi
                                              ptowsp_plan_field field, uint8_t *out_flags) {
     const pwsp_axis_info *info = PWSP_AXIS(module, axis);
     if (!pwsp_axis_is_work(info->kind)) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "loop_field: axis %s is not of a plan's units or merges",
-                                info->name);
+        return PWSP_MODULE_REFUSE(module, "loop_field: axis %s is not of a plan's units or merges",
+                                  info->name);
     }
     if ((uint32_t)field >= PTOWSP_PLAN_FIELD_COUNT) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "loop_field: %d is no field", (int)field);
+        return PWSP_MODULE_REFUSE(module, "loop_field: %d is no field", (int)field);
     }
     const pwsp_field_row *row = &pwsp_field_rows[field];
     if (info->kind == PWSP_AXIS_PLAN ? !row->of_units : !row->of_merges) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "loop_field: the %s of plan %s have no %s",
-                                pwsp_plan_axis_text(info->kind), info->name, row->text);
+        return PWSP_MODULE_REFUSE(module, "loop_field: the %s of plan %s have no %s",
+                                  pwsp_plan_axis_text(info->kind), info->name, row->text);
     }
     *out_flags = row->flags;
     return pwsp_field_array(module, info->declared, row->flags ? PTOWSP_PLAN_FLAGS : field);

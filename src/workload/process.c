@@ -36,16 +36,13 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     }
     uint32_t process = pwsp_node_process(module, module->open);
     if (module->open == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "pipeline %s: a statement outside any workload", copy);
+        PWSP_MODULE_REFUSE(module, "pipeline %s: a statement outside any workload", copy);
     } else if (process) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "pipeline %s: it cannot stand in process %s", copy,
-                         PWSP_NODE(module, process)->name);
+        PWSP_MODULE_REFUSE(module, "pipeline %s: it cannot stand in process %s", copy,
+                           PWSP_NODE(module, process)->name);
     } else if (after_count > PTOWSP_TASK_AFTER_MAX || (after_count > 0 && !after)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "pipeline %s: after %u nodes%s", copy, after_count,
-                         after ? ", which are too many" : ", which are NULL");
+        PWSP_MODULE_REFUSE(module, "pipeline %s: after %u nodes%s", copy, after_count,
+                           after ? ", which are too many" : ", which are NULL");
     }
     pwsp_task_info info;
     memset(&info, 0, sizeof info);
@@ -78,10 +75,9 @@ static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const c
                                const char *name, const char *other) {
     const pwsp_name *found = pwsp_names_find(names, name);
     if (found) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s %s: the pipeline has %s %s", what, name, other,
-                                strcmp(found->text, name) == 0 ? "of this name already"
-                                                               : "whose name has the same hash");
+        return PWSP_MODULE_REFUSE(module, "%s %s: the pipeline has %s %s", what, name, other,
+                                  strcmp(found->text, name) == 0 ? "of this name already"
+                                                                 : "whose name has the same hash");
     }
     // the index of the next addition
     uint32_t index = (uint32_t)module->channels.count;
@@ -94,8 +90,8 @@ static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const c
 // Adds a process whose name must be new in the open pipeline; 0 with an error.
 static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
     if (module->open == 0 || PWSP_NODE(module, module->open)->kind != PWSP_NODE_PIPELINE) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "process %s: processes stand directly in a pipeline", name);
+        return PWSP_MODULE_REFUSE(module, "process %s: processes stand directly in a pipeline",
+                                  name);
     }
     if (!pwsp_pipeline_name(module, &module->process_names, "process", name, "a process")) {
         return 0;
@@ -139,27 +135,26 @@ ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, 
         return none;
     }
     if (axis.id == 0 || axis.id >= module->axes.count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: there is no axis %u", process, axis.id);
+        PWSP_MODULE_REFUSE(module, "process %s: there is no axis %u", process, axis.id);
         return none;
     }
     const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
     if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC &&
         info->kind != PWSP_AXIS_PLAN_LANES) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: axis %s is %s; replicas are of a dense or dynamic one, or of "
-                         "the lanes of a plan",
-                         process, info->name,
-                         info->kind == PWSP_AXIS_RAGGED   ? "ragged"
-                         : info->kind == PWSP_AXIS_SPARSE ? "sparse"
-                                                          : "of a plan");
+        PWSP_MODULE_REFUSE(module,
+                           "process %s: axis %s is %s; replicas are of a dense or dynamic one, or "
+                           "of the lanes of a plan",
+                           process, info->name,
+                           info->kind == PWSP_AXIS_RAGGED   ? "ragged"
+                           : info->kind == PWSP_AXIS_SPARSE ? "sparse"
+                                                            : "of a plan");
     } else if (info->kind == PWSP_AXIS_DENSE && info->size == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: the size of axis %s is 0; there is at least one replica",
-                         process, info->name);
+        PWSP_MODULE_REFUSE(module,
+                           "process %s: the size of axis %s is 0; there is at least one replica",
+                           process, info->name);
     } else if (pwsp_variable_is_taken(module, copy)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: a scope around has a variable %s already", process, copy);
+        PWSP_MODULE_REFUSE(module, "process %s: a scope around has a variable %s already", process,
+                           copy);
     }
     uint32_t id = pwsp_module_is_good(module) ? pwsp_process_add(module, process) : 0;
     if (id) {
@@ -174,15 +169,14 @@ ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, 
 static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, const char *name) {
     const pwsp_node *pipeline = module->open ? PWSP_NODE(module, module->open) : NULL;
     if (!pipeline || pipeline->kind != PWSP_NODE_PIPELINE) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s %s: channels and events stand directly in a pipeline", what,
-                                name);
+        return PWSP_MODULE_REFUSE(module, "%s %s: channels and events stand directly in a pipeline",
+                                  what, name);
     }
     if (pipeline->first) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s %s: it comes after process %s; channels and events come first "
-                                "in a pipeline",
-                                what, name, PWSP_NODE(module, pipeline->first)->name);
+        return PWSP_MODULE_REFUSE(
+            module,
+            "%s %s: it comes after process %s; channels and events come first in a pipeline", what,
+            name, PWSP_NODE(module, pipeline->first)->name);
     }
     const pwsp_name *found = pwsp_names_find(&module->channel_names, name);
     bool is_event = found && PWSP_CHANNEL(module, found->index)->is_event;
@@ -225,7 +219,7 @@ ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_d
         return none;
     }
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "channel: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "channel: desc is NULL");
         return none;
     }
     pwsp_channel_info info;
@@ -270,16 +264,14 @@ ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name) {
 static const pwsp_channel_info *pwsp_channel_find(ptowsp_module *module, const char *what,
                                                   ptowsp_channel channel, uint32_t process) {
     if (channel.id == 0 || channel.id >= module->channels.count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: there is no channel %u", what, channel.id);
+        PWSP_MODULE_REFUSE(module, "%s: there is no channel %u", what, channel.id);
         return NULL;
     }
     const pwsp_channel_info *info = PWSP_CHANNEL(module, channel.id);
     if (info->pipeline != PWSP_NODE(module, process)->parent) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: %s %s is of another pipeline, %s", what,
-                         info->is_event ? "event" : "channel", info->name,
-                         PWSP_NODE(module, info->pipeline)->name);
+        PWSP_MODULE_REFUSE(module, "%s: %s %s is of another pipeline, %s", what,
+                           info->is_event ? "event" : "channel", info->name,
+                           PWSP_NODE(module, info->pipeline)->name);
         return NULL;
     }
     return info;
@@ -298,8 +290,7 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
     }
     uint32_t process = module->open;
     if (process == 0 || PWSP_NODE(module, process)->kind != PWSP_NODE_PROCESS) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: not directly in a process", what);
+        PWSP_MODULE_REFUSE(module, "%s: not directly in a process", what);
         return;
     }
     const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
@@ -308,15 +299,14 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
     }
     const char *kind = info->is_event ? "event" : "channel";
     if (PWSP_NODE(module, process)->first) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: %s %s is declared after a statement; what a process consumes and "
-                         "produces comes first",
-                         what, kind, info->name);
+        PWSP_MODULE_REFUSE(module,
+                           "%s: %s %s is declared after a statement; what a process consumes and "
+                           "produces comes first",
+                           what, kind, info->name);
         return;
     }
     if (pwsp_port_is_of(module, info->ports[is_produced], process)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: %s %s is declared twice", what, kind, info->name);
+        PWSP_MODULE_REFUSE(module, "%s: %s %s is declared twice", what, kind, info->name);
         return;
     }
     uint32_t id = PWSP_MODULE_ADD(module, module->ports);
@@ -355,27 +345,25 @@ static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_chan
     }
     uint32_t process = pwsp_node_process(module, module->open);
     if (process == 0) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s: not in a process", what);
+        return PWSP_MODULE_REFUSE(module, "%s: not in a process", what);
     }
     const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
     if (!info) {
         return false;
     }
     if (use != PWSP_USE_ANY && info->is_event != (use == PWSP_USE_EVENT)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         info->is_event ? "%s: %s is an event; record it, or wait for it"
-                                        : "%s: %s is no event; send to it, or receive from it",
-                         what, info->name);
+        PWSP_MODULE_REFUSE(module,
+                           info->is_event ? "%s: %s is an event; record it, or wait for it"
+                                          : "%s: %s is no event; send to it, or receive from it",
+                           what, info->name);
         return false;
     }
     bool is_declared = pwsp_port_is_of(module, info->ports[is_produced], process);
     if (!is_declared) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: %s %s is not one that process %s %s; call %s first", what,
-                         info->is_event ? "event" : "channel", info->name,
-                         PWSP_NODE(module, process)->name, is_produced ? "produces" : "consumes",
-                         is_produced ? "ptowsp_produces" : "ptowsp_consumes");
+        PWSP_MODULE_REFUSE(module, "%s: %s %s is not one that process %s %s; call %s first", what,
+                           info->is_event ? "event" : "channel", info->name,
+                           PWSP_NODE(module, process)->name, is_produced ? "produces" : "consumes",
+                           is_produced ? "ptowsp_produces" : "ptowsp_consumes");
     }
     return is_declared;
 }
@@ -398,8 +386,7 @@ static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind
         return none;
     }
     if (pwsp_variable_is_taken(module, name)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: a scope around has a variable of this name", what);
+        PWSP_MODULE_REFUSE(module, "%s: a scope around has a variable of this name", what);
         return none;
     }
     uint32_t id = pwsp_node_add(module, kind);
@@ -453,10 +440,10 @@ ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
     const pwsp_task_info *task = PWSP_NODE(module, node.id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, task->kernel);
     if (kernel->axis_count == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "send_task: kernel %s has no axis argument that would be the token; make "
-                         "the task, then send another",
-                         kernel->name);
+        PWSP_MODULE_REFUSE(module,
+                           "send_task: kernel %s has no axis argument that would be the token; "
+                           "make the task, then send another",
+                           kernel->name);
         return none;
     }
     pwsp_channel_node(module, PWSP_NODE_SEND, channel, task->axes[0]);

@@ -249,19 +249,17 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
                                                                : 0;
     for (const ptowsp_body *body = module->bodies; body; body = body->next) {
         if (body->is_open) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "kernel %s has not been ended", body->name);
+            return PWSP_MODULE_REFUSE(module, "kernel %s has not been ended", body->name);
         }
     }
     if (module->open) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "this scope is still open; was it left by break or return?");
+        return PWSP_MODULE_REFUSE(module,
+                                  "this scope is still open; was it left by break or return?");
     }
     if (entry == 0) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "there is no workload%s%s to begin with",
-                                pwsp_name_is_valid(name) ? " " : "",
-                                pwsp_name_is_valid(name) ? name : "");
+        return PWSP_MODULE_REFUSE(module, "there is no workload%s%s to begin with",
+                                  pwsp_name_is_valid(name) ? " " : "",
+                                  pwsp_name_is_valid(name) ? name : "");
     }
     if (PWSP_NODE(module, entry)->param_count) {
         return pwsp_module_fail_at(module, entry, PTOWSP_INVALID_PARAMS,
@@ -363,8 +361,7 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
                                     const ptowsp_program_desc *desc, ptowsp_program **out_program) {
     PTOWSP_ASSERT(context);
     if (!module || !out_program) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "program: module or out_program is NULL");
+        return PWSP_REFUSE(context, "program: module or out_program is NULL");
     }
     *out_program = NULL;
     uint32_t entry = 0;
@@ -391,8 +388,7 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
     if (entry) {
         PWSP_ALLOC(&context->memory, program, 1);
         if (!program) {
-            return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                             "program: out of memory");
+            return PWSP_NO_MEMORY(context, "program: out of memory");
         }
         program->context = context;
         pwsp_context_own(context);

@@ -115,16 +115,14 @@ PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name
     if (array->dtype == PTOWSP_DTYPE_NONE) {
         if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
             dtype != PTOWSP_U64) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "array %s: lengths are i32, i64, u32 or u64, not %s", name,
-                                    ptowsp_dtype_name(dtype));
+            return PWSP_MODULE_REFUSE(module, "array %s: lengths are i32, i64, u32 or u64, not %s",
+                                      name, ptowsp_dtype_name(dtype));
         }
         array->dtype = dtype;
     }
     if (array->dtype != dtype) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "array %s: read as %s here and as %s before", name,
-                                ptowsp_dtype_name(dtype), ptowsp_dtype_name(array->dtype));
+        return PWSP_MODULE_REFUSE(module, "array %s: read as %s here and as %s before", name,
+                                  ptowsp_dtype_name(dtype), ptowsp_dtype_name(array->dtype));
     }
     return found->index;
 }
@@ -132,9 +130,8 @@ PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name
 // The operand as a node of the module, or 0 with an error. `what` names the operator.
 static uint32_t pwsp_expr_operand(ptowsp_module *module, ptowsp_expr expr, const char *what) {
     if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s: an operand is no expression%s", what,
-                                expr.module && expr.module != module ? " of this module" : "");
+        return PWSP_MODULE_REFUSE(module, "%s: an operand is no expression%s", what,
+                                  expr.module && expr.module != module ? " of this module" : "");
     }
     return expr.id;
 }
@@ -185,11 +182,11 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
         return pwsp_expr_none(module);
     }
     if (type == PTOWSP_TYPE_NONE || ptowsp_expr_type(index) != PTOWSP_TYPE_I64) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "array %s: elements of type %s, index of type %s; elements are integers "
-                         "or bool, an index is i64",
-                         pwsp_name_is_valid(name) ? name : "", ptowsp_dtype_name(dtype),
-                         pwsp_type_name(ptowsp_expr_type(index)));
+        PWSP_MODULE_REFUSE(module,
+                           "array %s: elements of type %s, index of type %s; elements are integers "
+                           "or bool, an index is i64",
+                           pwsp_name_is_valid(name) ? name : "", ptowsp_dtype_name(dtype),
+                           pwsp_type_name(ptowsp_expr_type(index)));
         return pwsp_expr_none(module);
     }
     uint32_t array = pwsp_module_array(module, name, dtype);
@@ -206,9 +203,8 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
     const pwsp_axis_info *info =
         axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
     if (!info || info->kind == PWSP_AXIS_RAGGED || info->kind == PWSP_AXIS_SPARSE || info->row) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "axis_size: axis %s is not dense, dynamic or of a plan",
-                         info ? info->name : "0");
+        PWSP_MODULE_REFUSE(module, "axis_size: axis %s is not dense, dynamic or of a plan",
+                           info ? info->name : "0");
         return pwsp_expr_none(module);
     }
     return info->kind == PWSP_AXIS_DENSE
@@ -235,8 +231,7 @@ ptowsp_expr ptowsp_loop_field(ptowsp_expr variable, ptowsp_plan_field field) {
     uint32_t axis = pwsp_variable_axis(variable);
     uint8_t flags = 0;
     if (!axis) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "loop_field: it is not the variable of a loop");
+        PWSP_MODULE_REFUSE(module, "loop_field: it is not the variable of a loop");
         return pwsp_expr_none(module);
     }
     uint32_t array = pwsp_plan_field_array(module, axis, field, &flags);
@@ -258,8 +253,8 @@ ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
     }
     uint32_t axis = pwsp_variable_axis(variable);
     if (!axis || PWSP_AXIS(module, axis)->kind != PWSP_AXIS_SPARSE) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "loop_entry: it is not the variable of a loop over a sparse axis");
+        PWSP_MODULE_REFUSE(module,
+                           "loop_entry: it is not the variable of a loop over a sparse axis");
         return pwsp_expr_none(module);
     }
     const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
@@ -280,8 +275,7 @@ ptowsp_expr ptowsp_slot(ptowsp_module *module, uint32_t slot, ptowsp_type type) 
         return pwsp_expr_none(module);
     }
     if (op == PWSP_EXPR_NONE) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "slot %u: %d is no type",
-                         slot, (int)type);
+        PWSP_MODULE_REFUSE(module, "slot %u: %d is no type", slot, (int)type);
         return pwsp_expr_none(module);
     }
     return pwsp_expr_leaf(module, op, type, slot, NULL);
@@ -326,11 +320,11 @@ static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t c
         types[i] = (ptowsp_type)module->exprs.nodes[operands[i]].type;
     }
     if (pwsp_expr_result(op, types[0], types[1], types[2]) == PTOWSP_TYPE_NONE) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s: it does not take (%s%s%s%s%s)%s", what, pwsp_type_name(types[0]),
-                         count > 1 ? ", " : "", count > 1 ? pwsp_type_name(types[1]) : "",
-                         count > 2 ? ", " : "", count > 2 ? pwsp_type_name(types[2]) : "",
-                         count == 2 && types[0] != types[1] ? "; cast one of them" : "");
+        PWSP_MODULE_REFUSE(module, "%s: it does not take (%s%s%s%s%s)%s", what,
+                           pwsp_type_name(types[0]), count > 1 ? ", " : "",
+                           count > 1 ? pwsp_type_name(types[1]) : "", count > 2 ? ", " : "",
+                           count > 2 ? pwsp_type_name(types[2]) : "",
+                           count == 2 && types[0] != types[1] ? "; cast one of them" : "");
         return pwsp_expr_none(module);
     }
     if (!pwsp_expr_fits(module, what, operands)) {
@@ -384,8 +378,7 @@ ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type) {
     case PTOWSP_TYPE_FORCE_INT: break;
     }
     if (pwsp_module_is_good(a.module)) {
-        pwsp_module_fail(a.module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "cast: %d is no type",
-                         (int)type);
+        PWSP_MODULE_REFUSE(a.module, "cast: %d is no type", (int)type);
     }
     return pwsp_expr_none(a.module);
 }
@@ -463,17 +456,15 @@ static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const cha
     case PWSP_EXPR_VARIABLE:
     case PWSP_EXPR_ENTRY:
         if (!PWSP_VARIABLE(module, node->a)->is_open) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "%s: variable %s belongs to a scope that is not around", what,
-                                    node->name);
+            return PWSP_MODULE_REFUSE(
+                module, "%s: variable %s belongs to a scope that is not around", what, node->name);
         }
         return true;
     case PWSP_EXPR_TASK_VARIABLE:
     case PWSP_EXPR_TASK_ARG:
     case PWSP_EXPR_TASK_TAG:
-        return pwsp_module_fail(
-            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-            "%s: what belongs to a task has a value in the keys of schedules only", what);
+        return PWSP_MODULE_REFUSE(
+            module, "%s: what belongs to a task has a value in the keys of schedules only", what);
     case PWSP_EXPR_ARRAY: return pwsp_module_use_leaves(module, node->a, what);
     default: break;
     }
@@ -488,14 +479,13 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
         return 0;
     }
     if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "%s is no expression%s", what,
-                                expr.module && expr.module != module ? " of this module" : "");
+        return PWSP_MODULE_REFUSE(module, "%s is no expression%s", what,
+                                  expr.module && expr.module != module ? " of this module" : "");
     }
     ptowsp_type actual = (ptowsp_type)module->exprs.nodes[expr.id].type;
     if (type != PTOWSP_TYPE_NONE && actual != type) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is %s, not %s",
-                                what, pwsp_type_name(actual), pwsp_type_name(type));
+        return PWSP_MODULE_REFUSE(module, "%s is %s, not %s", what, pwsp_type_name(actual),
+                                  pwsp_type_name(type));
     }
     return pwsp_module_use_leaves(module, expr.id, what) ? expr.id : 0;
 }

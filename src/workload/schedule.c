@@ -431,8 +431,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
 static ptowsp_status pwsp_target_check(ptowsp_context *context, ptowsp_target target) {
     return (uint32_t)target < PTOWSP_TARGET_COUNT
                ? PTOWSP_OK
-               : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                           "schedule: there is no target %d", (int)target);
+               : PWSP_REFUSE(context, "schedule: there is no target %d", (int)target);
 }
 
 ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,

@@ -24,14 +24,13 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
     pwsp_mesh_info made;
     memset(&made, 0, sizeof made);
     if (module->mesh || module->nodes.count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %s",
-                         module->mesh ? "there is one already"
-                                      : "it comes before the first workload");
+        PWSP_MODULE_REFUSE(module, "mesh: %s",
+                           module->mesh ? "there is one already"
+                                        : "it comes before the first workload");
     } else if (ptowsp_mesh_check(module->context, mesh, &made.rank_count) != PTOWSP_OK) {
         pwsp_spread_fail(module);
     } else if ((uint32_t)algorithm > PTOWSP_ALGORITHM_RING) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %d is no algorithm",
-                         (int)algorithm);
+        PWSP_MODULE_REFUSE(module, "mesh: %d is no algorithm", (int)algorithm);
     } else if (made.rank_count > PTOWSP_RANK_COUNT_MAX) {
         pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, made.rank_count,
                          "mesh: %" PRIu32 " ranks; programs run on at most %d", made.rank_count,
@@ -148,14 +147,13 @@ void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
     }
     const char *name = PWSP_TENSOR(module, tensor.id)->name;
     if (!module->mesh) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tensor %s: it is spread, and the module has no mesh", name);
+        PWSP_MODULE_REFUSE(module, "tensor %s: it is spread, and the module has no mesh", name);
         return;
     }
     if ((tensor.id < module->spreads.count && module->spreads.items[tensor.id].is_given) ||
         pwsp_tensor_is_viewed(module, tensor.id)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tensor %s: a tensor is spread once, and before it is used", name);
+        PWSP_MODULE_REFUSE(module, "tensor %s: a tensor is spread once, and before it is used",
+                           name);
         return;
     }
     if (!pwsp_spread_check(module, tensor.id, spreads)) {
@@ -206,8 +204,7 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
         why = count;
     }
     if (why) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "rule of kernel %s: %s",
-                         info->name, why);
+        PWSP_MODULE_REFUSE(module, "rule of kernel %s: %s", info->name, why);
         return;
     }
     info->rule = (const char *)pwsp_module_copy(module, rule, strlen(rule) + 1);

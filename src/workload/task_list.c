@@ -51,7 +51,7 @@ static bool pwsp_task_list_check_head(ptowsp_module *module, const ptowsp_task_l
                        : list->scope_count && !list->scopes     ? "scopes"
                                                                 : NULL;
     if (null) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "list: %s is NULL", null);
+        PWSP_MODULE_REFUSE(module, "list: %s is NULL", null);
     } else if (list->task_count == 0) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, 0, "list: it has no tasks");
     } else if (list->task_count > PTOWSP_LIST_TASK_MAX ||

@@ -11,7 +11,7 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
         return NULL;
     }
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
         return NULL;
     }
     const char *name = pwsp_module_name(module, "kernel", desc->name);
@@ -20,14 +20,12 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
     }
     ptoisa_machine machine = *ptoisa_machine_910b();
     if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
-                         PTOWSP_TASK_AXIS_MAX);
+        PWSP_MODULE_REFUSE(module, "kernel %s: %u axis arguments are more than %d", name,
+                           desc->axis_count, PTOWSP_TASK_AXIS_MAX);
         return NULL;
     }
     if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", name,
-                         PWSP_MACHINE_RULE);
+        PWSP_MODULE_REFUSE(module, "kernel %s: %s", name, PWSP_MACHINE_RULE);
         return NULL;
     }
     pwsp_memory memory = module->context->memory;
@@ -176,8 +174,7 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
     }
     char text[PWSP_COST_TEXT_MAX] = "out_stats is NULL";
     if (!out_stats || (cost && !pwsp_cost_check(cost, text))) {
-        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: %s",
-                         text);
+        return PWSP_REFUSE(module->context, "measure: %s", text);
     }
     const ptowsp_status status = pwsp_kernel_measure(module, info, cost, out_stats);
     return status == PTOWSP_OK

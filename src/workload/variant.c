@@ -115,9 +115,8 @@ ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module, const ptowsp_choice_de
         count++;
     }
     if (!name || count == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         desc ? "choice %s: it has no variants" : "choice: desc is NULL",
-                         name ? name : "");
+        PWSP_MODULE_REFUSE(module, desc ? "choice %s: it has no variants" : "choice: desc is NULL",
+                           name ? name : "");
         return choice;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -275,10 +274,9 @@ PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_t
         }
     }
     if (!is_sure && pwsp_module_is_good(module)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "choice %s: %s (ptowsp_kernel_explain says more)", choice.name,
-                         last ? "no variant is left where the conditions of all are false"
-                              : "no variant fits this task");
+        PWSP_MODULE_REFUSE(module, "choice %s: %s (ptowsp_kernel_explain says more)", choice.name,
+                           last ? "no variant is left where the conditions of all are false"
+                                : "no variant fits this task");
     }
     for (; opened > 0 && pwsp_module_is_good(module); opened--) {
         ptowsp_scope_end(module);

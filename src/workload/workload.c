@@ -19,18 +19,17 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
         return;
     }
     if (module->open) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "workload %s begins inside another; close that one first",
-                         pwsp_name_is_valid(name) ? name : "");
+        PWSP_MODULE_REFUSE(module, "workload %s begins inside another; close that one first",
+                           pwsp_name_is_valid(name) ? name : "");
         return;
     }
     const char *copy = pwsp_module_name(module, "workload", name);
     const pwsp_name *found = copy ? pwsp_names_find(&module->workload_names, copy) : NULL;
     if (found) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workload %s: %s", name,
-                         strcmp(found->text, name) == 0
-                             ? "there is a workload of this name already"
-                             : "its name has the hash of another workload's");
+        PWSP_MODULE_REFUSE(module, "workload %s: %s", name,
+                           strcmp(found->text, name) == 0
+                               ? "there is a workload of this name already"
+                               : "its name has the hash of another workload's");
     }
     uint32_t id = pwsp_node_add(module, PWSP_NODE_WORKLOAD);
     if (id) {
@@ -53,16 +52,13 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
     }
     const char *name = pwsp_module_name(module, "variable", variable);
     if (name && (axis.id == 0 || axis.id >= module->axes.count)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "loop %s: there is no axis %u", name, axis.id);
+        PWSP_MODULE_REFUSE(module, "loop %s: there is no axis %u", name, axis.id);
     } else if (name && kind == PWSP_NODE_SELECT &&
                PWSP_AXIS(module, axis.id)->kind != PWSP_AXIS_SPARSE) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "select %s: axis %s is not sparse", name,
-                         PWSP_AXIS(module, axis.id)->name);
+        PWSP_MODULE_REFUSE(module, "select %s: axis %s is not sparse", name,
+                           PWSP_AXIS(module, axis.id)->name);
     } else if (name && pwsp_variable_is_taken(module, name)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "loop %s: a scope around has a variable of this name", name);
+        PWSP_MODULE_REFUSE(module, "loop %s: a scope around has a variable of this name", name);
     }
     if (!pwsp_module_is_good(module)) {
         return none;
@@ -118,8 +114,7 @@ void ptowsp_otherwise_begin(ptowsp_module *module) {
     }
     uint32_t last = module->open ? PWSP_NODE(module, module->open)->last : 0;
     if (last == 0 || PWSP_NODE(module, last)->kind != PWSP_NODE_WHEN) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "an otherwise that does not follow a when");
+        PWSP_MODULE_REFUSE(module, "an otherwise that does not follow a when");
         return;
     }
     pwsp_scope_open(module, pwsp_node_add(module, PWSP_NODE_OTHERWISE));
@@ -138,8 +133,7 @@ void ptowsp_scope_end(ptowsp_module *module) {
         return;
     }
     if (module->open == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "scope_end without an open scope");
+        PWSP_MODULE_REFUSE(module, "scope_end without an open scope");
         return;
     }
     const pwsp_node *node = PWSP_NODE(module, module->open);
@@ -170,14 +164,11 @@ ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptows
         return none;
     }
     if (!workload || workload->kind != PWSP_NODE_WORKLOAD || workload->first) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parameter %s: parameters come first in a workload", copy);
+        PWSP_MODULE_REFUSE(module, "parameter %s: parameters come first in a workload", copy);
     } else if ((uint32_t)type < PTOWSP_TYPE_BOOL || (uint32_t)type > PTOWSP_TYPE_U64) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parameter %s: %d is no type", copy, (int)type);
+        PWSP_MODULE_REFUSE(module, "parameter %s: %d is no type", copy, (int)type);
     } else if (pwsp_variable_is_taken(module, copy)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parameter %s: there is one of this name already", copy);
+        PWSP_MODULE_REFUSE(module, "parameter %s: there is one of this name already", copy);
     }
     if (!pwsp_module_is_good(module)) {
         return none;
@@ -201,8 +192,8 @@ void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr 
         return;
     }
     if (arg_count > PTOWSP_CALL_ARG_MAX || (arg_count > 0 && !args)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "call %s: %u arguments%s",
-                         info.name, arg_count, args ? ", which are too many" : ", which are NULL");
+        PWSP_MODULE_REFUSE(module, "call %s: %u arguments%s", info.name, arg_count,
+                           args ? ", which are too many" : ", which are NULL");
         return;
     }
     uint32_t ids[PTOWSP_CALL_ARG_MAX];
@@ -306,14 +297,14 @@ static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_ex
 static bool pwsp_view_count(ptowsp_module *module, const char *tensor, const char *what,
                             int64_t given, int64_t param, int64_t *out_size) {
     if (given < 0 || given > INT32_MAX) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor,
-                                given, what);
+        return PWSP_MODULE_REFUSE(module,
+                                  "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1",
+                                  tensor, given, what);
     }
     if (given && param != PTOWSP_DYNAMIC && given != param) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "a view of tensor %s has %" PRId64 " %s; the parameter has %" PRId64,
-                         tensor, given, what, param);
+        PWSP_MODULE_REFUSE(module,
+                           "a view of tensor %s has %" PRId64 " %s; the parameter has %" PRId64,
+                           tensor, given, what, param);
         return false;
     }
     *out_size = given ? given : param == PTOWSP_DYNAMIC ? 0 : param;
@@ -325,8 +316,8 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
                            int64_t cols, pwsp_view_info *out_info) {
     memset(out_info, 0, sizeof *out_info);
     if (view->tensor.id == 0 || view->tensor.id >= module->tensors.count) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "a view of tensor %u, which there is not", view->tensor.id);
+        return PWSP_MODULE_REFUSE(module, "a view of tensor %u, which there is not",
+                                  view->tensor.id);
     }
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, view->tensor.id);
     out_info->tensor = view->tensor.id;
@@ -336,9 +327,8 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
         given++;
     }
     if (given != lead) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "a view of tensor %s has %u indices; its rank %u takes %u", tensor->name,
-                         given, tensor->rank, lead);
+        PWSP_MODULE_REFUSE(module, "a view of tensor %s has %u indices; its rank %u takes %u",
+                           tensor->name, given, tensor->rank, lead);
         return false;
     }
     for (uint32_t i = 0; i < lead; i++) {
@@ -374,7 +364,7 @@ void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *v
         return;
     }
     if (!view) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "slot_load: view is NULL");
+        PWSP_MODULE_REFUSE(module, "slot_load: view is NULL");
         return;
     }
     pwsp_view_info info;
@@ -384,9 +374,9 @@ void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *v
     }
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, info.tensor);
     if (tensor->dtype <= PTOWSP_F64) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "slot_load: tensor %s is %s; slots are loaded from integers and bool",
-                         tensor->name, ptowsp_dtype_name(tensor->dtype));
+        PWSP_MODULE_REFUSE(module,
+                           "slot_load: tensor %s is %s; slots are loaded from integers and bool",
+                           tensor->name, ptowsp_dtype_name(tensor->dtype));
         return;
     }
     uint32_t cells[2] = {0, 0};
@@ -427,8 +417,7 @@ static const uint32_t *pwsp_task_exprs(ptowsp_module *module, const pwsp_kernel_
         given++;
     }
     if (given != count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%u %s arguments; the kernel takes %u", given, what, count);
+        PWSP_MODULE_REFUSE(module, "%u %s arguments; the kernel takes %u", given, what, count);
         return NULL;
     }
     PTOWSP_STATIC_ASSERT(PTOWSP_TASK_AXIS_MAX <= 10 && PTOWSP_TASK_SCALAR_MAX <= 10, "one digit");
@@ -453,8 +442,7 @@ static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_k
         given++;
     }
     if (given != kernel->tile_count) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%u views; the kernel takes %u", given, kernel->tile_count);
+        PWSP_MODULE_REFUSE(module, "%u views; the kernel takes %u", given, kernel->tile_count);
         return NULL;
     }
     for (uint32_t i = 0; i < given; i++) {
@@ -464,10 +452,9 @@ static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_k
         }
         const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, infos[i].tensor);
         if (tensor->dtype != tile->dtype) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "parameter %s is %s, tensor %s is %s", tile->name,
-                             ptowsp_dtype_name(tile->dtype), tensor->name,
-                             ptowsp_dtype_name(tensor->dtype));
+            PWSP_MODULE_REFUSE(module, "parameter %s is %s, tensor %s is %s", tile->name,
+                               ptowsp_dtype_name(tile->dtype), tensor->name,
+                               ptowsp_dtype_name(tensor->dtype));
             return NULL;
         }
     }
@@ -490,8 +477,7 @@ static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_t
         }
         for (uint32_t j = 0; j < count; j++) {
             if (strcmp(infos[j].name, infos[count].name) == 0) {
-                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                 "two tags are called %s", infos[j].name);
+                PWSP_MODULE_REFUSE(module, "two tags are called %s", infos[j].name);
                 return NULL;
             }
         }
@@ -526,13 +512,12 @@ ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc
         return node;
     }
     if (!desc) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "task: desc is NULL");
+        PWSP_MODULE_REFUSE(module, "task: desc is NULL");
     } else if (desc->kernel.id == 0 || desc->kernel.id >= module->kernels.count) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->kernel.id,
                          "task: there is no kernel %u", desc->kernel.id);
     } else if (module->open == 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "a statement outside any workload");
+        PWSP_MODULE_REFUSE(module, "a statement outside any workload");
     }
     if (!pwsp_module_is_good(module)) {
         return node;
