@@ -1768,6 +1768,10 @@ typedef struct pwsp_error {
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
                                            const char *format, ...) PWSP_PRINTF(4, 5);
 
+// The commonest error: a user's mistake that concerns no index.
+#define PWSP_ERROR_REFUSE(error, ...)                                                              \
+    pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, __VA_ARGS__)
+
 #endif
 
 // =================================================================================================
@@ -2341,6 +2345,12 @@ struct ptowsp_context {
     char text[PWSP_ERROR_TEXT_MAX];
 };
 
+// The commonest failures, which concern no index: a user's mistake, and memory.
+#define PWSP_REFUSE(context, ...)                                                                  \
+    pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, __VA_ARGS__)
+#define PWSP_NO_MEMORY(context, ...)                                                               \
+    pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, __VA_ARGS__)
+
 // Records a failure with a printf text and returns the status.
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
@@ -2406,7 +2416,7 @@ PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status sta
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *what) {
-    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is NULL", what);
+    return PWSP_REFUSE(context, "%s is NULL", what);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context) {
@@ -2575,9 +2585,8 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
     if (!pwsp_context_enter(context)) {
         return pwsp_fail_busy(context);
     }
-    ptowsp_status status =
-        fn ? pwsp_context_run(context, item_count, grain, fn, user)
-           : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
+    ptowsp_status status = fn ? pwsp_context_run(context, item_count, grain, fn, user)
+                              : PWSP_REFUSE(context, "parallel_for: fn is NULL");
     pwsp_context_leave(context);
     return status;
 }
@@ -2586,7 +2595,7 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
 #define PWSP_REFUSE_WORKER(context, ...)                                                           \
     do {                                                                                           \
         if (!pwsp_pool_has_session(context->pool) && pwsp_context_enter(context)) {                \
-            pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: " __VA_ARGS__);   \
+            PWSP_REFUSE(context, "workers: " __VA_ARGS__);                                         \
             pwsp_context_leave(context);                                                           \
         }                                                                                          \
         return PTOWSP_INVALID_PARAMS;                                                              \
