@@ -73,6 +73,23 @@ PWSP_INLINE bool pwsp_always(bool condition) {
 #define PWSP_ROUND_APART
 #endif
 
+// Declares an object all of whose bytes are zero. C++ has no {0} where an enum comes first.
+#define PWSP_ZERO(type, name)                                                                      \
+    type name;                                                                                     \
+    memset(&name, 0, sizeof name)
+
+// Moves `low` on to the first index below `high` of which is_before, said of `middle`, is false, or to
+// `high`. It is false of all that follow that one, too.
+#define PWSP_BISECT(low, high, is_before)                                                          \
+    for (uint64_t end_ = (high), middle; (low) < end_;) {                                          \
+        middle = (low) + (end_ - (low)) / 2;                                                       \
+        if (is_before) {                                                                           \
+            (low) = middle + 1;                                                                    \
+        } else {                                                                                   \
+            end_ = middle;                                                                         \
+        }                                                                                          \
+    }
+
 PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }

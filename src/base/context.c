@@ -76,8 +76,7 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
         return PTOWSP_INVALID_PARAMS;
     }
     *out_context = NULL;
-    ptowsp_context_desc checked;
-    memset(&checked, 0, sizeof checked);
+    PWSP_ZERO(ptowsp_context_desc, checked);
     if (desc) {
         checked = *desc;
     }

@@ -121,8 +121,7 @@ static inline void pwsp_decimal_round(pwsp_decimal *d, int place) {
 // -- numbers to text ------------------------------------------------------------------------------
 
 static inline pwsp_decimal pwsp_decimal_from(double number) {
-    pwsp_decimal d;
-    memset(&d, 0, sizeof d);
+    PWSP_ZERO(pwsp_decimal, d);
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     const int biased = (int)(bits >> 52 & 2047);
@@ -288,8 +287,7 @@ PWSP_NUMBER_API bool pwsp_number_read(const char *text, size_t length, bool is_f
         return false;
     }
     place = PWSP_DECIMAL_POINT - place;
-    pwsp_decimal d;
-    memset(&d, 0, sizeof d);
+    PWSP_ZERO(pwsp_decimal, d);
     d.begin = PWSP_DECIMAL_LIMBS;
     bool is_infinite = false;
     for (; at < end; at++) {

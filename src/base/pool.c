@@ -221,8 +221,7 @@ static void pwsp_user_lane(void *arg, uint32_t lane) {
 }
 
 static bool pwsp_pool_run_user(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
-    pwsp_user_job user_job;
-    memset(&user_job, 0, sizeof user_job);
+    PWSP_ZERO(pwsp_user_job, user_job);
     user_job.lane = lane;
     user_job.job = job;
     user_job.lane_count = pool->lane_count;

@@ -23,8 +23,7 @@
 PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_memory *memory,
                                               const char *name, uint64_t depth, uint64_t latency,
                                               bool by_symbol, bool has_marks, pwsp_error *error) {
-    pwsp_channel fresh;
-    memset(&fresh, 0, sizeof fresh);
+    PWSP_ZERO(pwsp_channel, fresh);
     if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
         return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                               "channel %s: a depth of %" PRIu64 ", more than %d", name, depth,

@@ -40,8 +40,7 @@ static const pwsp_order_op *pwsp_order_from(const pwsp_pipelines *pipelines, uin
 static pwsp_order_op pwsp_order_prepare(const pwsp_pipelines *pipelines, uint32_t index) {
     const ptowsp_program *program = pipelines->program;
     const pwsp_op *op = PWSP_OP_AT(program, index);
-    pwsp_order_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_order_op, made);
     made.index = index;
     made.node = op->node;
     if (op->kind == PWSP_OP_LOOP_END) {

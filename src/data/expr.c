@@ -88,8 +88,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memo
 
 PWSP_INTERNAL uint32_t pwsp_exprs_const(pwsp_exprs *exprs, const pwsp_memory *memory,
                                         ptowsp_type type, uint64_t value) {
-    pwsp_expr_node node;
-    memset(&node, 0, sizeof node);
+    PWSP_ZERO(pwsp_expr_node, node);
     node.op = PWSP_EXPR_CONST;
     node.type = (uint8_t)type;
     node.size = 1;
@@ -99,8 +98,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_const(pwsp_exprs *exprs, const pwsp_memory *me
 
 PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory *memory,
                                            pwsp_expr_op op, uint32_t a, uint32_t b, uint32_t c) {
-    pwsp_expr_node node;
-    memset(&node, 0, sizeof node);
+    PWSP_ZERO(pwsp_expr_node, node);
     uint32_t operands[3] = {a, b, c};
     uint64_t values[3] = {0, 0, 0};
     bool is_const = true;

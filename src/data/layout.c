@@ -8,8 +8,10 @@
 
 #include "names.h"
 
-PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status,
-                                             uint64_t index, const char *format, ...) {
+// Records an error if there is a context to record it in, and returns the status.
+PWSP_PRINTF(4, 5)
+static ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
+                                      const char *format, ...) {
     if (!context) {
         return status;
     }
@@ -188,8 +190,7 @@ ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mes
 PWSP_INTERNAL ptowsp_mesh_layout_part pwsp_layout_part(const ptowsp_mesh *mesh,
                                                        const ptowsp_mesh_layout *layout,
                                                        uint32_t rank) {
-    ptowsp_mesh_layout_part part;
-    memset(&part, 0, sizeof part);
+    PWSP_ZERO(ptowsp_mesh_layout_part, part);
     for (uint32_t d = 0; d < layout->rank; d++) {
         part.sizes[d] = layout->shape[d];
     }

@@ -7,11 +7,6 @@
 
 #define PWSP_LAYOUT_TEXT_MAX 240  // of a layout within an error; longer ones are cut off
 
-// Records an error if there is a context to record it in, and returns the status.
-PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status,
-                                             uint64_t index, const char *format, ...)
-    PWSP_PRINTF(4, 5);
-
 // The same spread: kind, dimension, and pieces of the same sizes. `parts` is the size of the axis.
 PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spread *b,
                                        int64_t dim_size, uint32_t parts);

@@ -100,8 +100,7 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
         return pwsp_layout_fail_pair(context, mesh, a, b, PTOWSP_NO_INDEX,
                                      "no such operation, no name or no result");
     }
-    ptowsp_mesh_layout made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(ptowsp_mesh_layout, made);
     const char *why = pwsp_join_shape(join, a, b, made.shape);
     if (why) {
         return pwsp_layout_fail_pair(context, mesh, a, b, PTOWSP_NO_INDEX, why);

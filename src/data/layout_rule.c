@@ -254,8 +254,7 @@ static bool pwsp_ruler_sizes(const pwsp_ruler *r) {
 
 PWSP_INTERNAL bool pwsp_rule_needs(const pwsp_rule *rule, const ptowsp_mesh *mesh,
                                    pwsp_rule_tile *tiles, uint32_t count, pwsp_rule_fault *fault) {
-    pwsp_ruler r;
-    memset(&r, 0, sizeof r);
+    PWSP_ZERO(pwsp_ruler, r);
     r.rule = rule;
     r.tiles = tiles;
     r.count = count;

@@ -21,8 +21,7 @@ static bool pwsp_linear_is_valid(const ptowsp_linear *linear) {
 }
 
 static ptowsp_linear pwsp_linear_zero(uint32_t in_bits, uint32_t out_bits) {
-    ptowsp_linear linear;
-    memset(&linear, 0, sizeof linear);
+    PWSP_ZERO(ptowsp_linear, linear);
     linear.in_bits = in_bits;
     linear.out_bits = out_bits;
     return linear;

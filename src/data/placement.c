@@ -117,8 +117,7 @@ PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t co
                                                  const pwsp_lifetime *lifetimes,
                                                  uint32_t point_count, uint32_t *order,
                                                  uint64_t *offsets, uint64_t *alive) {
-    pwsp_placement found;
-    memset(&found, 0, sizeof found);
+    PWSP_ZERO(pwsp_placement, found);
     pwsp_placed_measure(items, count, lifetimes, point_count, alive, &found);
     for (uint32_t i = 0; i < count; i++) {
         items[i].offset = 0;

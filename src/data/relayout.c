@@ -198,8 +198,7 @@ ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context, const ptowsp_
         return pwsp_layout_fail_pair(context, mesh, from, to, PTOWSP_NO_INDEX,
                                      "no relayout to write");
     }
-    ptowsp_relayout made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(ptowsp_relayout, made);
     pwsp_relayout r;
     memset(&r, 0, sizeof r);
     r.mesh = mesh;

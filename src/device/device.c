@@ -183,8 +183,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->context = context;
     device->memory.context = &device->context;
     device->memory.limit = desc->memory_bytes;
-    pwsp_cores_desc cores;
-    memset(&cores, 0, sizeof cores);
+    PWSP_ZERO(pwsp_cores_desc, cores);
     cores.vector_count = desc->vector_count;
     cores.cube_count = desc->cube_count;
     cores.aicpu_count = desc->scheduler_count;
@@ -224,8 +223,7 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
     if (!pwsp_context_enter(context)) {
         return pwsp_fail_busy(context);
     }
-    ptowsp_device_desc checked;
-    memset(&checked, 0, sizeof checked);
+    PWSP_ZERO(ptowsp_device_desc, checked);
     if (desc) {
         checked = *desc;
     }
@@ -393,8 +391,7 @@ static uint64_t pwsp_device_give(void *user, const pwsp_turn *turn, uint32_t cor
 // A stuck core may still write to its result.
 static void pwsp_device_done(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost) {
     const ptowsp_device *device = (const ptowsp_device *)user;
-    pwsp_core_result result;
-    memset(&result, 0, sizeof result);
+    PWSP_ZERO(pwsp_core_result, result);
     if (is_lost) {
         result.entry = turn->entry;
         result.part = turn->part;
@@ -478,8 +475,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
 
 ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
     PTOWSP_ASSERT(device);
-    ptowsp_device_stats stats;
-    memset(&stats, 0, sizeof stats);
+    PWSP_ZERO(ptowsp_device_stats, stats);
     stats.scheduler_count = device->cores.desc.aicpu_count;
     stats.cube_count = device->cores.desc.cube_count;
     stats.vector_count = device->cores.desc.vector_count;

@@ -269,8 +269,7 @@ static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp
 
 // Runs a sealed graph that has tasks.
 static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
-    pwsp_device_job job;
-    memset(&job, 0, sizeof job);
+    PWSP_ZERO(pwsp_device_job, job);
     job.cores.need_of = pwsp_device_graph_need;
     job.cores.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
     job.cores.is_wanted = pwsp_device_graph_is_wanted;

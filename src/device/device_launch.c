@@ -64,8 +64,7 @@ static void pwsp_launch_run(void *user, pwsp_core_result *result) {
     uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
     uint64_t args[2 + PTOWSP_TASK_SCALAR_MAX] = {instance, desc->instance_count};
     memcpy(args + 2, launch->scalars, sizeof launch->scalars);
-    ptowsp_task task;
-    memset(&task, 0, sizeof task);
+    PWSP_ZERO(ptowsp_task, task);
     task.args = args;
     task.arg_count = 2 + desc->scalar_count;
     task.axis_arg_count = 2;
@@ -191,8 +190,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     }
     launch->is_pinned = count == pwsp_device_unit_count(device, desc->unit);
     launch->remaining = count;
-    pwsp_device_job job;
-    memset(&job, 0, sizeof job);
+    PWSP_ZERO(pwsp_device_job, job);
     job.cores.need_of = pwsp_launch_need;
     job.cores.take = pwsp_launch_take;
     job.cores.is_wanted = pwsp_launch_is_wanted;

@@ -13,17 +13,10 @@
 
 // The number of pieces that begin at or below an address.
 static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *address) {
-    uint32_t low = 0, high = memory->piece_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        uintptr_t begin = (uintptr_t)memory->pieces[memory->order[middle]].begin;
-        if (begin <= (uintptr_t)address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    uint64_t rank = 0;
+    PWSP_BISECT(rank, memory->piece_count,
+                (uintptr_t)memory->pieces[memory->order[middle]].begin <= (uintptr_t)address)
+    return (uint32_t)rank;
 }
 
 // The piece that contains an address, or NULL.

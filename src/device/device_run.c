@@ -84,8 +84,7 @@ static void pwsp_program_help(void *user, uint32_t ticket) {
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
     pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
-    pwsp_device_job job;
-    memset(&job, 0, sizeof job);
+    PWSP_ZERO(pwsp_device_job, job);
     job.cores.need_of = pwsp_program_need;
     job.cores.is_wanted = pwsp_program_is_wanted;
     job.cores.pass = pwsp_program_pass;

@@ -148,8 +148,7 @@ static void pwsp_unbind_plan(pwsp_bindings *bindings, uint32_t first) {
 
 static ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, uint32_t axis,
                                      const ptowsp_binding *b, pwsp_error *error) {
-    pwsp_plan_batch checked;
-    memset(&checked, 0, sizeof checked);
+    PWSP_ZERO(pwsp_plan_batch, checked);
     ptowsp_status status = pwsp_bind_check_batch(
         error, b->name, (const ptowsp_attention_batch *)b->data, b->config, b->capacity, &checked);
     if (status == PTOWSP_OK) {

@@ -207,8 +207,7 @@ PWSP_INTERNAL ptowsp_collective pwsp_comm_pair(const ptowsp_collective *c) {
 // The meeting of those who meet for a collective.
 static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
     const ptowsp_collective pair = pwsp_comm_pair(last);
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
+    PWSP_ZERO(ptowsp_collective, c);
     c.kind = PTOWSP_ALL_GATHER;
     c.algorithm = PTOWSP_ALGORITHM_DIRECT;
     c.dtype = PTOWSP_U64;

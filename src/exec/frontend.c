@@ -323,8 +323,7 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     if (!entry) {
         return false;
     }
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
+    PWSP_ZERO(pwsp_arrival, arrival);
     arrival.tiles = &x->load_at;
     arrival.tile_count = 1;
     entry->index = in_process;
@@ -390,8 +389,7 @@ static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycl
     if (!entry) {
         return false;
     }
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
+    PWSP_ZERO(pwsp_arrival, arrival);
     pwsp_walk_arrival(&front->walk->expander, &arrival);
     pwsp_frontend_fill_entry(front, entry, &arrival);
     if (!pwsp_issue_submit_process(issue, process, &arrival)) {

@@ -64,8 +64,7 @@ static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {
 static bool pwsp_frontend_init(pwsp_frontend *front) {
     const ptowsp_program *program = front->walk->program;
     const ptowsp_schedule *schedule = &program->schedule;
-    pwsp_issue_desc desc;
-    memset(&desc, 0, sizeof desc);
+    PWSP_ZERO(pwsp_issue_desc, desc);
     front->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     front->is_homed = pwsp_dispatch_has_key(schedule->dispatch);
     if (!PWSP_ALLOC(&front->memory, front->variables, program->tasks.count + 1) ||

@@ -112,8 +112,7 @@ ptowsp_status ptowsp_run_bind(ptowsp_run *run, const ptowsp_binding *bindings, s
 
 ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
     PTOWSP_ASSERT(run);
-    ptowsp_record_options none;
-    memset(&none, 0, sizeof none);
+    PWSP_ZERO(ptowsp_record_options, none);
     options = options ? options : &none;
     if (pwsp_run_is_running(run)) {
         return pwsp_fail_busy(run->owner);

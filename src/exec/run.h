@@ -55,8 +55,7 @@ PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
 
 // Options as they are given, or all zero.
 PWSP_INLINE ptowsp_run_options pwsp_run_options(const ptowsp_run_options *options) {
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
+    PWSP_ZERO(ptowsp_run_options, chosen);
     return options ? *options : chosen;
 }
 

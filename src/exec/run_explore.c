@@ -104,10 +104,9 @@ static ptowsp_status pwsp_explore_cut(ptowsp_run *run, const pwsp_explorer *expl
 static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_options *options,
                                           const ptowsp_run_options *walked,
                                           ptowsp_explore_stats *out_stats) {
-    ptowsp_record_options nothing;
+    PWSP_ZERO(ptowsp_record_options, nothing);
     pwsp_control control;
     pwsp_explorer explorer;
-    memset(&nothing, 0, sizeof nothing);
     memset(&control, 0, sizeof control);
     memset(&explorer, 0, sizeof explorer);
     pwsp_sim_begin(&run->time.sim, false);
@@ -133,10 +132,9 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
 ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
                                  ptowsp_explore_stats *out_stats) {
     PTOWSP_ASSERT(run);
-    ptowsp_explore_options chosen;
+    PWSP_ZERO(ptowsp_explore_options, chosen);
     ptowsp_explore_stats stats;
     ptowsp_run_options walked;
-    memset(&chosen, 0, sizeof chosen);
     memset(&stats, 0, sizeof stats);
     memset(&walked, 0, sizeof walked);
     if (options) {

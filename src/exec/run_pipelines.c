@@ -27,8 +27,7 @@ static bool pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *proces
                                    ptowsp_cycles cycles) {
     const pwsp_expander *x = &pipes->walk->expander;
     pwsp_sim *sim = &pipes->time->sim;
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
+    PWSP_ZERO(pwsp_arrival, arrival);
     pwsp_walk_arrival(x, &arrival);
     ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, &arrival);
     if (!record) {
@@ -102,8 +101,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     const ptowsp_program *program = walk->program;
     const pwsp_bindings *bindings = walk->bindings;
     uint32_t latency = program->first_symbol + program->latency_symbol;
-    pwsp_pipeline_host host;
-    memset(&host, 0, sizeof host);
+    PWSP_ZERO(pwsp_pipeline_host, host);
     host.task = pwsp_pipes_task;
     host.is_constant = pwsp_pipes_is_constant;
     host.user = pipes;

@@ -484,8 +484,7 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
-    ptowsp_graph_stats stats;
-    memset(&stats, 0, sizeof stats);
+    PWSP_ZERO(ptowsp_graph_stats, stats);
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
     stats.added_count = pwsp_graph_added_count(graph);

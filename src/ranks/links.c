@@ -48,8 +48,7 @@ ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
         {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}},
         {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}},
     };
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
+    PWSP_ZERO(ptowsp_links, links);
     if ((uint32_t)machine < sizeof known / sizeof known[0]) {
         links.name = known[machine].name;
         links.node_size = known[machine].node_size;

@@ -466,8 +466,7 @@ static uint64_t pwsp_links_hash(const ptowsp_links *links) {
 }
 
 PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links) {
-    ptowsp_links none;
-    memset(&none, 0, sizeof none);
+    PWSP_ZERO(ptowsp_links, none);
     return pwsp_links_hash(links) == pwsp_links_hash(&none);
 }
 
@@ -478,8 +477,7 @@ static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, u
     const uint64_t own[PWSP_RECORD] = {
         ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
         pwsp_links_hash(&r->links), r->rank};
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
+    PWSP_ZERO(ptowsp_collective, c);
     c.kind = PTOWSP_ALL_GATHER;
     c.algorithm = PTOWSP_ALGORITHM_DIRECT;
     c.dtype = PTOWSP_U64;

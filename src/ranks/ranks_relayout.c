@@ -35,8 +35,7 @@ static pwsp_box pwsp_box_of(const pwsp_mover *m, const ptowsp_mesh_layout *layou
 
 // What two have in common; without bytes, if nothing.
 static pwsp_box pwsp_box_meet(const pwsp_mover *m, const pwsp_box *a, const pwsp_box *b) {
-    pwsp_box both;
-    memset(&both, 0, sizeof both);
+    PWSP_ZERO(pwsp_box, both);
     both.bytes = m->element;
     for (uint32_t i = 0; i < m->now.rank; i++) {
         const int64_t a_end = a->offsets[i] + a->sizes[i], b_end = b->offsets[i] + b->sizes[i];
@@ -83,8 +82,7 @@ static void pwsp_box_copy(const pwsp_mover *m, const pwsp_box *box, char *to,
 static ptowsp_status pwsp_mover_run(const pwsp_mover *m, ptowsp_collective_kind kind,
                                     const ptowsp_spread *spread, uint64_t count,
                                     const uint64_t *counts, const void *in, void *out) {
-    ptowsp_collective collective;
-    memset(&collective, 0, sizeof collective);
+    PWSP_ZERO(ptowsp_collective, collective);
     collective.kind = kind;
     collective.reduction =
         spread->kind == PTOWSP_PARTIAL_MAX ? PTOWSP_REDUCTION_MAX : PTOWSP_REDUCTION_SUM;
@@ -220,9 +218,8 @@ static ptowsp_status pwsp_mover_step(const pwsp_mover *m, const ptowsp_relayout_
                                      char *have, char *out) {
     const pwsp_box mine = pwsp_box_of(m, &m->now, m->member);
     const pwsp_box next = pwsp_box_of(m, &m->then, m->member);
-    pwsp_parcels parcels;
+    PWSP_ZERO(pwsp_parcels, parcels);
     ptowsp_status status = PTOWSP_OK;
-    memset(&parcels, 0, sizeof parcels);
     if (step->kind == PTOWSP_RELAYOUT_SLICE) {
         pwsp_box_copy(m, &next, out, &next, have, &mine);
     } else if (step->kind == PTOWSP_RELAYOUT_ALL_REDUCE ||
@@ -279,9 +276,8 @@ ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh
                                     const ptowsp_mesh_layout *from, const ptowsp_mesh_layout *to,
                                     ptowsp_dtype dtype, const void *in, void *out) {
     PTOWSP_ASSERT(ranks);
-    pwsp_mover m;
+    PWSP_ZERO(pwsp_mover, m);
     ptowsp_relayout plan;
-    memset(&m, 0, sizeof m);
     m.ranks = ranks;
     m.context = pwsp_ranks_context(ranks);
     m.mesh = mesh;

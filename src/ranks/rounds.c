@@ -54,8 +54,7 @@ static void pwsp_rounds_emit(pwsp_rounds *r, ptowsp_collective_step_kind kind, u
     if (count == 0 && !(is_message && r->collective->counts)) {
         return;
     }
-    ptowsp_collective_step step;
-    memset(&step, 0, sizeof step);
+    PWSP_ZERO(ptowsp_collective_step, step);
     step.kind = kind;
     step.round = r->size.round_count - 1;
     step.peer = is_message ? pwsp_collective_rank(r->collective, member) : 0;
@@ -505,8 +504,7 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
                                          pwsp_step_fn fn, void *user,
                                          ptowsp_collective_size *out_size) {
     PTOWSP_ASSERT(member < collective->members && collective->algorithm != 0);
-    pwsp_rounds r;
-    memset(&r, 0, sizeof r);
+    PWSP_ZERO(pwsp_rounds, r);
     r.collective = collective;
     r.p = collective->members;
     r.me = member;

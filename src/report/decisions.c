@@ -250,8 +250,7 @@ bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void 
     if (!visit) {
         return false;
     }
-    pwsp_decider d;
-    memset(&d, 0, sizeof d);
+    PWSP_ZERO(pwsp_decider, d);
     d.run = run;
     d.result = pwsp_run_result(run);
     d.visit = visit;

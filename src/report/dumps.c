@@ -136,8 +136,7 @@ static bool pwsp_dump_edge(void *user, const ptowsp_edge *edge) {
 static void pwsp_dump_edges_of(pwsp_dump_writer *w, uint64_t task) {
     const pwsp_edges *edges = w->edges;
     const uint32_t before = pwsp_edges_before(edges, edges->tasks[task].node);
-    ptowsp_edge edge;
-    memset(&edge, 0, sizeof edge);
+    PWSP_ZERO(ptowsp_edge, edge);
     if (before && edges->nodes[before].task != PTOWSP_NO_INDEX) {
         edge.from = edges->nodes[before].task;
     } else if (before) {

@@ -219,14 +219,12 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
 ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                 const ptowsp_export_options *options, ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    ptowsp_export_options chosen;
-    memset(&chosen, 0, sizeof chosen);
+    PWSP_ZERO(ptowsp_export_options, chosen);
     if (options) {
         chosen = *options;
     }
     ptowsp_status status = pwsp_export_check(result, format, &chosen, output);
-    pwsp_export_job job;
-    memset(&job, 0, sizeof job);
+    PWSP_ZERO(pwsp_export_job, job);
     job.result = result;
     job.format = format;
     return status == PTOWSP_OK ? pwsp_export_do(result->context, &job, &chosen, output) : status;
@@ -237,8 +235,7 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
                                 const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                 ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    ptowsp_export_options chosen;
-    memset(&chosen, 0, sizeof chosen);
+    PWSP_ZERO(ptowsp_export_options, chosen);
     if (options) {
         chosen = *options;
     }
@@ -263,8 +260,7 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
         format == PTOWSP_REPORT_HTML && result->has_records && tracks <= chosen.lane_max;
     ptowsp_status status = pwsp_export_check(
         result, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
-    pwsp_export_job job;
-    memset(&job, 0, sizeof job);
+    PWSP_ZERO(pwsp_export_job, job);
     job.result = result;
     job.is_report = true;
     job.format = is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV;
@@ -350,10 +346,9 @@ ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set
                                   ptowsp_export_format format, const ptowsp_export_options *options,
                                   ptowsp_output output) {
     PTOWSP_ASSERT(context);
-    ptowsp_export_options chosen;
+    PWSP_ZERO(ptowsp_export_options, chosen);
     pwsp_export_extent extent;
     pwsp_export_job job;
-    memset(&chosen, 0, sizeof chosen);
     memset(&job, 0, sizeof job);
     if (options) {
         chosen = *options;

@@ -227,15 +227,13 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
     if (status != PTOWSP_OK) {
         return status;
     }
-    pwsp_export_ranks e;
-    memset(&e, 0, sizeof e);
+    PWSP_ZERO(pwsp_export_ranks, e);
     pwsp_blocks blocks;
     e.memory = pwsp_blocks_begin(&blocks, &context->memory);
     e.group = group;
     pwsp_export_ranks_measure(&e);
     if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
-        ptowsp_span_set set;
-        memset(&set, 0, sizeof set);
+        PWSP_ZERO(ptowsp_span_set, set);
         set.title = pwsp_run_result(group->runs[0])->program->name;
         set.spans = e.spans;
         set.count = e.count;

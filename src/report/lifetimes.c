@@ -141,9 +141,8 @@ ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    ptowsp_export_options chosen;
+    PWSP_ZERO(ptowsp_export_options, chosen);
     pwsp_lifetimes_job job;
-    memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }

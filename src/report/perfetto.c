@@ -456,8 +456,7 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
 // The rows of a picture, after `base` others. False: memory is out.
 static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     const pwsp_memory *memory = &picture->memory;
-    pwsp_slices slices;
-    memset(&slices, 0, sizeof slices);
+    PWSP_ZERO(pwsp_slices, slices);
     slices.picture = picture;
     slices.base = base;
     slices.path_count = picture->path_count;

@@ -274,8 +274,7 @@ static void pwsp_report_json(pwsp_facts *facts) {
 // False when memory is out.
 PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
                                      const ptowsp_what_if *what_ifs, uint32_t count) {
-    pwsp_facts facts;
-    memset(&facts, 0, sizeof facts);
+    PWSP_ZERO(pwsp_facts, facts);
     facts.picture = picture;
     facts.out = picture->out;
     facts.what_ifs = what_ifs;

@@ -477,8 +477,7 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     const ptowsp_export_options *options = picture->options;
     size_t kernels = (size_t)pwsp_picture_kernel_count(picture) + 1;
     const uint64_t *path = picture->path;
-    pwsp_svg svg;
-    memset(&svg, 0, sizeof svg);
+    PWSP_ZERO(pwsp_svg, svg);
     svg.picture = picture;
     svg.out = picture->out;
     svg.begin = options->begin;

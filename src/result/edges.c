@@ -314,8 +314,7 @@ static ptowsp_edge_tile pwsp_edge_tile_of(const pwsp_edges *edges, uint64_t task
 
 static bool pwsp_edges_tell(const pwsp_edges *edges, uint64_t task, const pwsp_edge_kept *kept,
                             ptowsp_edge_fn visit, void *user) {
-    ptowsp_edge edge;
-    memset(&edge, 0, sizeof edge);
+    PWSP_ZERO(ptowsp_edge, edge);
     edge.from = kept->from;
     edge.to = task;
     edge.reason = (ptowsp_edge_reason)kept->reason;

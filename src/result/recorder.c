@@ -50,25 +50,15 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
 
 PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,
                                       uint64_t *out_slot) {
-    uint64_t low = 0, high = recorder->count;
-    if (recorder->is_dense || high == 0) {
+    const uint64_t count = recorder->count;
+    if (recorder->is_dense || count == 0) {
         *out_slot = index;
-        return index < high;
+        return index < count;
     }
-    if (recorder->more[high - 1].index == index) {
-        low = high - 1;
-    }
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (recorder->more[middle].index < index) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    *out_slot = low;
-    return low < recorder->count && recorder->more[low].index == index &&
-           !recorder->more[low].is_gone;
+    uint64_t at = recorder->more[count - 1].index == index ? count - 1 : 0;
+    PWSP_BISECT(at, count, recorder->more[middle].index < index)
+    *out_slot = at;
+    return at < count && recorder->more[at].index == index && !recorder->more[at].is_gone;
 }
 
 static uint64_t pwsp_recorder_words(const pwsp_recorder *recorder, uint32_t kernel) {

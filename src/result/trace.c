@@ -58,8 +58,7 @@ const ptowsp_cycles *ptowsp_run_idle(const ptowsp_run *run) {
 }
 
 PWSP_INTERNAL ptowsp_usage pwsp_result_usage(const pwsp_result *result) {
-    ptowsp_usage usage;
-    memset(&usage, 0, sizeof usage);
+    PWSP_ZERO(ptowsp_usage, usage);
     if (pwsp_result_has_sums(result)) {
         usage.bin_cycles = result->recorder.bin_cycles;
         usage.bin_count =

@@ -220,8 +220,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
             error, "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
             tensor->name, element);
     }
-    pwsp_bound_tensor bound;
-    memset(&bound, 0, sizeof bound);
+    PWSP_ZERO(pwsp_bound_tensor, bound);
     pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
     bound.data = (char *)buffer->data;
     bound.base = (uint64_t)(uintptr_t)buffer->data;
@@ -362,8 +361,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_
                                                 pwsp_bound_tensor *out_tensor, pwsp_placed *item,
                                                 uint64_t *sum) {
     const uint64_t align = PTOWSP_TRANSIENT_ALIGN;
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
+    PWSP_ZERO(ptowsp_buffer, buffer);
     buffer.rank = desc->rank;
     for (uint32_t i = 0; i < desc->rank; i++) {
         buffer.shape[i] = shape[i];

@@ -221,8 +221,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
                                        : !desc ? "search: desc"
                                                : "search: out_summary");
     }
-    pwsp_search search;
-    memset(&search, 0, sizeof search);
+    PWSP_ZERO(pwsp_search, search);
     memset(out_summary, 0, sizeof *out_summary);
     search.context = context;
     search.module = module;

@@ -31,8 +31,7 @@ PWSP_INTERNAL bool pwsp_search_lanes_make(pwsp_search *search, uint32_t count) {
     pwsp_search_lanes *lanes = &search->lanes;
     const uint32_t lane_max = ptowsp_context_lane_count(search->context);
     const pwsp_memory *memory = &search->context->memory;
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
+    PWSP_ZERO(ptowsp_context_desc, desc);
     desc.resize = pwsp_search_resize;
     desc.resize_user = lanes;
     pwsp_mutex_init(&lanes->mutex);
@@ -108,9 +107,8 @@ static ptowsp_status pwsp_search_execute(const pwsp_search *search, ptowsp_run *
                                          pwsp_search_look *look) {
     const bool finds_path = search->desc->has_path && !search->has_path;
     ptowsp_search_result *result = &look->result;
-    ptowsp_record_options record;
+    PWSP_ZERO(ptowsp_record_options, record);
     ptowsp_run_options options;
-    memset(&record, 0, sizeof record);
     memset(&options, 0, sizeof options);
     record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
     options.mode = PTOWSP_RUN_TIME_ONLY;

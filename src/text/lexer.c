@@ -224,16 +224,9 @@ PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out
 // -- labels ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_parse_label_find(const pwsp_parse_labels *labels, uint64_t label) {
-    uint64_t low = 0, high = labels->count;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (labels->items[middle].label < label) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < labels->count && labels->items[low].label == label ? labels->items[low].id : 0;
+    uint64_t at = 0;
+    PWSP_BISECT(at, labels->count, labels->items[middle].label < label)
+    return at < labels->count && labels->items[at].label == label ? labels->items[at].id : 0;
 }
 
 PWSP_INTERNAL uint64_t pwsp_parse_label_last(const pwsp_parse_labels *labels) {

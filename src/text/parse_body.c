@@ -344,8 +344,7 @@ static bool pwsp_scan_operation(pwsp_parser *p) {
         return pwsp_parse_fail_at(p, column, "%%%" PRIu64 " behind %%%" PRIu64 "; numbers ascend",
                                   label, pwsp_parse_label_last(&p->values));
     }
-    pwsp_body_args a;
-    memset(&a, 0, sizeof a);
+    PWSP_ZERO(pwsp_body_args, a);
     a.column = column;
     uint32_t kind = 1;
     while (kind < PWSP_KOP_COUNT &&
@@ -371,8 +370,7 @@ static bool pwsp_scan_operation(pwsp_parser *p) {
 static bool pwsp_scan_machine(pwsp_parser *p) {
     const uint64_t column = p->column;
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_machine machine;
-    memset(&machine, 0, sizeof machine);
+    PWSP_ZERO(ptowsp_machine, machine);
     if (p->body->built->op_count) {
         return pwsp_parse_fail_at(p, column, "the machine stands in front of all operations");
     }
@@ -414,8 +412,7 @@ static bool pwsp_scan_machine(pwsp_parser *p) {
 // -- bodies ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc) {
-    ptowsp_body_desc begun;
-    memset(&begun, 0, sizeof begun);
+    PWSP_ZERO(ptowsp_body_desc, begun);
     begun.name = desc->name;
     begun.axis_count = desc->axis_count;
     ptowsp_body *built = ptowsp_kernel_begin(p->module, &begun);

@@ -118,9 +118,8 @@ static bool pwsp_parse_tensor_size(pwsp_parser *p, int64_t *out_size, ptowsp_exp
 
 static bool pwsp_parse_tensor_line(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_tensor_desc desc;
+    PWSP_ZERO(ptowsp_tensor_desc, desc);
     ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
-    memset(&desc, 0, sizeof desc);
     memset(sizes, 0, sizeof sizes);
     if (!pwsp_parse_name(p, "a tensor", name) || !pwsp_parse_dtype(p, &desc.dtype) ||
         !pwsp_parse_expect(p, "[")) {
@@ -343,10 +342,9 @@ static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
 
 static bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_kernel_desc desc;
+    PWSP_ZERO(ptowsp_kernel_desc, desc);
     pwsp_parse_kind kind;
     uint64_t axis_count = 0;
-    memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
         !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
         !pwsp_parse_params(p, &desc)) {

@@ -4,9 +4,8 @@
 
 PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p) {
     char names[PTOWSP_MESH_AXIS_MAX][PTOWSP_NAME_MAX + 1];
-    ptowsp_mesh mesh;
+    PWSP_ZERO(ptowsp_mesh, mesh);
     ptowsp_algorithm algorithm = PTOWSP_ALGORITHM_AUTO;
-    memset(&mesh, 0, sizeof mesh);
     do {
         const uint32_t a = mesh.axis_count;
         if (a == PTOWSP_MESH_AXIS_MAX) {

@@ -384,8 +384,7 @@ static bool pwsp_parse_depth(pwsp_parser *p, uint64_t max, uint64_t *out_number,
 static bool pwsp_parse_channel(pwsp_parser *p, bool is_event) {
     char name[PTOWSP_NAME_MAX + 1];
     uint64_t depth = 0, latency = 0;
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    PWSP_ZERO(ptowsp_channel_desc, desc);
     if (!pwsp_parse_name(p, is_event ? "an event" : "a channel", name)) {
         return false;
     }

@@ -25,9 +25,8 @@
 static ptowsp_status pwsp_load_text(ptowsp_context *context, const char *text, size_t length,
                                     uint64_t line, const ptowsp_parse_desc *desc,
                                     ptowsp_program **out_program, ptowsp_text_place *out_place) {
-    pwsp_parse_saved saved;
+    PWSP_ZERO(pwsp_parse_saved, saved);
     ptowsp_module *module;
-    memset(&saved, 0, sizeof saved);
     ptowsp_status status =
         pwsp_parse_text(context, text, length, line, desc, &saved, &module, out_place);
     if (status == PTOWSP_OK) {

@@ -221,8 +221,7 @@ static bool pwsp_blocker_is_innermost(const ptowsp_program *p, uint32_t first, u
 PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     uint32_t hoist_max = 0;
-    pwsp_blocker b;
-    memset(&b, 0, sizeof b);
+    PWSP_ZERO(pwsp_blocker, b);
     b.c = c;
     b.program = p;
     for (uint32_t i = 0; p->pipelines.count == 0 && i < p->ops.count; i++) {

@@ -66,8 +66,7 @@ PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t var
     ptowsp_expr expr = {module, 0};
     if (variable) {
         const pwsp_variable_info *info = PWSP_VARIABLE(module, variable);
-        pwsp_expr_node node;
-        memset(&node, 0, sizeof node);
+        PWSP_ZERO(pwsp_expr_node, node);
         node.op = PWSP_EXPR_VARIABLE;
         node.type = (uint8_t)info->type;
         node.size = 1;

@@ -259,8 +259,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *node = PWSP_NODE(c->module, id);
     const pwsp_axis_info *axis = PWSP_AXIS(c->module, node->axis);
     bool body_is_parallel = node->kind != PWSP_NODE_FOR_EACH;
-    pwsp_loop made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_loop, made);
     made.axis_kind = axis->kind;
     made.scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
     made.cell = c->program->first_variable + node->variable;
@@ -358,8 +357,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
 static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     const pwsp_node *node = PWSP_NODE(c->module, id);
     bool is_load = node->kind == PWSP_NODE_SLOT_LOAD;
-    pwsp_slot_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_slot_op, made);
     made.slot = node->slot;
     made.cell = c->program->first_slot + node->slot;
     made.has_row = is_load && node->expr;
@@ -429,8 +427,7 @@ PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     const bool is_listed = PWSP_NODE(c->module, id)->kind == PWSP_NODE_LISTED;
     const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
-    pwsp_task_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_task_op, made);
     made.kernel = info->kernel;
     c->program->kernel_is_used[info->kernel] = true;
     made.axis_count = kernel->axis_count;

@@ -175,8 +175,7 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
     for (uint32_t i = first; i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == id;
          i++) {
         const pwsp_channel_info *info = PWSP_CHANNEL(m, i);
-        pwsp_channel_op made;
-        memset(&made, 0, sizeof made);
+        PWSP_ZERO(pwsp_channel_op, made);
         made.name = pwsp_compiler_text(c, info->name);
         made.depth = info->depth;
         made.latency = info->latency;
@@ -246,8 +245,7 @@ static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_o
 }
 
 static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline) {
-    pwsp_process_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_process_op, made);
     made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
     made.node = id;
     made.first_op = pwsp_compiler_here(c);
@@ -281,8 +279,7 @@ static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
 }
 
 PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
-    pwsp_pipeline_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_pipeline_op, made);
     made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
     made.first_process = (uint32_t)c->program->processes.count;
     uint32_t index, op = pwsp_compiler_here(c);
@@ -325,8 +322,7 @@ static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t id) {
 PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
     const pwsp_node *node = PWSP_NODE(c->module, id);
     bool is_wait = node->kind == PWSP_NODE_WAIT, is_loop = node->kind == PWSP_NODE_CONSUME;
-    pwsp_receive_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_receive_op, made);
     made.channel = pwsp_compiler_channel(c, node->channel);
     made.cell = is_wait ? c->program->first_temp : c->program->first_variable + node->variable;
     made.is_loop = is_loop;
@@ -346,8 +342,7 @@ PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
 
 PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     const pwsp_node *node = PWSP_NODE(c->module, id);
-    pwsp_send_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_send_op, made);
     made.channel = pwsp_compiler_channel(c, node->channel);
     made.port = pwsp_compiler_port(c, id);
     uint32_t index;

@@ -47,8 +47,7 @@ static bool pwsp_renumber_move(const pwsp_renumber *r, const pwsp_insert *insert
         *PWSP_NODE(m, r->to[i]) = node;
     }
     for (uint32_t i = 0; i < insert_count; i++) {
-        pwsp_node node;
-        memset(&node, 0, sizeof node);
+        PWSP_ZERO(pwsp_node, node);
         node.kind = PWSP_NODE_TASK;
         node.parent = PWSP_NODE(m, pwsp_renumber_of(r, inserts[i].before))->parent;
         node.task = inserts[i].task;

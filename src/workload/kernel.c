@@ -174,8 +174,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
         return kernel;
     }
-    pwsp_kernel_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_kernel_info, info);
     info.name = pwsp_module_name(module, "kernel", desc->name);
     if (!info.name || !pwsp_kernel_copy_params(module, desc, &info)) {
         return kernel;

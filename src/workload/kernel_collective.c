@@ -37,8 +37,7 @@ static void pwsp_collective_check_tiles(ptowsp_module *module, const ptowsp_coll
 
 // Checks everything that does not depend on a run; false with an error.
 static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
+    PWSP_ZERO(ptowsp_collective, c);
     c.kind = desc->kind;
     c.algorithm = desc->algorithm;
     c.reduction = desc->reduction;
@@ -92,9 +91,8 @@ ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_colle
         PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
         return kernel;
     }
-    pwsp_kernel_info info;
+    PWSP_ZERO(pwsp_kernel_info, info);
     ptowsp_kernel_desc params;
-    memset(&info, 0, sizeof info);
     info.name = pwsp_module_name(module, "kernel", desc->name);
     if (!info.name || !pwsp_collective_check_desc(module, desc)) {
         return kernel;

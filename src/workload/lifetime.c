@@ -338,8 +338,7 @@ PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c) {
     if (c->module->transients.count <= 1 || p->schedule.ring_sizes[PTOWSP_RING_BYTES] == 0) {
         return true;
     }
-    pwsp_liver liver;
-    memset(&liver, 0, sizeof liver);
+    PWSP_ZERO(pwsp_liver, liver);
     liver.c = c;
     p->tensor_scopes = (uint32_t *)pwsp_arena_alloc(
         &p->arena, (size_t)c->module->tensors.count * sizeof(uint32_t), sizeof(uint32_t));
@@ -361,8 +360,7 @@ PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
     if (c->module->transients.count <= 1) {
         return true;
     }
-    pwsp_liver liver;
-    memset(&liver, 0, sizeof liver);
+    PWSP_ZERO(pwsp_liver, liver);
     liver.c = c;
     uint32_t entry = c->checker.reached.items[1].node;
     bool is_good = pwsp_liver_alloc(&liver, &c->program->memory);

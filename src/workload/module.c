@@ -437,8 +437,7 @@ static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc
 ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor_desc *desc,
                                       const ptowsp_expr *sizes) {
     ptowsp_tensor none = {0}, tensor = ptowsp_tensor_make(module, desc);
-    pwsp_transient_info made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_transient_info, made);
     made.tensor = tensor.id;
     if (tensor.id == 0 || !pwsp_transient_sizes(module, desc, sizes, made.sizes)) {
         return none;
@@ -452,18 +451,9 @@ ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor
 
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
                                                                uint32_t tensor) {
-    uint32_t low = 1, high = (uint32_t)module->transients.count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const pwsp_transient_info *info = &module->transients.items[middle];
-        if (info->tensor == tensor) {
-            return info;
-        }
-        if (info->tensor < tensor) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
+    uint64_t at = 1;
+    PWSP_BISECT(at, module->transients.count, module->transients.items[middle].tensor < tensor)
+    const bool is_there =
+        at < module->transients.count && module->transients.items[at].tensor == tensor;
+    return is_there ? &module->transients.items[at] : NULL;
 }

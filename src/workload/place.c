@@ -181,18 +181,10 @@ static bool pwsp_placer_list_writers(pwsp_placer *p, uint32_t workload) {
 // Is there a writer of a tensor from `begin` to `end`?
 static bool pwsp_placer_has_writer(const pwsp_placer *p, uint32_t tensor, uint32_t begin,
                                    uint32_t end) {
-    uint32_t low = tensor ? p->tensors[tensor - 1].writer_end : 0;
-    uint32_t high = p->tensors[tensor].writer_end;
-    const uint32_t last = high;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (p->writers[middle] < begin) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < last && p->writers[low] < end;
+    uint64_t at = tensor ? p->tensors[tensor - 1].writer_end : 0;
+    const uint64_t last = p->tensors[tensor].writer_end;
+    PWSP_BISECT(at, last, p->writers[middle] < begin)
+    return at < last && p->writers[at] < end;
 }
 
 // Does a node from `begin` to `end` write the tensor? A call may.
@@ -371,8 +363,7 @@ static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
 static bool pwsp_placer_operand(pwsp_placer *p, uint32_t node, uint32_t which,
                                 const pwsp_rule_tile *tile) {
     ptowsp_module *m = p->module;
-    pwsp_operand o;
-    memset(&o, 0, sizeof o);
+    PWSP_ZERO(pwsp_operand, o);
     o.node = node;
     o.tile = which;
     o.view = PWSP_NODE(m, node)->task->views[which];
@@ -428,10 +419,9 @@ static bool pwsp_placer_task(pwsp_placer *p, uint32_t node) {
     const pwsp_task_info *task = PWSP_NODE(m, node)->task;
     const pwsp_kernel_info kernel = *PWSP_KERNEL(m, task->kernel);
     pwsp_rule_tile tiles[PTOWSP_TASK_TILE_MAX];
-    pwsp_rule rule;
+    PWSP_ZERO(pwsp_rule, rule);
     pwsp_rule_fault fault;
     bool is_spread = false;
-    memset(&rule, 0, sizeof rule);
     if (kernel.rule) {
         pwsp_rule_read(kernel.rule, &rule);
     }
@@ -479,8 +469,7 @@ static bool pwsp_placer_node(pwsp_placer *p, uint32_t id) {
 
 PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload) {
     const pwsp_memory *memory = &module->memory;
-    pwsp_placer p;
-    memset(&p, 0, sizeof p);
+    PWSP_ZERO(pwsp_placer, p);
     p.module = module;
     p.mesh = &module->mesh->mesh;
     p.tensor_count = (uint32_t)module->tensors.count + 1;  // at least one for calls

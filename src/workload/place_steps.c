@@ -92,8 +92,7 @@ static ptowsp_collective_desc pwsp_step_collective(const pwsp_placer *p,
                  {PTOWSP_ALL_TO_ALL, true, true},
                  {PTOWSP_ALL_REDUCE, false, false},
                  {PTOWSP_ALL_GATHER, false, true}};
-    ptowsp_collective_desc desc;
-    memset(&desc, 0, sizeof desc);
+    PWSP_ZERO(ptowsp_collective_desc, desc);
     desc.kind = kinds[step->kind].kind;
     desc.is_apart = desc.kind == PTOWSP_ALL_REDUCE;
     const bool reduces = desc.is_apart || desc.kind == PTOWSP_REDUCE_SCATTER;
@@ -155,8 +154,7 @@ PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t ker
     pwsp_view_info views[2] = {*view, *view};
     views[0].tensor = from;
     views[1].tensor = to;
-    pwsp_task_info task;
-    memset(&task, 0, sizeof task);
+    PWSP_ZERO(pwsp_task_info, task);
     task.kernel = kernel;
     task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views, sizeof views);
     const pwsp_task_info *copy =

@@ -46,9 +46,6 @@ PWSP_INTERNAL uint32_t pwsp_schedule_pool(const ptowsp_schedule *schedule, uint3
 
 // -- checking -------------------------------------------------------------------------------------
 
-#define PWSP_POOLS_FAIL(module, status, ...)                                                       \
-    pwsp_fail((module)->context, status, PTOWSP_NO_INDEX, "schedule: " __VA_ARGS__)
-
 // The kernels of a pool, whose name is good.
 static ptowsp_status pwsp_pools_check_kernels(const ptowsp_module *module,
                                               const ptowsp_schedule *schedule, uint32_t at) {
@@ -58,22 +55,21 @@ static ptowsp_status pwsp_pools_check_kernels(const ptowsp_module *module,
         const pwsp_name *found = pwsp_names_find(&module->kernel_names, name);
         uint32_t first = at, index = i;
         if (!found || strcmp(found->text, name) != 0) {
-            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
-                                   "pool %s: module %s has no kernel %.64s", pool->name,
-                                   module->name, name);
+            return PWSP_REFUSE(module->context, "schedule: pool %s: module %s has no kernel %.64s",
+                               pool->name, module->name, name);
         }
         const pwsp_kernel_info *kernel = PWSP_KERNEL(module, found->index);
         if (kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
-            return PWSP_POOLS_FAIL(
-                module, PTOWSP_INVALID_PARAMS, "pool %s: kernel %s %s", pool->name, name,
-                kernel->variant_count ? "is a choice; its variants have names of their own"
-                                      : "communicates, and has the lane of the links");
+            return PWSP_REFUSE(module->context, "schedule: pool %s: kernel %s %s", pool->name, name,
+                               kernel->variant_count
+                                   ? "is a choice; its variants have names of their own"
+                                   : "communicates, and has the lane of the links");
         }
         (void)pwsp_pools_find(schedule, name, &first, &index);
         if (first != at || index != i) {
-            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
-                                   "pool %s: kernel %s is in pool %s already", pool->name, name,
-                                   schedule->named_pools[first].name);
+            return PWSP_REFUSE(module->context,
+                               "schedule: pool %s: kernel %s is in pool %s already", pool->name,
+                               name, schedule->named_pools[first].name);
         }
     }
     return PTOWSP_OK;
@@ -84,41 +80,42 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *modul
     uint64_t lanes = 0;
     ptowsp_status status = PTOWSP_OK;
     if (!schedule->named_pools || schedule->pool_count == 0) {
-        return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
-                               "pools named, but named_pools or pool_count is missing");
+        return PWSP_REFUSE(module->context,
+                           "schedule: pools named, but named_pools or pool_count is missing");
     }
     if (schedule->pool_count > PTOWSP_SCHEDULE_POOL_MAX) {
-        return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED, "%u pools are more than %d",
-                               schedule->pool_count, PTOWSP_SCHEDULE_POOL_MAX);
+        return pwsp_fail(module->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "schedule: %u pools are more than %d", schedule->pool_count,
+                         PTOWSP_SCHEDULE_POOL_MAX);
     }
     for (uint32_t i = 0; i < schedule->pool_count; i++) {
         const ptowsp_pool *pool = &schedule->named_pools[i];
         if (!pool->name || !pwsp_name_is_valid(pool->name)) {
-            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
-                                   "the name of pool %u is not 1 to %d printable ASCII characters "
-                                   "without quotes and backslash",
-                                   i, PTOWSP_NAME_MAX);
+            return PWSP_REFUSE(
+                module->context,
+                "schedule: the name of pool %u is not 1 to %d printable ASCII characters "
+                "without quotes and backslash",
+                i, PTOWSP_NAME_MAX);
         }
         for (uint32_t j = 0; j < i; j++) {
             if (strcmp(pool->name, schedule->named_pools[j].name) == 0) {
-                return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS, "two pools are named %s",
-                                       pool->name);
+                return PWSP_REFUSE(module->context, "schedule: two pools are named %s", pool->name);
             }
         }
         if (pool->lane_count == 0) {
-            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS, "pool %s has no lanes",
-                                   pool->name);
+            return PWSP_REFUSE(module->context, "schedule: pool %s has no lanes", pool->name);
         }
         if (pool->depth > PTOWSP_SCHEDULE_WINDOW_MAX) {
-            return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED,
-                                   "pool %s: a depth of %u is more than %d", pool->name,
-                                   pool->depth, PTOWSP_SCHEDULE_WINDOW_MAX);
+            return pwsp_fail(module->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "schedule: pool %s: a depth of %u is more than %d", pool->name,
+                             pool->depth, PTOWSP_SCHEDULE_WINDOW_MAX);
         }
         lanes += pool->lane_count;
     }
     if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
-        return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
-                               lanes, PTOWSP_SCHEDULE_LANE_MAX);
+        return pwsp_fail(module->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "schedule: %" PRIu64 " lanes are more than %d", lanes,
+                         PTOWSP_SCHEDULE_LANE_MAX);
     }
     for (uint32_t i = 0; i < schedule->pool_count && status == PTOWSP_OK; i++) {
         status = pwsp_pools_check_kernels(module, schedule, i);

@@ -44,8 +44,7 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
         PWSP_MODULE_REFUSE(module, "pipeline %s: after %u nodes%s", copy, after_count,
                            after ? ", which are too many" : ", which are NULL");
     }
-    pwsp_task_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_task_info, info);
     info.after_count = after_count;
     if (pwsp_module_is_good(module)) {
         info.after = pwsp_nodes_after(module, after, &info.after_count);
@@ -222,8 +221,7 @@ ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_d
         PWSP_MODULE_REFUSE(module, "channel: desc is NULL");
         return none;
     }
-    pwsp_channel_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_channel_info, info);
     info.name = pwsp_module_name(module, "channel", desc->name);
     info.pipeline = info.name ? pwsp_channel_pipeline(module, "channel", info.name) : 0;
     if (info.pipeline == 0) {
@@ -252,8 +250,7 @@ ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name) {
     if (!pwsp_module_is_good(module)) {
         return none;
     }
-    pwsp_channel_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_channel_info, info);
     info.name = pwsp_module_name(module, "event", name);
     info.pipeline = info.name ? pwsp_channel_pipeline(module, "event", info.name) : 0;
     info.is_event = true;

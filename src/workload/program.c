@@ -377,13 +377,11 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         }
         entry = pwsp_compiler_entry(module, desc ? desc->workload : NULL);
     }
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
+    PWSP_ZERO(ptowsp_schedule, schedule);
     if (desc && desc->schedule) {
         schedule = *desc->schedule;
     }
-    pwsp_compiler compiler;
-    memset(&compiler, 0, sizeof compiler);
+    PWSP_ZERO(pwsp_compiler, compiler);
     ptowsp_program *program = NULL;
     if (entry) {
         PWSP_ALLOC(&context->memory, program, 1);
@@ -520,8 +518,7 @@ static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_text
 }
 
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
-    pwsp_timed timed;
-    memset(&timed, 0, sizeof timed);
+    PWSP_ZERO(pwsp_timed, timed);
     timed.schedule = program->schedule;
     timed.is_priority_signed = program->is_priority_signed;
     timed.has_streams = program->has_streams;

@@ -48,8 +48,7 @@ static uint32_t pwsp_read_tag(pwsp_compiler *c, const char *name) {
             return pwsp_read_copy(c, task->tags[i].value, &is_of_task);
         }
     }
-    ptowsp_expr_info none;
-    memset(&none, 0, sizeof none);
+    PWSP_ZERO(ptowsp_expr_info, none);
     none.kind = PTOWSP_EXPR_CONST;
     none.type = PTOWSP_TYPE_U64;
     return pwsp_read_add_expr(c, &none);
@@ -69,8 +68,7 @@ static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_ta
         *out_is_of_task = true;
         return pwsp_read_tag(c, node->name);
     }
-    ptowsp_expr_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(ptowsp_expr_info, info);
     info.kind = pwsp_read_kind(op);
     info.type = (ptowsp_type)node->type;
     info.value = op == PWSP_EXPR_CONST ? node->value : 0;
@@ -104,8 +102,7 @@ static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_ta
 
 PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
-    ptowsp_expr_info none;
-    memset(&none, 0, sizeof none);
+    PWSP_ZERO(ptowsp_expr_info, none);
     pwsp_read_add_expr(c, &none);  // 0 is none
     if (!pwsp_module_is_good(c->module) ||
         !PWSP_GROW(&p->memory, c->expr_ids.items, c->expr_ids.capacity,

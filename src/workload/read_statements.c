@@ -218,8 +218,7 @@ static void pwsp_reader_op(pwsp_reader *r, uint32_t i) {
 }
 
 PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c) {
-    pwsp_reader reader;
-    memset(&reader, 0, sizeof reader);
+    PWSP_ZERO(pwsp_reader, reader);
     reader.c = c;
     reader.program = c->program;
     for (uint32_t i = 0; i < c->program->ops.count; i++) {

@@ -28,8 +28,7 @@ static ptowsp_expr pwsp_expr_added(ptowsp_module *module, uint32_t id) {
 
 static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
                                   uint32_t a, const char *name) {
-    pwsp_expr_node node;
-    memset(&node, 0, sizeof node);
+    PWSP_ZERO(pwsp_expr_node, node);
     node.op = (uint8_t)op;
     node.type = (uint8_t)type;
     node.is_faulty = op == PWSP_EXPR_TASK_TAG;  // it stands for an expression, which may read one
@@ -158,8 +157,7 @@ static bool pwsp_expr_fits(ptowsp_module *module, const char *what, const uint32
 // Adds the leaf that reads an array at an index (i64); none with an error.
 static ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
                                   uint32_t index) {
-    pwsp_expr_node node;
-    memset(&node, 0, sizeof node);
+    PWSP_ZERO(pwsp_expr_node, node);
     node.op = PWSP_EXPR_ARRAY;
     node.type = (uint8_t)type;
     node.is_faulty = 1;

@@ -173,8 +173,7 @@ PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t num
 // -- defaults -------------------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule) {
-    ptowsp_schedule resolved;
-    memset(&resolved, 0, sizeof resolved);
+    PWSP_ZERO(ptowsp_schedule, resolved);
     if (schedule) {
         resolved = *schedule;
     }
@@ -203,6 +202,45 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
     return resolved;
 }
 
+// -- choices --------------------------------------------------------------------------------------
+
+// A value that a schedule gives to a directive; or a set of them, as bits.
+typedef struct pwsp_directive_choice {
+    const char *directive;
+    uint32_t number;
+    bool is_set;
+} pwsp_directive_choice;
+
+#define PWSP_CHOICE_MAX (11 + PTOWSP_DEPTH_COUNT + PTOWSP_RING_COUNT)
+
+// The choices of a schedule with its defaults filled in, in the order in which they are checked.
+static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_key,
+                                      pwsp_directive_choice *out_choices) {
+    const pwsp_directive_choice first[] = {{"issue", (uint32_t)s->issue, false},
+                                           {"dispatch", (uint32_t)s->dispatch, false},
+                                           {"pools", (uint32_t)s->pools, false},
+                                           {"window", (uint32_t)s->window_policy, false},
+                                           {"release", (uint32_t)s->release, false}};
+    const pwsp_directive_choice last[] = {
+        {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
+        {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
+        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
+    uint32_t count = s->release == PTOWSP_RELEASE_COMPLETION ? 4 : 5;  // which says nothing
+    memcpy(out_choices, first, sizeof first);
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        const pwsp_directive_choice depth = {"depth", i, false};
+        out_choices[count] = depth;
+        count += s->depths[i] > 0;
+    }
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        const pwsp_directive_choice ring = {"ring", i, false};
+        out_choices[count] = ring;
+        count += s->ring_sizes[i] > 0;
+    }
+    memcpy(out_choices + count, last, sizeof last);
+    return count + sizeof last / sizeof last[0];
+}
+
 // -- checking -------------------------------------------------------------------------------------
 
 typedef struct pwsp_schedule_checker {
@@ -217,27 +255,18 @@ typedef struct pwsp_schedule_checker {
          (checker)->status != PTOWSP_OK                                                            \
              ? (checker)->status                                                                   \
              : pwsp_fail((checker)->context, failure, PTOWSP_NO_INDEX, "schedule: " __VA_ARGS__))
+#define PWSP_SCHEDULE_REFUSE(checker, ...)                                                         \
+    PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, __VA_ARGS__)
 
 // One choice: it must exist, and the target must not refuse it.
 static void pwsp_schedule_check_value(pwsp_schedule_checker *checker, const char *directive,
                                       uint32_t number) {
     const pwsp_capability *row = pwsp_capability_find(directive, number);
     if (!row) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s %u does not exist", directive,
-                           number);
+        PWSP_SCHEDULE_REFUSE(checker, "%s %u does not exist", directive, number);
     } else if (row->support[checker->target] == PTOWSP_SUPPORT_REFUSED) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_UNSUPPORTED, "target %s does not do %s %s",
                            ptowsp_target_name(checker->target), directive, row->value);
-    }
-}
-
-// A set of choices, each a bit.
-static void pwsp_schedule_check_set(pwsp_schedule_checker *checker, const char *directive,
-                                    uint32_t set) {
-    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
-        if (set & bit) {
-            pwsp_schedule_check_value(checker, directive, bit);
-        }
     }
 }
 
@@ -245,11 +274,10 @@ static void pwsp_schedule_check_key(pwsp_schedule_checker *checker, const char *
                                     ptowsp_expr key, bool is_needed) {
     bool is_given = key.module || key.id;
     if (is_given != is_needed) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s", what);
+        PWSP_SCHEDULE_REFUSE(checker, "%s", what);
     } else if (is_given &&
                (key.module != checker->module || ptowsp_expr_type(key) == PTOWSP_TYPE_NONE)) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a key is no expression of module %s",
-                           checker->module->name);
+        PWSP_SCHEDULE_REFUSE(checker, "a key is no expression of module %s", checker->module->name);
     }
 }
 
@@ -266,20 +294,18 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
         checker->status = pwsp_schedule_check_pools(checker->module, schedule);
     }
     if (!is_named && (schedule->named_pools || schedule->pool_count)) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "named pools are given, but pools are %s", pools);
+        PWSP_SCHEDULE_REFUSE(checker, "named pools are given, but pools are %s", pools);
     } else if (lanes == 0 && !is_named) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "dispatch %s over 0 lanes",
-                           dispatch ? dispatch->value : "");
+        PWSP_SCHEDULE_REFUSE(checker, "dispatch %s over 0 lanes", dispatch ? dispatch->value : "");
     } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
                            lanes, PTOWSP_SCHEDULE_LANE_MAX);
     } else if (!is_by_unit && (schedule->vector_lane_count || schedule->cube_lane_count)) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "lanes of units are given, but %s",
-                           is_named ? "pools are named" : "there is one pool");
+        PWSP_SCHEDULE_REFUSE(checker, "lanes of units are given, but %s",
+                             is_named ? "pools are named" : "there is one pool");
     } else if (schedule->pools != PTOWSP_POOLS_ONE && schedule->lane_count) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "lane_count %u is given, but pools are %s", schedule->lane_count, pools);
+        PWSP_SCHEDULE_REFUSE(checker, "lane_count %u is given, but pools are %s",
+                             schedule->lane_count, pools);
     }
     bool has_key = schedule->dispatch == PTOWSP_DISPATCH_PLAN
                        ? schedule->dispatch_key.module || schedule->dispatch_key.id
@@ -293,12 +319,12 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
 static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule) {
     if (schedule->window_policy != PTOWSP_WINDOW_DEFAULT && schedule->window == 0) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a window of 0 tasks");
+        PWSP_SCHEDULE_REFUSE(checker, "a window of 0 tasks");
     } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
                            schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
     } else if (schedule->window == 0 && schedule->release != PTOWSP_RELEASE_COMPLETION) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "release in order without a window");
+        PWSP_SCHEDULE_REFUSE(checker, "release in order without a window");
     }
 }
 
@@ -312,7 +338,7 @@ static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
         }
     }
     if (schedule->depths[PTOWSP_DEPTH_STREAM] && !schedule->stream_key.id) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "depth stream without a stream_key");
+        PWSP_SCHEDULE_REFUSE(checker, "depth stream without a stream_key");
     }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         uint64_t size = schedule->ring_sizes[i];
@@ -330,18 +356,18 @@ static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
     bool is_immediate = schedule->timing == PTOWSP_TIMING_IMMEDIATE;
     bool is_interleaved = schedule->timing == PTOWSP_TIMING_INTERLEAVED;
     if (is_batched != (schedule->timing_count > 0)) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
-                           is_batched ? "timing batched with timing_count 0"
-                                      : "timing_count is given, but timing is not batched");
+        PWSP_SCHEDULE_REFUSE(checker, "%s",
+                             is_batched ? "timing batched with timing_count 0"
+                                        : "timing_count is given, but timing is not batched");
     } else if (!is_batched && is_immediate != (schedule->timing_cycles == 0)) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
-                           is_immediate ? "timing_cycles is given, but timing is immediate"
-                                        : "timing_cycles is 0");
+        PWSP_SCHEDULE_REFUSE(checker, "%s",
+                             is_immediate ? "timing_cycles is given, but timing is immediate"
+                                          : "timing_cycles is 0");
     } else if (schedule->timing_cycles > UINT64_C(1) << 32) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
                            "timing_cycles %" PRIu64 " is more than 2^32", schedule->timing_cycles);
     } else if (is_interleaved && schedule->stream_count == 0) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "timing interleaved without streams");
+        PWSP_SCHEDULE_REFUSE(checker, "timing interleaved without streams");
     } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&
                schedule->timing_count > schedule->window) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_STUCK,
@@ -355,7 +381,7 @@ static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
     }
     bool has_stream_key = schedule->stream_key.module || schedule->stream_key.id;
     if (has_stream_key && schedule->stream_count == 0) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a stream_key over 0 streams");
+        PWSP_SCHEDULE_REFUSE(checker, "a stream_key over 0 streams");
     }
     pwsp_schedule_check_key(checker, "timing interleaved, but stream_key is missing",
                             schedule->stream_key, has_stream_key || is_interleaved);
@@ -365,17 +391,15 @@ static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
                                       const ptowsp_schedule *schedule) {
     bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     if (is_in_order && schedule->ready != PTOWSP_READY_FIFO) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "issue in order leaves lanes nothing to choose: ready must be fifo");
+        PWSP_SCHEDULE_REFUSE(checker,
+                             "issue in order leaves lanes nothing to choose: ready must be fifo");
     } else if (is_in_order && schedule->start != PTOWSP_START_AT_ONCE) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "issue in order needs ends to go on: start must be at once");
+        PWSP_SCHEDULE_REFUSE(checker, "issue in order needs ends to go on: start must be at once");
     } else if (is_in_order && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "issue in order has one clock: timing cannot be interleaved");
+        PWSP_SCHEDULE_REFUSE(checker, "issue in order has one clock: timing cannot be interleaved");
     }
     if (schedule->start == PTOWSP_START_THRESHOLD && schedule->start_threshold == 0) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a start_threshold of 0 tasks");
+        PWSP_SCHEDULE_REFUSE(checker, "a start_threshold of 0 tasks");
     }
     bool has_priority = schedule->ready == PTOWSP_READY_PRIORITY;
     pwsp_schedule_check_key(checker,
@@ -384,30 +408,22 @@ static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
                             schedule->priority_key, has_priority);
 }
 
-// Every choice of a schedule with its defaults filled in.
+// Every choice of a schedule with its defaults filled in: it must exist, and the target must not
+// refuse it.
 static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule, bool has_stream_key) {
-    pwsp_schedule_check_value(checker, "issue", (uint32_t)schedule->issue);
-    pwsp_schedule_check_value(checker, "dispatch", (uint32_t)schedule->dispatch);
-    pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
-    pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
-    pwsp_schedule_check_value(checker, "release", (uint32_t)schedule->release);
-    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        if (schedule->depths[i]) {
-            pwsp_schedule_check_value(checker, "depth", i);
+    pwsp_directive_choice choices[PWSP_CHOICE_MAX];
+    const uint32_t count = pwsp_schedule_choices(schedule, has_stream_key, choices);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!choices[i].is_set) {
+            pwsp_schedule_check_value(checker, choices[i].directive, choices[i].number);
+        }
+        for (uint32_t bit = 1; choices[i].is_set && bit != 0; bit <<= 1) {
+            if (choices[i].number & bit) {
+                pwsp_schedule_check_value(checker, choices[i].directive, bit);
+            }
         }
     }
-    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
-        if (schedule->ring_sizes[i]) {
-            pwsp_schedule_check_value(checker, "ring", i);
-        }
-    }
-    pwsp_schedule_check_set(checker, "dependencies", schedule->dependencies);
-    pwsp_schedule_check_set(checker, "hazards", schedule->hazards);
-    pwsp_schedule_check_value(checker, "ready", (uint32_t)schedule->ready);
-    pwsp_schedule_check_value(checker, "start", (uint32_t)schedule->start);
-    pwsp_schedule_check_value(checker, "streams", has_stream_key ? 1 : 0);
-    pwsp_schedule_check_value(checker, "timing", (uint32_t)schedule->timing);
 }
 
 static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
@@ -421,8 +437,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
     pwsp_schedule_check_rings(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
     if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
-        PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
-                           "start_threshold is given, but start is not threshold");
+        PWSP_SCHEDULE_REFUSE(&checker, "start_threshold is given, but start is not threshold");
     }
     pwsp_schedule_check_order(&checker, &schedule);
     return checker.status;
@@ -479,35 +494,16 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *conte
 
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
                                       uint32_t row) {
-    const ptowsp_schedule *s = resolved;
-    const struct {
-        const char *directive;
-        uint32_t number;
-        bool is_set;  // of bits
-    } asked[] = {
-        {"issue", (uint32_t)s->issue, false},    {"dispatch", (uint32_t)s->dispatch, false},
-        {"pools", (uint32_t)s->pools, false},    {"window", (uint32_t)s->window_policy, false},
-        {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
-        {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
-        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
     const pwsp_capability *capability = &pwsp_capabilities[row];
-    if (strcmp(capability->directive, "release") == 0) {
-        return s->release != PTOWSP_RELEASE_COMPLETION &&
-               (uint32_t)s->release == capability->number;
+    pwsp_directive_choice choices[PWSP_CHOICE_MAX];
+    const uint32_t count = pwsp_schedule_choices(resolved, has_stream_key, choices);
+    bool is_used = false;
+    for (uint32_t i = 0; i < count && !is_used; i++) {
+        is_used = strcmp(choices[i].directive, capability->directive) == 0 &&
+                  (choices[i].is_set ? (choices[i].number & capability->number) != 0
+                                     : choices[i].number == capability->number);
     }
-    if (strcmp(capability->directive, "depth") == 0) {
-        return s->depths[capability->number] > 0;
-    }
-    if (strcmp(capability->directive, "ring") == 0) {
-        return s->ring_sizes[capability->number] > 0;
-    }
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        if (strcmp(asked[i].directive, capability->directive) == 0) {
-            return asked[i].is_set ? (asked[i].number & capability->number) != 0
-                                   : asked[i].number == capability->number;
-        }
-    }
-    return false;
+    return is_used;
 }
 
 PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_transient,

@@ -21,8 +21,7 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
     if (!pwsp_module_is_good(module)) {
         return;
     }
-    pwsp_mesh_info made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_mesh_info, made);
     if (module->mesh || module->nodes.count) {
         PWSP_MODULE_REFUSE(module, "mesh: %s",
                            module->mesh ? "there is one already"
@@ -63,8 +62,7 @@ static int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spre
 // The whole shape of a tensor that has the shape of a part.
 PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor) {
     const ptowsp_tensor_desc *desc = PWSP_TENSOR(module, tensor);
-    ptowsp_mesh_layout layout;
-    memset(&layout, 0, sizeof layout);
+    PWSP_ZERO(ptowsp_mesh_layout, layout);
     layout.name = desc->name;
     layout.element_bytes = ptowsp_dtype_size(desc->dtype);
     layout.rank = desc->rank;

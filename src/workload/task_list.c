@@ -219,8 +219,7 @@ static bool pwsp_task_list_add_kernel(ptowsp_module *module, uint32_t id) {
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
         zeros[i] = zero;
     }
-    pwsp_task_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_task_info, info);
     info.kernel = id;
     info.axes = (const uint32_t *)pwsp_module_copy(
         module, zeros, (kernel->axis_count + kernel->scalar_count) * sizeof zeros[0]);
@@ -334,8 +333,7 @@ static bool pwsp_task_list_compile_edges(pwsp_compiler *c, uint32_t id, pwsp_tas
 PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
     const ptowsp_module *m = c->module;
     ptowsp_program *p = c->program;
-    pwsp_task_list_op made;
-    memset(&made, 0, sizeof made);
+    PWSP_ZERO(pwsp_task_list_op, made);
     PTOWSP_ASSERT(!c->is_in_process);
     made.given = PWSP_NODE(m, id)->list->given;
     made.has_edges = made.given.edge_begins &&

@@ -71,8 +71,7 @@ static bool pwsp_body_is_stored(ptowsp_body *body) {
 // Fills in the module's record of a kernel, as a description would.
 static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
                            const pwsp_tile_code *code, pwsp_kernel_info *info) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    PWSP_ZERO(ptowsp_kernel_desc, desc);
     desc.name = body->name;
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
@@ -146,10 +145,9 @@ static const pwsp_kernel_info *pwsp_kernel_find(const ptowsp_module *module, pto
 // Measures a tile kernel; a failure has no text.
 static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp_kernel_info *info,
                                          const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
-    pwsp_tile_core core;
+    PWSP_ZERO(pwsp_tile_core, core);
     pwsp_blocks blocks;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-    memset(&core, 0, sizeof core);
     core.memory = pwsp_blocks_begin(&blocks, &module->context->memory);
     if (pwsp_tile_core_reserve_tiles(&core, info->code)) {
         memset(out_stats, 0, sizeof *out_stats);
@@ -192,8 +190,7 @@ uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel ker
 ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel, uint32_t i,
                                   ptowsp_cycles *out_unit_cycles) {
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
-    ptowsp_insn insn;
-    memset(&insn, 0, sizeof insn);
+    PWSP_ZERO(ptowsp_insn, insn);
     insn.name = "none";
     if (info && i < info->code->insn_count) {
         insn = pwsp_tile_code_insn(info->code, i, out_unit_cycles);

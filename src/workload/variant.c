@@ -131,8 +131,7 @@ ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module, const ptowsp_choice_de
         variants[at] = made;
     }
     const pwsp_kernel_info *first = PWSP_KERNEL(module, variants[0].kernel);
-    pwsp_kernel_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_kernel_info, info);
     info.name = name;
     info.tiles = first->tiles;
     info.scalars = first->scalars;

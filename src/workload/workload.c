@@ -489,8 +489,7 @@ static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_t
 // Checks everything of a task and copies it into the module; NULL with an error.
 static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp_task_desc *desc) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, desc->kernel.id);
-    pwsp_task_info info;
-    memset(&info, 0, sizeof info);
+    PWSP_ZERO(pwsp_task_info, info);
     info.kernel = desc->kernel.id;
     info.axes = pwsp_task_exprs(module, kernel, desc->axes, PTOWSP_TASK_AXIS_MAX,
                                 kernel->axis_count, false);
