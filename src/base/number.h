@@ -121,7 +121,8 @@ static inline void pwsp_decimal_round(pwsp_decimal *d, int place) {
 // -- numbers to text ------------------------------------------------------------------------------
 
 static inline pwsp_decimal pwsp_decimal_from(double number) {
-    PWSP_ZERO(pwsp_decimal, d);
+    pwsp_decimal d;
+    memset(&d, 0, sizeof d);
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     const int biased = (int)(bits >> 52 & 2047);
@@ -287,7 +288,8 @@ PWSP_NUMBER_API bool pwsp_number_read(const char *text, size_t length, bool is_f
         return false;
     }
     place = PWSP_DECIMAL_POINT - place;
-    PWSP_ZERO(pwsp_decimal, d);
+    pwsp_decimal d;
+    memset(&d, 0, sizeof d);
     d.begin = PWSP_DECIMAL_LIMBS;
     bool is_infinite = false;
     for (; at < end; at++) {
