@@ -161,7 +161,7 @@ PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out
 // Is the module still good? Else its error becomes the parser's, at this place.
 PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column);
 
-// The id of a label; 0 if it is not there. The last label, 0 if there is none. Another one.
+// The id of a label, or 0. The last label, or 0. Another label.
 PWSP_INTERNAL uint32_t pwsp_parse_label_find(const pwsp_parse_labels *labels, uint64_t label);
 PWSP_INTERNAL uint64_t pwsp_parse_label_last(const pwsp_parse_labels *labels);
 PWSP_INTERNAL bool pwsp_parse_label_add(pwsp_parser *p, pwsp_parse_labels *labels, uint64_t label,

@@ -1,5 +1,5 @@
-// The expressions that operations evaluate, and the cells that these read. What follows from that
-// (taint.c, control.c, conflict.c, blocks.c) asks here.
+// The expressions that operations evaluate, and the cells that these read: for the taint, control,
+// conflicts and blocks (taint.c, control.c, conflict.c, blocks.c).
 
 #include "program.h"
 
