@@ -546,7 +546,8 @@ static void text__of_too_much_is_refused(void **state) {
         at += (size_t)sprintf(text + at, " (");
     }
     assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_INVALID_PARAMS);
-    assert_non_null(strstr(ptowsp_context_error(context).text, "the name of an instruction is missing"));
+    assert_non_null(
+        strstr(ptowsp_context_error(context).text, "the name of an instruction is missing"));
     ptowsp_context_destroy(context);
 }
 
