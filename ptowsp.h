@@ -5234,6 +5234,85 @@ typedef enum ptowsp_timing {
     PWSP_FORCE_INT(PTOWSP_TIMING)
 } ptowsp_timing;
 
+// The runner of a program, and the time that it takes for each task beside the task itself.
+typedef enum ptowsp_control_by {
+    PTOWSP_CONTROL_NONE = 0,  // no time: tasks start by the rules above alone
+    PTOWSP_CONTROL_HOST,      // the host launches each task as a kernel, one after another
+    PTOWSP_CONTROL_AICPU,     // an AICPU thread submits tasks, and `threads` others schedule them
+    PTOWSP_CONTROL_KERNELS,   // kernels that walk their own blocks: one launch, nothing for a task
+    PWSP_FORCE_INT(PTOWSP_CONTROL)
+} ptowsp_control_by;
+
+// Costs of control. START_... are counted from the launch and do not fall; between them time is
+// linear: lane i of n has the time at i / (n - 1).
+#define PTOWSP_CONTROL_COSTS(COST) /* name, text */                                                \
+    COST(LAUNCH, "launch")               /* once, before the first task is submitted */            \
+    COST(START_FIRST, "start_first")     /* until the first core of a pool starts */               \
+    COST(START_QUARTER, "start_quarter") /* until a quarter of them have started */                \
+    COST(START_HALF, "start_half")       /* until half of them have */                             \
+    COST(START_MOST, "start_most")       /* until three quarters have */                           \
+    COST(START_LAST, "start_last")       /* until all have */                                      \
+    COST(SUBMIT, "submit")     /* of the submitting thread, or of the host: each task */           \
+    COST(DISPATCH, "dispatch") /* of a thread: from taking a ready task to handing it over */      \
+    COST(DELIVER, "deliver")   /* until the core sees it */                                        \
+    COST(SWITCH, "switch")     /* until the core starts it */                                      \
+    COST(NOTICE, "notice")     /* from its end until a thread could see it */                      \
+    COST(POLL, "poll")         /* of a thread: to read that it has ended */                        \
+    COST(COMPLETE, "complete") /* of a thread: to release its lane and the tasks that wait */
+
+// clang-format off
+typedef enum ptowsp_control_cost {
+#define PWSP_CONTROL_COST_ENUM(name, text) PTOWSP_CONTROL_##name,
+    PTOWSP_CONTROL_COSTS(PWSP_CONTROL_COST_ENUM)
+#undef PWSP_CONTROL_COST_ENUM
+    PTOWSP_CONTROL_COST_COUNT,
+    PWSP_FORCE_INT(PTOWSP_CONTROL_COST)
+} ptowsp_control_cost;
+// clang-format on
+
+// The name of a cost in texts of schedules.
+PTOWSP_API const char *ptowsp_control_cost_name(ptowsp_control_cost cost);
+
+#define PTOWSP_CONTROL_THREAD_MAX 64
+#define PTOWSP_CONTROL_CLOCK_MAX  (1 << 17)  // MHz
+#define PTOWSP_CONTROL_CYCLES_MAX (UINT64_C(1) << 62)
+
+// Control. It is plain data: copy and change it freely; a cost of 0 is switched off.
+//
+//      ptowsp_control control = ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B);
+//      control.threads = 2;                              // instead of 3
+//      control.cost_ns[PTOWSP_CONTROL_LAUNCH] = 0;       // already running
+//      schedule.control = control;
+//
+// The clock of issue begins after LAUNCH. It moves by SUBMIT for each task, once timing and the
+// window let the task be issued; depths and rings come after that. Threads are servers:
+//
+//      ready task + free lane  -> dispatch -> deliver, switch -> runs -> notice -> poll, complete
+//                                 a thread                                         a thread
+//
+// At each time free threads first take tasks that have ended, in the order in which they can be
+// noticed, ties by lane. Then each takes a ready task for a free lane, chosen as lanes choose
+// without control. Only when a thread has handled its end, is a task done for the tasks that wait
+// for it, for slot loads, its lane, the window, depths and rings. A MIX task that has been taken
+// starts when it has been delivered and its vector lanes have ended their tasks. Pipelines start
+// when they are ready, without a thread.
+//
+// A host has no threads: DISPATCH, POLL and COMPLETE are 0. KERNELS have LAUNCH and START alone.
+// Control is time in simulated runs, whose kernels run on the calling thread or on lanes. Devices
+// have their own.
+typedef struct ptowsp_control {
+    ptowsp_control_by by;
+    uint32_t threads;    // AICPU: 1 to PTOWSP_CONTROL_THREAD_MAX, without the one that submits
+    uint32_t clock_mhz;  // cycles in a microsecond: 1 to PTOWSP_CONTROL_CLOCK_MAX
+    // Rounded to cycles; their sum is at most PTOWSP_CONTROL_CYCLES_MAX.
+    uint64_t cost_ns[PTOWSP_CONTROL_COST_COUNT];
+} ptowsp_control;
+
+// Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is
+// 0 and must be set). The rows are those of Ascend 910B; 950PR has no published ones, and has these
+// at its own clock and with 6 threads. src/workload/schedule_control.c has the row of each number.
+PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);
+
 #define PTOWSP_SCHEDULE_LANE_MAX   65536
 #define PTOWSP_SCHEDULE_STREAM_MAX 65536
 #define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
@@ -5270,7 +5349,8 @@ typedef struct ptowsp_schedule {
     // NAMED pools. Read by calls that take the schedule; a program copies them, and its
     // own schedule (ptowsp_program_schedule) has NULL here.
     const ptowsp_pool *named_pools;
-    uint32_t pool_count;  // 1 to PTOWSP_SCHEDULE_POOL_MAX
+    uint32_t pool_count;     // 1 to PTOWSP_SCHEDULE_POOL_MAX
+    ptowsp_control control;  // default: none
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
@@ -5868,7 +5948,9 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
 // at 0 has NONE. Any other task has the first of these conditions that became true only at its
 // start: its dependencies were done (DEPENDENCY); the previous task of its lane ended (LANE); the
-// clock of issue arrived (the reason that moved the clock last). Otherwise it has START.
+// clock of issue arrived (the reason that moved the clock last). Otherwise it has START. With control
+// (ptowsp_control), CONTROL comes before all of them: without control the task would have started
+// earlier. Its cause is then the task that it waited for by that time.
 #define PTOWSP_STALLS(STALL) /* name, text */                                                      \
     STALL(NONE, "none")                                                                            \
     STALL(DEPENDENCY, "dependency") /* a task that it waits for was not done */                    \
@@ -5884,7 +5966,8 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
     STALL(DEPENDENCY_RING, "dependency ring")                                                      \
     STALL(MAP_RING, "map ring")                                                                    \
     STALL(DEPTH, "depth") /* its stream or pool had as many tasks in flight as it may */           \
-    STALL(RANK, "rank")   /* it communicates, and other ranks had not begun: part of its cycles */
+    STALL(RANK, "rank")   /* it communicates, and other ranks had not begun: part of its cycles */ \
+    STALL(CONTROL, "control") /* launch, submission, or an AICPU thread: see ptowsp_control */
 
 // clang-format off
 typedef enum ptowsp_stall {
@@ -5899,7 +5982,9 @@ typedef enum ptowsp_stall {
 PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
 
 typedef struct ptowsp_run_stats {
-    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline
+    // The end of the last task or pipeline; with control, until the end of the last task has been
+    // handled.
+    ptowsp_cycles makespan_cycles;
     uint64_t task_count;
     uint32_t lane_count;
     // The sum of all tasks' cycles, including tasks in processes. A task that takes a block of
@@ -5912,6 +5997,8 @@ typedef struct ptowsp_run_stats {
     //      LANE, START    after that, the sum of the tasks' waits for their lane and for the start
     //      CHANNEL        the sum of the processes' waits at channels
     //      RANK           the sum of waits for other ranks to begin, in time of them together
+    //      CONTROL        the cycles by which launch and submission moved the clock, and the sum of
+    //                     the tasks' waits for control after all of that
     //      NONE, ORDER    0
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
     uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
@@ -5920,6 +6007,9 @@ typedef struct ptowsp_run_stats {
     uint64_t slot_load_count;
     uint64_t region_max;  // most tile regions tracked at once, for dependencies
     size_t memory_bytes;  // held by the run
+    // With control: the cycles in which AICPU threads work, of all threads together, and those in
+    // which tasks are submitted.
+    ptowsp_cycles control_cycles, submit_cycles;
 } ptowsp_run_stats;
 
 typedef struct ptowsp_lane_stats {
@@ -5934,6 +6024,7 @@ typedef struct ptowsp_lane_stats {
 typedef struct ptowsp_task_record {
     // issue: the clock when the task was issued. ready: the time at which all its dependencies were
     // done; dependencies done before `issue` may not be counted.
+    // With control: when they ended, which an AICPU thread notices later.
     ptowsp_cycles ready, issue, start, end;
     uint64_t cause;      // index of the last task that it waited for, or PTOWSP_NO_INDEX
     ptowsp_stall stall;  // why it did not start before `start`; in a process, LANE means that the
@@ -6566,6 +6657,9 @@ typedef struct ptowsp_run_bounds {
     ptowsp_cycles process_cycles, channel_cycles;
     uint32_t process, channel;
     ptowsp_cycles largest_cycles;  // of all these bounds
+    // With control: the work of AICPU threads / threads, and the submission of all tasks, each after
+    // the launch.
+    ptowsp_cycles control_cycles, submit_cycles;
 } ptowsp_run_bounds;
 
 // Errors   INVALID_PARAMS: nothing was recorded. OUT_OF_MEMORY.
@@ -6603,7 +6697,7 @@ typedef enum ptowsp_report_format {
 // gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,
 // barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all
 // write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process", "channel",
-// "waiting", or "" if nothing took time; "verdict" has the sentences. "in_flight_max" is null
+// "control", "waiting", or "" if nothing took time; "verdict" has the sentences. "in_flight_max" is null
 // without a window.
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,

@@ -204,7 +204,7 @@ _RunOptions = _struct(
 )
 _RunStats = _struct(
     "run_stats",
-    "u64 makespan_cycles task_count; u32 lane_count; u64 busy_cycles stall_cycles[15] in_flight_max"
+    "u64 makespan_cycles task_count; u32 lane_count; u64 busy_cycles stall_cycles[16] in_flight_max"
     " window_overflow_count ring_max[4] slot_load_count region_max; size memory_bytes",
 )
 _LaneStats = _struct("lane_stats", "u64 busy_cycles idle_cycles task_count end_cycles")
@@ -2239,7 +2239,7 @@ _DTYPES = {
 _NUMPY_TYPES = {value: dtype for value, dtype in _DTYPES.values()}
 _INDEX_TYPES = {_NUMPY_TYPES[value]: value for value in (7, 8, 11, 12)}  # of lengths and sparse rows
 _DYNAMIC = -1
-_STALLS = 15
+_STALLS = 16
 
 _FORMATS = "perfetto chrome svg csv table usage_csv edges dot"
 _REPORTS = "text json html"

@@ -136,7 +136,7 @@ src/ranks/traffic.h src/ranks/traffic.c src/ranks/links.c src/ranks/reduce.c src
 # The floor that emitted trees carry as it is.
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
-src/runtime/policy.h
+src/runtime/policy.h src/runtime/control_costs.h
 src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding.h src/runtime/plan_binding.c
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
@@ -178,6 +178,7 @@ src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_collective.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/insert.c src/workload/place.h src/workload/place_steps.c src/workload/place.c
 src/workload/workload.c src/workload/process.c
+src/workload/schedule_control.h src/workload/schedule_control.c
 src/workload/schedule.h src/workload/schedule.c src/workload/pools.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
@@ -202,7 +203,9 @@ src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
+src/time/control_threads.h src/time/lane_fifo.h
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/lane_fifo.c src/time/control_threads.c
+src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
@@ -277,7 +280,9 @@ src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
+src/time/control_threads.h src/time/lane_fifo.h
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/lane_fifo.c src/time/control_threads.c
+src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 "
 CORE=include/wsp_core.h

@@ -30,7 +30,7 @@ static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#d648c0", "idle: channel"},      {"#7a5c3e", "idle: task ring"},
     {"#4a7c2f", "idle: byte ring"},    {"#b0413e", "idle: dependency ring"},
     {"#2f6f8f", "idle: map ring"},     {"#6b8e23", "idle: depth"},
-    {"#c2185b", "waits for a rank"}};
+    {"#c2185b", "waits for a rank"},   {"#8d4b9e", "idle: control"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,

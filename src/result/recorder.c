@@ -228,7 +228,8 @@ static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
            (options->every <= 1 || index % options->every == 0);
 }
 
-static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles) {
+static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles,
+                               pwsp_idle_part part) {
     pwsp_recorder *recorder = (pwsp_recorder *)user;
     uint64_t slot;
     bool is_found = pwsp_recorder_find(recorder, index, &slot);
@@ -245,7 +246,8 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles)
     kernel->bytes_written = pwsp_sum_u64(kernel->bytes_written, more->bytes_written);
     if (record->lane != PTOWSP_NO_LANE) {
         ptowsp_cycles *idle = &recorder->idle[record->stall];
-        *idle = pwsp_sum_u64(*idle, idle_cycles);
+        *idle = pwsp_sum_u64(*idle, idle_cycles - part.cycles);
+        recorder->idle[part.stall] = pwsp_sum_u64(recorder->idle[part.stall], part.cycles);
     }
     pwsp_recorder_use(recorder, record);
     more->is_done = true;
@@ -294,6 +296,6 @@ PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
     pwsp_recorder_end_clocks(recorder);
     for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
         ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
-        *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - sim->lanes[i].free);
+        *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - pwsp_lane_end(&sim->lanes[i]));
     }
 }

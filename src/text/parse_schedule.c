@@ -12,6 +12,9 @@
 //                  | "start" value [ int "tasks" ]
 //                  | "streams" int [ "by" expr ]
 //                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
+//                  | "control" value [ "by" int "threads" ] "at" int "MHz"
+//                    [ cost int { cost int } "ns" ]
+//      cost        = as ptowsp_control_cost_name has it
 //      value       = as the capability table has it, "in order"
 
 #include "parse.h"
@@ -141,6 +144,33 @@ static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
             pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
 }
 
+// One cost of control at the token; false if it is none.
+static bool pwsp_parse_try_cost(pwsp_parser *p, ptowsp_control *control) {
+    for (uint32_t i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
+        if (pwsp_parse_try(p, ptowsp_control_cost_name((ptowsp_control_cost)i))) {
+            return pwsp_parse_number(p, UINT64_MAX, &control->cost_ns[i]);
+        }
+    }
+    return false;
+}
+
+static bool pwsp_parse_control(pwsp_parser *p, ptowsp_control *control) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "control", &number) ||
+        (pwsp_parse_try(p, "by") &&
+         (!pwsp_parse_count(p, &control->threads) || !pwsp_parse_expect(p, "threads"))) ||
+        !pwsp_parse_expect(p, "at") || !pwsp_parse_count(p, &control->clock_mhz) ||
+        !pwsp_parse_expect(p, "MHz")) {
+        return false;
+    }
+    control->by = (ptowsp_control_by)number;
+    bool has_any = false;
+    while (!p->is_failed && pwsp_parse_try_cost(p, control)) {
+        has_any = true;
+    }
+    return !p->is_failed && (!has_any || pwsp_parse_expect(p, "ns"));
+}
+
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     bool is_good;
@@ -182,6 +212,8 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
                   (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
     } else if (pwsp_parse_try(p, "timing")) {
         is_good = pwsp_parse_timing(p, schedule);
+    } else if (pwsp_parse_try(p, "control")) {
+        is_good = pwsp_parse_control(p, &schedule->control);
     } else {
         is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
     }

@@ -25,10 +25,11 @@ static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
 }
 
-// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
-static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
+// A lane's task has ended, or its core has started: the lane is idle, unless a block task has taken it
+// meanwhile.
+static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, uint64_t task) {
     const uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].free > events->now) {
+    if (events->sim->lanes[lane].last_task != task) {
         return;
     }
     events->idle[lane / 64] |= bit;
@@ -50,6 +51,9 @@ static void pwsp_events_note_first(pwsp_events *events, uint32_t lane) {
 
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     const uint32_t lane = events->nodes[id].lane;
+    if (events->fifo.lines && !pwsp_lane_fifo_admits(events, id)) {
+        return;
+    }
     pwsp_ready_push(&events->queues[lane], pwsp_events_links(events), id);
     if (!events->policy.is_shared) {
         pwsp_events_note_first(events, lane);
@@ -72,13 +76,15 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
 
 // -- taking ---------------------------------------------------------------------------------------
 
-// Completes the record of a task that starts, before its lanes are occupied.
-static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, uint64_t start) {
+// Completes the record of a task that starts, before its lanes are occupied; without control it could
+// have started at `could`.
+static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, uint64_t start,
+                               uint64_t could) {
     pwsp_sim *sim = events->sim;
     const pwsp_events_node *node = &events->nodes[id];
     const uint64_t turn = pwsp_events_turn(events, id);
     const ptowsp_unit unit = (ptowsp_unit)node->unit;
-    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
+    const pwsp_lane *last = pwsp_sim_last_ended(sim, unit, lane);
     ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->link.number);
     const pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
     const uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
@@ -87,13 +93,12 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
     record->start = start;
     record->end = start + node->cycles;
     record->lane = lane;
-    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
-    if (start > 0 && start == turn && node->time != start && last->free != start) {
+    record->stall = pwsp_sim_cause(sim, &ready, last, turn, could, &record->cause);
+    if (could > 0 && could == turn && node->time != could && pwsp_lane_end(last) != could) {
         record->stall = clock_stall;
         record->cause = clock_cause;
     }
-    sim->recorder.done(sim->recorder.user, node->link.number,
-                       pwsp_sim_idle(sim, unit, lane, start));
+    pwsp_sim_record_start(sim, node->link.number, record, unit, could);
 }
 
 // Runs the first task of a queue on a lane, from now on. A block task takes its vector lanes now, and
@@ -105,17 +110,17 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     pwsp_events_node *node = &events->nodes[id];
     const ptowsp_unit unit = (ptowsp_unit)node->unit;
     PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && !node->pending);
+    const uint64_t dispatched = events->now + pwsp_control_ahead(&events->control);
+    const uint64_t start = pwsp_max_u64(dispatched, pwsp_sim_last_lane(sim, unit, lane)->free);
     if (PWSP_UNLIKELY(sim->meeting.find_cycles && sim->timed->has_link &&
                       lane + 1 == sim->timed->lane_count) &&
-        !pwsp_sim_meet(sim, node->link.number, events->now, &node->cycles)) {
+        !pwsp_sim_meet(sim, node->link.number, start, &node->cycles)) {
         return false;
     }
-    const uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
     const uint64_t end = start + node->cycles;
     pwsp_ready_pop(queue, pwsp_events_links(events));
-    if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->link.number,
-                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->link.number);
+    if (start > PTOWSP_CYCLES_MAX || end > PTOWSP_CYCLES_MAX) {
+        return pwsp_events_fail_time(events, node->link.number);
     }
     const uint64_t known = pwsp_max_u64(node->clock, node->time);
     const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
@@ -123,11 +128,17 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    // Without control, start is the time at which it could.
+    const uint64_t could =
+        PWSP_UNLIKELY(events->control.is_on)
+            ? pwsp_max_u64(able, pwsp_lane_end(pwsp_sim_last_ended(sim, unit, lane)))
+            : start;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += could - able;
+    stats->stall_cycles[PTOWSP_STALL_CONTROL] += start - could;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        pwsp_events_record(events, id, lane, start);
+        pwsp_events_record(events, id, lane, start, could);
     }
     pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
     uint32_t lanes[PWSP_BLOCK_LANES];
@@ -135,10 +146,14 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     for (uint32_t i = 0; i < count; i++) {
         pwsp_events_set_busy(events, lanes[i]);
     }
-    pwsp_earliest_set(&events->running, lane, end);
+    pwsp_earliest_set(&events->running, lane, end + sim->control.cycles[PTOWSP_CONTROL_NOTICE]);
     events->tasks[lane] = id;
     if (!events->policy.is_shared) {
         pwsp_events_note_first(events, (uint32_t)(queue - events->queues));
+    }
+    if (PWSP_UNLIKELY(events->control.is_on)) {
+        pwsp_lane_fifo_take(events, id);
+        pwsp_control_dispatch(events);
     }
     return true;
 }
@@ -150,7 +165,7 @@ static bool pwsp_events_take(pwsp_events *events) {
     const pwsp_policy *policy = &events->policy;
     for (uint32_t lane = 0; !policy->is_shared;) {
         lane = pwsp_events_next_lane(events->able, lane, lane_count);
-        if (lane == lane_count) {
+        if (lane == lane_count || !pwsp_control_is_idle(&events->control)) {
             break;
         }
         if (!pwsp_events_run(events, lane, &events->queues[lane])) {
@@ -163,7 +178,8 @@ static bool pwsp_events_take(pwsp_events *events) {
         uint32_t lane = events->sim->pools[i].first;
         const uint32_t end = lane + events->sim->pools[i].count;
         pwsp_ready_queue *queue;
-        while ((queue = pwsp_events_source(events, i)) != NULL &&
+        while (pwsp_control_is_idle(&events->control) &&
+               (queue = pwsp_events_source(events, i)) != NULL &&
                (lane = pwsp_events_next_lane(events->idle, lane, end)) < end) {
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;
@@ -175,12 +191,10 @@ static bool pwsp_events_take(pwsp_events *events) {
 
 // -- completing -----------------------------------------------------------------------------------
 
-// A lane's task ends now.
-static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
+PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     const uint32_t id = events->tasks[lane];
     pwsp_events_node *node = &events->nodes[id];
-    pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
-    node->time = events->now;
+    node->time = events->sim->lanes[lane].free;  // the end, which is now but for control
     pwsp_events_set_cause(events, id, node->link.number);
     events->last_ended = node->link.number;
     PTOWSP_ASSERT(events->in_flight > 0);
@@ -192,9 +206,21 @@ static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     uint32_t lanes[PWSP_BLOCK_LANES];
     const uint32_t count = pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
-        pwsp_events_set_idle(events, lanes[i]);
+        pwsp_events_set_idle(events, lanes[i], node->link.number);
     }
     pwsp_events_done(events, id);
+}
+
+// A lane's time has come: its task ends now, which a thread may have to notice, or its core starts.
+static void pwsp_events_end_lane(pwsp_events *events, uint32_t lane) {
+    pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
+    if (PWSP_UNLIKELY(events->tasks[lane] == 0)) {
+        pwsp_events_set_idle(events, lane, PTOWSP_NO_INDEX);
+    } else if (PWSP_UNLIKELY(events->control.is_on)) {
+        pwsp_control_note_end(&events->control, lane);
+    } else {
+        pwsp_events_end_task(events, lane);
+    }
 }
 
 // A pipeline ends now, or a task's turn has come.
@@ -226,17 +252,24 @@ PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *o
         return false;
     }
     const uint64_t first = pwsp_earliest_time(&events->running);
-    const uint64_t next = pwsp_min_u64(pwsp_min_u64(first, until), pwsp_events_first_timer(events));
+    const uint64_t later = pwsp_min_u64(until, pwsp_control_next(&events->control));
+    const uint64_t next = pwsp_min_u64(pwsp_min_u64(first, later), pwsp_events_first_timer(events));
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         PTOWSP_ASSERT(next >= events->now);  // time does not go back
         events->now = next;
         while (pwsp_earliest_time(&events->running) == next) {
-            pwsp_events_end_task(events, pwsp_earliest_lane(&events->running));
+            pwsp_events_end_lane(events, pwsp_earliest_lane(&events->running));
         }
         while (pwsp_events_first_timer(events) <= next) {
             pwsp_events_end_timer(events,
                                   pwsp_ready_pop(&events->timers, pwsp_events_links(events)));
+        }
+        if (PWSP_UNLIKELY(events->control.is_on)) {
+            if (next > PTOWSP_CYCLES_MAX) {
+                return pwsp_events_fail_time(events, events->sim->task_count);
+            }
+            pwsp_control_serve(events);
         }
     }
     return pwsp_events_check(events);

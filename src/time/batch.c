@@ -24,7 +24,7 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
     return !sim->has_records && !sim->order.edges && !sim->order.streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
-           !has_window && !sim->rings.is_used;
+           schedule->control.by == PTOWSP_CONTROL_NONE && !has_window && !sim->rings.is_used;
 }
 
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {

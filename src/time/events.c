@@ -34,10 +34,13 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->policy = sim->policy;
+    const bool is_fifo = !sim->policy.is_shared && !sim->policy.has_priority && !sim->policy.steals;
     events->queue_count = events->policy.is_shared ? timed->pool_count : lane_count;
     bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count) &&
                    PWSP_ALLOC(memory, events->idle, 2 * words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
+                   (!is_fifo || PWSP_ALLOC(memory, events->fifo.lines, lane_count)) &&
+                   pwsp_control_init(&events->control, sim) &&
                    pwsp_earliest_init(&events->running, memory, lane_count);
     for (uint32_t i = 0; i < timed->pool_count && events->policy.steals && is_good; i++) {
         is_good = timed->pools[i].count == 0 ||
@@ -52,7 +55,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const uint32_t lane_count = events->sim->timed->lane_count;
     const size_t words = ((size_t)lane_count + 63) / 64;
-    events->now = 0;
+    events->now = events->sim->clock.now;
     events->node_count = events->link_count = 1;  // 0 is none
     events->has_details = events->sim->has_records || events->sim->turns;
     events->free_node = events->free_link = events->free_pipeline = 0;
@@ -67,10 +70,18 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
         }
     }
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
-    for (uint32_t i = 0; i < lane_count; i++) {
-        events->idle[i / 64] |= UINT64_C(1) << i % 64;
-    }
     pwsp_earliest_clear(&events->running, PWSP_EARLIEST_NONE);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        const uint64_t start = events->sim->lanes[i].free;
+        if (start <= events->now) {
+            events->idle[i / 64] |= UINT64_C(1) << i % 64;
+        } else {
+            pwsp_earliest_set(&events->running, i, start);
+        }
+        events->tasks[i] = 0;
+    }
+    pwsp_control_begin(&events->control);
+    pwsp_lane_fifo_begin(&events->fifo, lane_count);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -87,6 +98,11 @@ PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
                ? pwsp_sim_fail_pipeline(events->sim,
                                         events->pipelines[events->nodes[events->late].cycles].node)
                : pwsp_sim_no_memory(events->sim);
+}
+
+PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail_time(pwsp_events *events, uint64_t number) {
+    return pwsp_sim_fail(events->sim, PTOWSP_LIMIT_EXCEEDED, number,
+                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", number);
 }
 
 // -- issuing --------------------------------------------------------------------------------------
@@ -218,13 +234,9 @@ static bool pwsp_events_submit(pwsp_events *events, const pwsp_arrival *arrival,
     return true;
 }
 
-// The node of the task that is being issued, with its dependences, once there is room for it in the
-// window. 0 with an error.
-static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
+// A node with the dependences of the task that is being issued. 0 with an error.
+static uint32_t pwsp_events_depending(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    if (!pwsp_events_make_room(events, pwsp_sim_timing(sim))) {
-        return 0;
-    }
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_TASK);
     if (id == 0) {
         pwsp_sim_no_memory(sim);
@@ -233,6 +245,35 @@ static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *a
     events->current = id;
     sim->deps.visited_count = 0;
     return pwsp_events_depend(events, arrival, true) ? id : 0;
+}
+
+// Simulates until the window has room for the next task and it has been submitted. False with an error.
+static bool pwsp_events_wait_issue(pwsp_events *events) {
+    return (events->control.submitted ||
+            pwsp_events_make_room(events, pwsp_sim_timing(events->sim))) &&
+           pwsp_control_submit(events);
+}
+
+// The same in order, for a task whose dependences have ended before.
+static uint32_t pwsp_events_make_ordered(pwsp_events *events, const pwsp_arrival *arrival) {
+    uint32_t *ordered = &events->control.ordered;
+    *ordered = *ordered ? *ordered : pwsp_events_depending(events, arrival);
+    const uint32_t id = *ordered;
+    if (id == 0 || !pwsp_control_wait_order(events, id) || !pwsp_events_wait_issue(events)) {
+        return 0;
+    }
+    *ordered = 0;
+    events->current = id;
+    return id;
+}
+
+// The node of the task that is being issued, with its dependences, once there is room for it in the
+// window. 0 with an error.
+static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    if (PWSP_UNLIKELY(events->policy.is_in_order)) {
+        return pwsp_events_make_ordered(events, arrival);
+    }
+    return pwsp_events_wait_issue(events) ? pwsp_events_depending(events, arrival) : 0;
 }
 
 // The place of the task that is being issued in the rings.
@@ -304,6 +345,9 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
+    if (PWSP_UNLIKELY(events->control.is_on) && !pwsp_lane_fifo_issue(events, id)) {
+        return pwsp_sim_no_memory(sim);
+    }
     events->in_flight++;
     if (schedule->window) {
         sim->stats.in_flight_max =
@@ -345,23 +389,46 @@ static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeli
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
+// The node of a pipeline, with its dependences. 0 with an error.
+static uint32_t pwsp_events_make_pipeline(pwsp_events *events,
+                                          const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_PIPELINE);
     if (id == 0 || !pwsp_events_pipeline_node_new(events, arrival, &events->nodes[id].cycles)) {
-        return pwsp_sim_no_memory(sim);
+        pwsp_sim_no_memory(sim);
+        return 0;
     }
     events->nodes[id].link.number = arrival->first_task;
-    events->nodes[id].clock = sim->clock.now;
     events->pipeline_count++;
     events->current = id;
-    pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
-    return pwsp_events_depend(events, &arrival->whole, false) &&
-           pwsp_events_submit(events, &arrival->whole, id, false) && pwsp_events_check(events);
+    if (!events->policy.is_in_order) {
+        pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
+    }
+    return pwsp_events_depend(events, &arrival->whole, false) ? id : 0;
+}
+
+PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
+    uint32_t *ordered = &events->control.ordered;
+    const uint32_t id = *ordered ? *ordered : pwsp_events_make_pipeline(events, arrival);
+    if (id && events->policy.is_in_order) {
+        *ordered = id;
+        if (!pwsp_control_wait_order(events, id)) {
+            return false;
+        }
+        *ordered = 0;
+    }
+    if (id == 0) {
+        return false;
+    }
+    events->nodes[id].clock = events->sim->clock.now;
+    return pwsp_events_submit(events, &arrival->whole, id, false) && pwsp_events_check(events);
 }
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
+    if (events->policy.is_in_order) {
+        return true;  // it takes no time, and waits for nothing
+    }
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_OPEN_JOIN);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);

@@ -4,6 +4,8 @@
 #define PWSP_EVENTS_H
 
 #include "../runtime/ready.h"
+#include "control_threads.h"
+#include "lane_fifo.h"
 #include "sim.h"
 
 #define PWSP_EVENTS_NONE     PTOWSP_NO_INDEX      // no node
@@ -14,6 +16,7 @@ typedef enum pwsp_events_kind {
     PWSP_EVENTS_JOIN,
     PWSP_EVENTS_OPEN_JOIN,
     PWSP_EVENTS_TASK,
+    PWSP_EVENTS_TASK_BEHIND,  // ready, but not the first of its lanes in the order of issue
     PWSP_EVENTS_PIPELINE,
     PWSP_EVENTS_DONE  // any of them
 } pwsp_events_kind;
@@ -71,12 +74,16 @@ typedef struct pwsp_events {
     uint32_t late;            // a pipeline that would end too late, or 0
     uint64_t *idle;           // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;           // bits: idle lanes with tasks in their own queue
-    pwsp_earliest running;    // ends of lanes that run a task, or have one that waits for its block
-    uint32_t *tasks;          // by lane: that task
+    // Ends of lanes that run a task, or have one that waits for its block: with control, when they can be
+    // noticed. Of lanes whose cores have not started, when these do.
+    pwsp_earliest running;
+    uint32_t *tasks;  // by lane: that task, or 0
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     pwsp_policy policy;
+    pwsp_control_threads control;
+    pwsp_lane_fifo fifo;
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -89,6 +96,9 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
 PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
+
+// Task `number` ends too late: the error.
+PWSP_INTERNAL bool pwsp_events_fail_time(pwsp_events *events, uint64_t number);
 
 PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
     return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);

@@ -55,7 +55,7 @@ PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
 }
 
 // Does time need only what a batch has? Not with records, edges, streams, timing, a
-// start condition, or any window but stall.
+// start condition, control, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 
 // Does time use the tiles of tasks?

@@ -64,6 +64,9 @@ PWSP_INTERNAL pwsp_token_ops pwsp_events_token_ops(pwsp_events *events);
 // A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 
+// A lane's task has been completed: by its end, or with control by a thread.
+PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane);
+
 // Do tasks start already?
 PWSP_INLINE bool pwsp_events_is_open(const pwsp_events *events) {
     return events->has_ended || pwsp_sim_is_open(events->sim);

@@ -129,6 +129,10 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->timed = timed;
     sim->schedule = schedule;
     sim->policy = pwsp_policy_of(schedule);
+    uint32_t cost;
+    const bool fits = pwsp_control_costs_make(&schedule->control, &sim->control, &cost);
+    PTOWSP_ASSERT(fits);  // it has been checked
+    (void)fits;
     sim->memory = *memory;
     bool is_good =
         PWSP_ALLOC(memory, sim->lanes, lane_count) &&
@@ -168,22 +172,49 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
     if (schedule->timing == PTOWSP_TIMING_BATCHED) {
         steps /= schedule->timing_count;
     }
+    const uint64_t launch = sim->clock.now;
     if (!pwsp_mul_fits(steps, schedule->timing_cycles, &sim->gate_time) ||
-        sim->gate_time > PTOWSP_CYCLES_MAX) {
+        sim->gate_time > PTOWSP_CYCLES_MAX - launch) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                              "run: issuing %" PRIu64 " tasks takes more than 2^63 - 1 cycles",
                              count);
     }
+    sim->gate_time += launch;
     return true;
+}
+
+// A lane has taken a task: when it is free, and of a block, when all of that are.
+static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
+    const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
+    const uint32_t block = pool ? i : pwsp_block_of_vector(lane);
+    pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
+    if (block < sim->blocks.tournament.lane_count) {
+        uint32_t cube = sim->pools[1].first + block;
+        pwsp_earliest_set(&sim->blocks, block,
+                          pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, cube)->free);
+    }
+}
+
+// No lane has a task, and those of cores are free when these start.
+static void pwsp_sim_begin_lanes(pwsp_sim *sim) {
+    const pwsp_timed *timed = sim->timed;
+    const uint64_t launch = sim->control.cycles[PTOWSP_CONTROL_LAUNCH];
+    for (uint32_t p = 0; p < timed->pool_count; p++) {
+        const pwsp_pool_info *pool = &timed->pools[p];
+        const bool is_link = timed->has_link && p + 1 == timed->pool_count;
+        for (uint32_t i = 0; i < pool->count && pool->first + i < timed->lane_count; i++) {
+            pwsp_lane *lane = &sim->lanes[pool->first + i];
+            lane->free = launch + (is_link ? 0 : pwsp_control_start(&sim->control, i, pool->count));
+            lane->last_task = PTOWSP_NO_INDEX;
+        }
+    }
 }
 
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
-    for (uint32_t i = 0; i < timed->lane_count; i++) {
-        sim->lanes[i].free = 0;
-        sim->lanes[i].last_task = PTOWSP_NO_INDEX;
-    }
+    const uint64_t launch = sim->control.cycles[PTOWSP_CONTROL_LAUNCH];
+    pwsp_sim_begin_lanes(sim);
     memset(sim->lane_stats, 0, timed->lane_count * sizeof(ptowsp_lane_stats));
     pwsp_precedence_begin(&sim->order);
     for (uint32_t i = 0; sim->turns && i < schedule->stream_count; i++) {
@@ -205,7 +236,12 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
         pwsp_earliest_clear(&sim->blocks, 0);
     }
     sim->last_count = 0;
-    pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
+    for (uint32_t i = 0; sim->policy.is_in_order && sim->policy.is_shared &&
+                         i < timed->lane_count - timed->has_link;
+         i++) {
+        pwsp_sim_set_earliest(sim, i);
+    }
+    pwsp_clock clock = {launch, launch ? PTOWSP_STALL_CONTROL : PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
     sim->issue_count = 0;
@@ -215,6 +251,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_rings_begin(&sim->rings);
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
+    sim->stats.stall_cycles[PTOWSP_STALL_CONTROL] = launch;
     sim->has_records = has_records;
     sim->is_held = false;
     sim->status = PTOWSP_OK;
@@ -233,7 +270,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
-        lane->end_cycles = sim->lanes[i].free;
+        lane->end_cycles = pwsp_lane_end(&sim->lanes[i]);
         stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
     }
 }
@@ -289,21 +326,34 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
     const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     uint64_t idle = 0;
     for (uint32_t i = 0; i < count; i++) {
-        idle = pwsp_sum_u64(idle, start - sim->lanes[lanes[i]].free);
+        idle = pwsp_sum_u64(idle, start - pwsp_lane_end(&sim->lanes[lanes[i]]));
     }
     return idle;
 }
 
-// A lane has taken a task: when it is free, and of a block, when all of that are.
-static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
-    const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
-    const uint32_t block = pool ? i : pwsp_block_of_vector(lane);
-    pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
-    if (block < sim->blocks.tournament.lane_count) {
-        uint32_t cube = sim->pools[1].first + block;
-        pwsp_earliest_set(&sim->blocks, block,
-                          pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, cube)->free);
+PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,
+                                                   uint32_t lane) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
+    const pwsp_lane *last = &sim->lanes[lane];
+    for (uint32_t i = 1; i < count; i++) {
+        const pwsp_lane *other = &sim->lanes[lanes[i]];
+        last = pwsp_lane_end(other) > pwsp_lane_end(last) ? other : last;
     }
+    return last;
+}
+
+PWSP_INTERNAL void pwsp_sim_record_start(const pwsp_sim *sim, uint64_t index,
+                                         ptowsp_task_record *record, ptowsp_unit unit,
+                                         uint64_t could) {
+    PTOWSP_ASSERT(could <= record->start);
+    pwsp_idle_part part = {0, record->stall};
+    if (could < record->start) {
+        part.cycles = pwsp_sim_idle(sim, unit, record->lane, could);
+        record->stall = PTOWSP_STALL_CONTROL;
+    }
+    sim->recorder.done(sim->recorder.user, index,
+                       pwsp_sim_idle(sim, unit, record->lane, record->start), part);
 }
 
 static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, uint32_t pool, bool has_block) {
@@ -370,7 +420,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
         *out_cause = ready->task;
         return PTOWSP_STALL_DEPENDENCY;
     }
-    if (lane->free == start) {
+    if (pwsp_lane_end(lane) == start) {
         *out_cause = lane->last_task;
         return PTOWSP_STALL_LANE;
     }
@@ -403,7 +453,8 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         record->ready += start;
         record->start += start;
         record->end += start;
-        sim->recorder.done(sim->recorder.user, i, 0);
+        const pwsp_idle_part none = {0, PTOWSP_STALL_NONE};
+        sim->recorder.done(sim->recorder.user, i, 0, none);
     }
     return cause;
 }

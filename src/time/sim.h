@@ -5,13 +5,14 @@
 
 #include "../base/earliest.h"
 #include "../base/text.h"
+#include "../runtime/control_costs.h"
 #include "../runtime/deps.h"
 #include "../runtime/policy.h"
 #include "../runtime/precedence.h"
 #include "rings.h"
 
 typedef struct pwsp_lane {
-    uint64_t free;       // the end of its last task
+    uint64_t free;       // the end of its last task; without one, when its core starts
     uint64_t last_task;  // that task, or PTOWSP_NO_INDEX
 } pwsp_lane;
 
@@ -49,14 +50,21 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
+// The part of a lane's idle time that is not control, and its reason.
+typedef struct pwsp_idle_part {
+    uint64_t cycles;
+    ptowsp_stall stall;
+} pwsp_idle_part;
+
 // The keeper of the tasks' records; without functions there is none.
 typedef struct pwsp_sim_recorder {
     // A record for the next task, sim->task_count. NULL: memory is out.
     ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
     // The record of a task that is not done.
     ptowsp_task_record *(*at)(void *user, uint64_t index);
-    // The record is complete; its lanes, if it has any, were idle for so many cycles before it.
-    void (*done)(void *user, uint64_t index, uint64_t idle_cycles);
+    // The record is complete; its lanes, if it has any, were idle for so many cycles before it. A
+    // part of these may have another reason than the record's.
+    void (*done)(void *user, uint64_t index, uint64_t idle_cycles, pwsp_idle_part part);
     // NULL: it need not know.
     void (*mark)(void *user, const pwsp_mark *mark);
     void *user;
@@ -66,6 +74,7 @@ typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
     pwsp_policy policy;  // of the schedule
+    pwsp_control_costs control;
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
@@ -99,6 +108,13 @@ typedef struct pwsp_sim {
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     const pwsp_policy policy = pwsp_policy_of(schedule);
     return !policy.is_in_order && (policy.is_shared || policy.has_priority || policy.steals);
+}
+
+// Does control decide when tasks start or are complete? Time is event-driven then. Kernels that walk
+// their own blocks only start later.
+PWSP_INLINE bool pwsp_schedule_has_events(const ptowsp_schedule *schedule) {
+    return schedule->control.by == PTOWSP_CONTROL_HOST ||
+           schedule->control.by == PTOWSP_CONTROL_AICPU;
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
@@ -259,6 +275,15 @@ PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit
     return last;
 }
 
+// The end of a lane's last task, or 0: until its core starts, control is in its way.
+PWSP_INLINE uint64_t pwsp_lane_end(const pwsp_lane *lane) {
+    return lane->last_task == PTOWSP_NO_INDEX ? 0 : lane->free;
+}
+
+// The lane of a task whose last task ends last, the task's own among equals.
+PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,
+                                                   uint32_t lane);
+
 // The cycles for which its lanes are idle before it starts.
 PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
                                      uint64_t start);
@@ -298,9 +323,16 @@ PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool 
 PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool, const uint64_t *keys,
                                            uint32_t count, uint32_t *out_lanes);
 
-// The reason for a task's start; *out_cause is the task that it waited for.
+// The reason for a task's start at a time; *out_cause is the task that it waited for. Control apart:
+// `start` is the time at which it could have started without.
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
                                           uint64_t *out_cause);
+
+// Completes the record of a task that starts when it does, and would have at `could` without
+// control: why, and who knows how long its lanes were idle. Its stall and cause are those at `could`.
+PWSP_INTERNAL void pwsp_sim_record_start(const pwsp_sim *sim, uint64_t index,
+                                         ptowsp_task_record *record, ptowsp_unit unit,
+                                         uint64_t could);
 
 #endif

@@ -6,7 +6,8 @@ PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *me
                                       const pwsp_timed *timed) {
     memset(time, 0, sizeof *time);
     const pwsp_memory own = pwsp_blocks_begin(&time->blocks, memory);
-    time->is_events = pwsp_schedule_is_events(&timed->schedule);
+    time->is_events =
+        pwsp_schedule_is_events(&timed->schedule) || pwsp_schedule_has_events(&timed->schedule);
     return pwsp_sim_init(&time->sim, &own, timed) &&
            (time->is_events ? pwsp_events_init(&time->events, &time->sim)
                             : pwsp_lanes_init(&time->lanes, &time->sim));

@@ -6,6 +6,8 @@
 
 #include "schedule.h"
 
+#include "schedule_control.h"
+
 #include "../base/text.h"
 #include "../runtime/policy.h"
 
@@ -65,6 +67,10 @@
     ROW("tasks", "collective", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
+    ROW("control", "none", PTOWSP_CONTROL_NONE, PWSP_E, PWSP_E, PWSP_E)                            \
+    ROW("control", "host", PTOWSP_CONTROL_HOST, PWSP_E, PWSP_O, PWSP_R)                            \
+    ROW("control", "aicpu", PTOWSP_CONTROL_AICPU, PWSP_E, PWSP_O, PWSP_R)                          \
+    ROW("control", "kernels", PTOWSP_CONTROL_KERNELS, PWSP_E, PWSP_O, PWSP_R)                      \
     PWSP_KERNEL_RULES(ROW)
 
 // Real lanes have a ring of tasks; the others are simulated there.
@@ -211,7 +217,7 @@ typedef struct pwsp_directive_choice {
     bool is_set;
 } pwsp_directive_choice;
 
-#define PWSP_CHOICE_MAX (11 + PTOWSP_DEPTH_COUNT + PTOWSP_RING_COUNT)
+#define PWSP_CHOICE_MAX (12 + PTOWSP_DEPTH_COUNT + PTOWSP_RING_COUNT)
 
 // The choices of a schedule with its defaults filled in, in the order in which they are checked.
 static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_key,
@@ -224,8 +230,11 @@ static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_
     const pwsp_directive_choice last[] = {
         {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
         {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
-        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
-    uint32_t count = s->release == PTOWSP_RELEASE_COMPLETION ? 4 : 5;  // which says nothing
+        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false},
+        {"control", (uint32_t)s->control.by, false}};
+    // COMPLETION and NONE say nothing.
+    const bool has_control = s->control.by != PTOWSP_CONTROL_NONE;
+    uint32_t count = s->release == PTOWSP_RELEASE_COMPLETION ? 4 : 5;
     memcpy(out_choices, first, sizeof first);
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
         const pwsp_directive_choice depth = {"depth", i, false};
@@ -238,7 +247,7 @@ static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_
         count += s->ring_sizes[i] > 0;
     }
     memcpy(out_choices + count, last, sizeof last);
-    return count + sizeof last / sizeof last[0];
+    return count + sizeof last / sizeof last[0] - !has_control;
 }
 
 // -- checking -------------------------------------------------------------------------------------
@@ -440,6 +449,11 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
         PWSP_SCHEDULE_REFUSE(&checker, "start_threshold is given, but start is not threshold");
     }
     pwsp_schedule_check_order(&checker, &schedule);
+    if (checker.status == PTOWSP_OK) {
+        const uint32_t by = (uint32_t)schedule.control.by;
+        checker.status = pwsp_control_check(module->context, &schedule.control,
+                                            pwsp_schedule_word("control", by));
+    }
     return checker.status;
 }
 
@@ -608,5 +622,8 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
             pwsp_text_format(text, " by %u tasks", s.timing_count);
         }
         pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
+    }
+    if (s.control.by != PTOWSP_CONTROL_NONE) {
+        pwsp_control_print(&s.control, pwsp_schedule_word("control", (uint32_t)s.control.by), text);
     }
 }
