@@ -5295,7 +5295,8 @@ PTOWSP_API const char *ptowsp_control_cost_name(ptowsp_control_cost cost);
 // without control. Only when a thread has handled its end, is a task done for the tasks that wait
 // for it, for slot loads, its lane, the window, depths and rings. A MIX task that has been taken
 // starts when it has been delivered and its vector lanes have ended their tasks. Pipelines start
-// when they are ready, without a thread.
+// when they are ready, without a thread. In order with work stealing, a lane takes a task when the
+// lane is free; without control, lanes are chosen at issue.
 //
 // A host has no threads: DISPATCH, POLL and COMPLETE are 0. KERNELS have LAUNCH and START alone.
 // Control is time in simulated runs, whose kernels run on the calling thread or on lanes. Devices

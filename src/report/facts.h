@@ -11,7 +11,10 @@ typedef enum pwsp_limit_kind {
     PWSP_LIMIT_WORK,
     PWSP_LIMIT_LINKS,
     PWSP_LIMIT_PROCESS,
-    PWSP_LIMIT_CHANNEL
+    PWSP_LIMIT_CHANNEL,
+    PWSP_LIMIT_THREADS,   // of AICPUs
+    PWSP_LIMIT_LAUNCHES,  // by the host
+    PWSP_LIMIT_SUBMIT     // by an AICPU
 } pwsp_limit_kind;
 
 // A lower bound and its name.
@@ -22,14 +25,15 @@ typedef struct pwsp_bound_row {
     uint64_t cycles;
 } pwsp_bound_row;
 
-// The longest chain, the pools, the links, a process and a channel.
-#define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
+// The longest chain, the pools, the links, a process and a channel, threads and submission.
+#define PWSP_BOUND_ROW_MAX (6 + PTOWSP_SCHEDULE_POOL_MAX)
 
 #define PWSP_VERDICT_MAX      6
 #define PWSP_VERDICT_LINE_MAX 400
 
 typedef struct pwsp_conclusion {
-    const char *limit;  // one word: "lanes", "chain", "links", "process", "channel", or "waiting"
+    const char *
+        limit;  // one word: "lanes", "chain", "links", "process", "channel", "control", or "waiting"
     char lines[PWSP_VERDICT_MAX][PWSP_VERDICT_LINE_MAX];
     uint32_t count;
 } pwsp_conclusion;

@@ -39,6 +39,17 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
         pwsp_facts_add(facts, PWSP_LIMIT_CHANNEL, 0, "latencies of a channel",
                        bounds->channel_cycles);
     }
+    if (bounds->control_cycles) {
+        pwsp_facts_add(facts, PWSP_LIMIT_THREADS, 0, "work / AICPU threads",
+                       bounds->control_cycles);
+    }
+    if (bounds->submit_cycles) {
+        const ptowsp_control *control = &facts->picture->program->schedule.control;
+        const bool is_host = control->by == PTOWSP_CONTROL_HOST;
+        pwsp_facts_add(facts, is_host ? PWSP_LIMIT_LAUNCHES : PWSP_LIMIT_SUBMIT, 0,
+                       is_host ? "launches by the host" : "submission of tasks",
+                       bounds->submit_cycles);
+    }
 }
 
 // False when memory is out.
@@ -238,9 +249,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
                         bounds->work_cycles[i]);
     }
     pwsp_json_print(out, "]");
-    const char *const names[] = {"links", "process", "channel"};
-    const uint64_t cycles[] = {bounds->link_cycles, bounds->process_cycles, bounds->channel_cycles};
-    for (uint32_t i = 0; i < 3; i++) {
+    const char *const names[] = {"links", "process", "channel", "control", "submit"};
+    const uint64_t cycles[] = {bounds->link_cycles, bounds->process_cycles, bounds->channel_cycles,
+                               bounds->control_cycles, bounds->submit_cycles};
+    for (uint32_t i = 0; i < 5; i++) {
         if (cycles[i]) {
             pwsp_json_print(out, ",'%s':%" PRIu64, names[i], cycles[i]);
         }

@@ -48,13 +48,16 @@ static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
 // By kind of bound: one word; the subject, with the name of its pool, process or channel between
 // `what` and `after`; what helps.
 static const struct {
-    char word[8], what[40], joint[12], after[24], help[40];
+    char word[8], what[40], joint[12], after[24], help[64];
 } pwsp_limit_texts[] = {
     {"chain", "The longest chain of dependencies", "", "", "More lanes cannot help."},
     {"lanes", "The work of the lanes", " of pool ", "", "More lanes or faster kernels help."},
     {"links", "Moving data between ranks", "", "", "Faster links or fewer bytes help."},
     {"process", "Process", " ", ", one task at a time,", "More replicas or shorter tasks help."},
-    {"channel", "The latency of channel", " ", "", "A deeper channel helps."}};
+    {"channel", "The latency of channel", " ", "", "A deeper channel helps."},
+    {"control", "The work of AICPU threads", "", "", "More threads help."},
+    {"control", "Launching from the host", "", "", "Fewer launches help."},
+    {"control", "Submitting tasks", "", "", "Fewer, longer tasks help."}};
 
 static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row *row) {
     const pwsp_pipelines *pipelines = facts->picture->result->pipelines;
@@ -63,9 +66,38 @@ static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row
     case PWSP_LIMIT_PROCESS: return pipelines->process_stats[facts->bounds.process].name;
     case PWSP_LIMIT_CHANNEL: return pipelines->channel_stats[facts->bounds.channel].name;
     case PWSP_LIMIT_PATH:
-    case PWSP_LIMIT_LINKS: break;
+    case PWSP_LIMIT_LINKS:
+    case PWSP_LIMIT_THREADS:
+    case PWSP_LIMIT_LAUNCHES:
+    case PWSP_LIMIT_SUBMIT: break;
     }
     return "";
+}
+
+// Threads that do their work in the largest of the other bounds; 0 if there is none.
+static uint64_t pwsp_verdict_threads(const pwsp_facts *facts) {
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        const pwsp_bound_row *row = &facts->rows[i];
+        other = pwsp_max_u64(other, row->kind == PWSP_LIMIT_THREADS ? 0 : row->cycles);
+    }
+    const uint64_t work = facts->picture->result->stats->control_cycles;
+    return other ? pwsp_ceil_div_u64(work, other) : 0;
+}
+
+static void pwsp_verdict_control(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    const uint64_t work = facts->picture->result->stats->control_cycles;
+    const uint32_t threads = facts->picture->program->schedule.control.threads;
+    const uint64_t enough = pwsp_verdict_threads(facts);
+    char advice[48] = "";
+    ptowsp_text_buffer buffer = {advice, sizeof advice, 0};
+    if (enough > threads) {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "; %" PRIu64 " would do", enough);
+    }
+    verdict->limit = pwsp_limit_texts[PWSP_LIMIT_THREADS].word;
+    pwsp_verdict_add(verdict, "The AICPU threads are the limit: %s of %u busy%s.",
+                     pwsp_fixed((double)work / (double)makespan, 1).text, threads, advice);
 }
 
 static void pwsp_verdict_bound(const pwsp_facts *facts, const pwsp_bound_row *row,
@@ -99,7 +131,8 @@ static const struct {
     {"waiting for room in the dependency ring", "A larger ring of dependencies helps."},
     {"waiting for room in the map ring", "A larger map ring helps."},
     {"waiting for the depth of a stream or pool", "A greater depth helps."},
-    {"waiting for other ranks", "Balance the ranks."}};
+    {"waiting for other ranks", "Balance the ranks."},
+    {"waiting for control", "Fewer, longer tasks or more AICPU threads help."}};
 
 // No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row,
@@ -257,7 +290,10 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
     if (makespan == 0 || !largest) {
         return;
     }
-    if ((double)largest->cycles >= PWSP_LIMIT_PERCENT / 100.0 * (double)makespan) {
+    const bool is_near = (double)largest->cycles >= PWSP_LIMIT_PERCENT / 100.0 * (double)makespan;
+    if (is_near && largest->kind == PWSP_LIMIT_THREADS) {
+        pwsp_verdict_control(facts, verdict);
+    } else if (is_near) {
         pwsp_verdict_bound(facts, largest, verdict);
     } else {
         pwsp_verdict_waiting(facts, largest, verdict);

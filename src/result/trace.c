@@ -119,6 +119,25 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 
 // -- lower bounds ---------------------------------------------------------------------------------
 
+// Threads and submission, both of which begin after the launch.
+static void pwsp_result_bound_control(const pwsp_result *result, ptowsp_run_bounds *bounds) {
+    const ptowsp_run_stats *stats = result->stats;
+    const ptowsp_control *control = &result->timed->schedule.control;
+    pwsp_control_costs costs;
+    uint32_t cost;
+    if (!pwsp_control_costs_make(control, &costs, &cost)) {
+        return;  // it never ran
+    }
+    const uint64_t launch = costs.cycles[PTOWSP_CONTROL_LAUNCH];
+    if (stats->control_cycles) {
+        bounds->control_cycles =
+            pwsp_sum_u64(launch, pwsp_ceil_div_u64(stats->control_cycles, control->threads));
+    }
+    if (stats->submit_cycles) {
+        bounds->submit_cycles = pwsp_sum_u64(launch, stats->submit_cycles);
+    }
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
                                                     ptowsp_run_bounds *out_bounds) {
     const pwsp_timed *timed = result->timed;
@@ -158,7 +177,10 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
     if (timed->has_link) {
         out_bounds->link_cycles = result->lanes[timed->lane_count - 1].busy_cycles;
     }
+    pwsp_result_bound_control(result, out_bounds);
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->control_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->submit_cycles);
     largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);

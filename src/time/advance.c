@@ -141,6 +141,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
         pwsp_events_record(events, id, lane, start, could);
     }
     pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
+    node->time = end;
     uint32_t lanes[PWSP_BLOCK_LANES];
     const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
@@ -194,7 +195,6 @@ static bool pwsp_events_take(pwsp_events *events) {
 PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     const uint32_t id = events->tasks[lane];
     pwsp_events_node *node = &events->nodes[id];
-    node->time = events->sim->lanes[lane].free;  // the end, which is now but for control
     pwsp_events_set_cause(events, id, node->link.number);
     events->last_ended = node->link.number;
     PTOWSP_ASSERT(events->in_flight > 0);

@@ -128,7 +128,7 @@ PWSP_INTERNAL bool pwsp_control_submit(pwsp_events *events) {
         return pwsp_events_fail_time(events, sim->task_count);
     }
     sim->stats.submit_cycles += cycles;
-    pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, PTOWSP_NO_INDEX);
+    pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, sim->clock.cause);
     return true;
 }
 

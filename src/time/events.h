@@ -23,7 +23,7 @@ typedef enum pwsp_events_kind {
 
 typedef struct pwsp_events_node {
     pwsp_ready_link link;  // numbered by the task's index; lists of free nodes and finished joins
-    uint64_t time;         // its dependences are done by then; when it is done, its end
+    uint64_t time;         // its dependences are done by then; of a task that was taken, its end
     uint64_t cycles;
     uint64_t clock;    // when it was issued
     uint32_t pending;  // dependences not yet done, and 1 until all are known
