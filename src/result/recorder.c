@@ -296,6 +296,7 @@ PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
     pwsp_recorder_end_clocks(recorder);
     for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
         ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
-        *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - pwsp_lane_end(&sim->lanes[i]));
+        *idle =
+            pwsp_sum_u64(*idle, sim->stats.makespan_cycles - pwsp_lane_end(sim, &sim->lanes[i]));
     }
 }

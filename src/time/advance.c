@@ -94,7 +94,7 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
     record->end = start + node->cycles;
     record->lane = lane;
     record->stall = pwsp_sim_cause(sim, &ready, last, turn, could, &record->cause);
-    if (could > 0 && could == turn && node->time != could && pwsp_lane_end(last) != could) {
+    if (could > 0 && could == turn && node->time != could && pwsp_lane_end(sim, last) != could) {
         record->stall = clock_stall;
         record->cause = clock_cause;
     }
@@ -131,7 +131,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     // Without control, start is the time at which it could.
     const uint64_t could =
         PWSP_UNLIKELY(events->control.is_on)
-            ? pwsp_max_u64(able, pwsp_lane_end(pwsp_sim_last_ended(sim, unit, lane)))
+            ? pwsp_max_u64(able, pwsp_lane_end(sim, pwsp_sim_last_ended(sim, unit, lane)))
             : start;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
     stats->stall_cycles[PTOWSP_STALL_LANE] += could - able;

@@ -215,7 +215,8 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->node = arrival->node;
     const pwsp_lane *last = pwsp_sim_last_ended(sim, arrival->unit, lane);
     const uint64_t known = pwsp_max_u64(pwsp_max_u64(issue, ready->time), sim->gate_time);
-    const uint64_t could = pwsp_max_u64(pwsp_max_u64(known, record->issue), pwsp_lane_end(last));
+    const uint64_t could =
+        pwsp_max_u64(pwsp_max_u64(known, record->issue), pwsp_lane_end(sim, last));
     record->stall = pwsp_sim_cause(sim, ready, last, issue, could, &record->cause);
     pwsp_sim_record_start(sim, sim->task_count, record, arrival->unit, could);
     return true;
@@ -297,8 +298,8 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    stats->stall_cycles[lane->last_task != PTOWSP_NO_INDEX ? PTOWSP_STALL_LANE
-                                                           : PTOWSP_STALL_CONTROL] += able - due;
+    const bool is_started = !sim->has_starts || lane->last_task != PTOWSP_NO_INDEX;
+    stats->stall_cycles[is_started ? PTOWSP_STALL_LANE : PTOWSP_STALL_CONTROL] += able - due;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);

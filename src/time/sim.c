@@ -133,6 +133,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     const bool fits = pwsp_control_costs_make(&schedule->control, &sim->control, &cost);
     PTOWSP_ASSERT(fits);  // it has been checked
     (void)fits;
+    sim->has_starts = schedule->control.by != PTOWSP_CONTROL_NONE;
     sim->memory = *memory;
     bool is_good =
         PWSP_ALLOC(memory, sim->lanes, lane_count) &&
@@ -270,7 +271,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
-        lane->end_cycles = pwsp_lane_end(&sim->lanes[i]);
+        lane->end_cycles = pwsp_lane_end(sim, &sim->lanes[i]);
         stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
     }
 }
@@ -326,7 +327,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
     const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     uint64_t idle = 0;
     for (uint32_t i = 0; i < count; i++) {
-        idle = pwsp_sum_u64(idle, start - pwsp_lane_end(&sim->lanes[lanes[i]]));
+        idle = pwsp_sum_u64(idle, start - pwsp_lane_end(sim, &sim->lanes[lanes[i]]));
     }
     return idle;
 }
@@ -338,7 +339,7 @@ PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_u
     const pwsp_lane *last = &sim->lanes[lane];
     for (uint32_t i = 1; i < count; i++) {
         const pwsp_lane *other = &sim->lanes[lanes[i]];
-        last = pwsp_lane_end(other) > pwsp_lane_end(last) ? other : last;
+        last = pwsp_lane_end(sim, other) > pwsp_lane_end(sim, last) ? other : last;
     }
     return last;
 }
@@ -420,7 +421,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
         *out_cause = ready->task;
         return PTOWSP_STALL_DEPENDENCY;
     }
-    if (pwsp_lane_end(lane) == start) {
+    if (pwsp_lane_end(sim, lane) == start) {
         *out_cause = lane->last_task;
         return PTOWSP_STALL_LANE;
     }

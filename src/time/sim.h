@@ -75,6 +75,7 @@ typedef struct pwsp_sim {
     const ptowsp_schedule *schedule;
     pwsp_policy policy;  // of the schedule
     pwsp_control_costs control;
+    bool has_starts;  // cores start later than at 0. Else lanes need not know their last tasks
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
@@ -276,8 +277,8 @@ PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit
 }
 
 // The end of a lane's last task, or 0: until its core starts, control is in its way.
-PWSP_INLINE uint64_t pwsp_lane_end(const pwsp_lane *lane) {
-    return lane->last_task == PTOWSP_NO_INDEX ? 0 : lane->free;
+PWSP_INLINE uint64_t pwsp_lane_end(const pwsp_sim *sim, const pwsp_lane *lane) {
+    return sim->has_starts && lane->last_task == PTOWSP_NO_INDEX ? 0 : lane->free;
 }
 
 // The lane of a task whose last task ends last, the task's own among equals.
