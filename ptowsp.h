@@ -2894,6 +2894,11 @@ PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uin
 //      PAIR   a link from each rank to each other
 //      NODE   one link out of and one into each node, which its ranks share
 //
+// Links within a node may have a cap for each rank beside their own rates. A rank then passes the
+// bytes of its messages in the order in which these start, out and in apart, and a message ends
+// when its link and both ranks have passed it. k messages of b bytes that start together at a rank, on
+// k links, end after max(b / bandwidth, k b / cap).
+//
 // So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
 // Receivers have room: a message may come before its round. Collectives of several groups that are
 // under way at once share links alike: k messages of b bytes that meet at one, from whichever
@@ -2926,18 +2931,24 @@ typedef struct ptowsp_links {
     uint32_t axis_count;
     uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
     ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];
+    // Of a rank, over all its links within the node (of a mesh: along the last axis), out of it and
+    // into it. 0: no cap beside the links' own.
+    uint64_t rank_bytes_per_us;
 } ptowsp_links;
 
 // Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
-// assumed by this library, not measured. Measure yours.
+// assumed by this library, not measured, but for the bandwidths of 910B_CORES. Measure yours.
 //
 //      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us
 //      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us
 //      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us
+//      ASCEND_910B_CORES  as ASCEND_910B, where vector cores copy: each pair 14.5 GB/s, a rank 67.7
+//                     in all (so a pair of 8 has 9.7 when all copy), as published kernels have it
 typedef enum ptowsp_links_of {
     PTOWSP_LINKS_ASCEND_910B = 0,
     PTOWSP_LINKS_ETHERNET_100G,
     PTOWSP_LINKS_ETHERNET_10G,
+    PTOWSP_LINKS_ASCEND_910B_CORES,
     PWSP_FORCE_INT(PTOWSP_LINKS)
 } ptowsp_links_of;
 
@@ -6748,7 +6759,7 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 //      ptowsp_schedule_search(context, module, &search, results, 8, &summary);
 //      ptowsp_search_print(results, &summary, text);
 //
-// The space is the product of five lists. An empty list has the value of `base`; an empty list of
+// The space is the product of six lists. An empty list has the value of `base`; an empty list of
 // dispatches or orders has all that the keys of `base` allow, and PLAN if the module has plan axes.
 // Everything else is as in `base`. Keys are used by policies that take one; window 0 means no
 // window. All schedules have the dependencies of `base`, or HYBRID. Schedules refused by the target
@@ -6757,7 +6768,7 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 // Budget. The search takes at most `evaluation_max` executions. It begins with the first element of
 // each list. It then tries all elements of one list after another, each time keeping the best,
 // until a round finds nothing better. The rest of the budget goes to the rest of the space, in
-// order: lane counts change fastest, then windows, orders, dispatches, issues. So a space within
+// order: thread counts change fastest, then lane counts, windows, orders, dispatches, issues. So a space within
 // the budget is searched whole (is_complete), and its first result is the best there is.
 //
 // Ranking. By makespan, then fewer lanes, then the order of the space. Results depend on the inputs
@@ -6793,6 +6804,8 @@ typedef struct ptowsp_search_desc {
     // bind. Bound memory must live until the next call on this thread.
     ptowsp_status (*bind)(void *user, ptowsp_run *run);
     void *user;
+    const uint32_t *thread_counts;  // of AICPUs, if they are in control of `base`
+    uint32_t thread_count_count;
 } ptowsp_search_desc;
 
 typedef struct ptowsp_search_result {
@@ -6825,7 +6838,8 @@ typedef struct ptowsp_search_summary {
 //          kernels and `cost` are then called on several threads at the same time, each for its own
 //          runs; they must not use the search's context. The allocator's hook is called by one
 //          thread at a time. If an execution fails, some that come after it may have begun.
-// Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools.
+// Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools, thread
+//          counts without AICPUs in control.
 //          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; errors of `bind`,
 //          and of an execution that would fail under any schedule. If all executions fail, the
 //          first one's; if all schedules are refused, the first one's refusal. With at_once above 1
@@ -8205,8 +8219,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
 // -- replay ---------------------------------------------------------------------------------------
 //
 // The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 20) in
-// simulated time: where would time have gone without the runtime's own, and what if things were
-// different? An instance of a task is a row of the swimlane; a task with rows on cube and vector
+// simulated time: where would time have gone without the runtime's own, or with a given one, and what
+// if things were different? An instance of a task is a row of the swimlane; a task with rows on cube and vector
 // cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no
 // time.
 //
@@ -8222,7 +8236,7 @@ typedef enum ptowsp_dump_order {
     PWSP_FORCE_INT(PTOWSP_DUMP_ORDER)
 } ptowsp_dump_order;
 
-// Zero fields are as observed. All but drops, kernel and percent are for the other orders.
+// Zero fields are as observed. All but drops, kernel, percent and control are for the other orders.
 typedef struct ptowsp_dump_replay {
     ptowsp_dump_order order;
     uint32_t cube_cores, vector_cores;
@@ -8232,6 +8246,9 @@ typedef struct ptowsp_dump_replay {
     bool drops_no_data;    // edges between tasks with kernels that share no data
     int64_t kernel;        // an id, whose tasks take `percent` of their time
     uint32_t percent;      // 1 to 1000; 0: as observed
+    // What if it were controlled so? Tasks take what they took on their cores; control comes in
+    // addition. clock_mhz 0: that of the swimlane (clock_freq_hz). For all orders.
+    ptowsp_control control;
 } ptowsp_dump_replay;
 
 typedef struct ptowsp_dump_replayed {
@@ -8245,12 +8262,15 @@ typedef struct ptowsp_dump_replayed {
     uint64_t instance_count;  // rows, those of MIX together
     uint64_t untimed_count;   // tasks with a kernel and without a row
     uint64_t edge_count, dropped_count;
+    ptowsp_cycles control_cycles;  // in which AICPU threads work, of all of them together
+    uint32_t threads;              // AICPU threads of the replay's control
 } ptowsp_dump_replayed;
 
 // Replays a dump. how NULL: as observed.
 // Errors   UNBOUND: no deps.json, or no chip_swimlane_records.json. INVALID_PARAMS: a core that its
 //          metadata does not name; an order, a percentage or a kernel that is not there; MIX without
-//          two vector cores for each cube core. STUCK: a pool that is smaller than the edges of one
+//          two vector cores for each cube core; control without a clock, or that no schedule may
+//          have. STUCK: a pool that is smaller than the edges of one
 //          task. LIMIT_EXCEEDED: over 4096 kernels, PTOWSP_LIST_TASK_MAX instances,
 //          PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,

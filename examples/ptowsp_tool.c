@@ -30,7 +30,9 @@ static const char help[] =
     "data;\n"
     "            exits with 1 if there are any. replay: its tasks again, in simulated time, with\n"
     "            order=observed|submitted|critical, cubes=N, vectors=N, window=N, pool=N,\n"
-    "            drop=redundant|nodata, kernel=ID percent=N; PICTURE: a name as for draw\n"
+    "            drop=redundant|nodata, kernel=ID percent=N; PICTURE: a name as for draw;\n"
+    "            control=aicpu|host|kernels, threads=N, and the costs of control in ns:\n"
+    "            launch, start_..., submit, dispatch, deliver, switch, notice, poll, complete\n"
     "\n"
     "  --out PATH               where to; draw and save: standard output without it\n"
     "  --workload NAME          the first workload of a module; default: the last one\n"
@@ -490,6 +492,41 @@ static ptowsp_dump_order order_of(const char *text) {
     command_fail("order=%s: observed, submitted or critical", text);
 }
 
+// Control with its measured costs; the clock is the dump's.
+static ptowsp_control control_of(const char *text) {
+    static const char *const names[] = {"none", "host", "aicpu", "kernels"};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ptowsp_control control = ptowsp_control_make((ptowsp_control_by)i, PTOWSP_MODEL_910B);
+            control.clock_mhz = 0;
+            return control;
+        }
+    }
+    command_fail("control=%s: aicpu, host or kernels", text);
+    return ptowsp_control_make(PTOWSP_CONTROL_NONE, PTOWSP_MODEL_910B);
+}
+
+// A KEY=VALUE about control, which is that of AICPUs if nothing has been said.
+static bool read_control(const char *word, size_t length, const char *value,
+                         ptowsp_control *control) {
+    ptowsp_control changed = control->by == PTOWSP_CONTROL_NONE ? control_of("aicpu") : *control;
+    bool is_read = false;
+    if (strncmp(word, "threads=", 8) == 0) {
+        const uint64_t number = number_of("threads", value);
+        changed.threads = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+        is_read = true;
+    }
+    for (int i = 0; i < PTOWSP_CONTROL_COST_COUNT && !is_read; i++) {
+        const char *name = ptowsp_control_cost_name((ptowsp_control_cost)i);
+        if (strncmp(word, name, length) == 0 && !name[length]) {
+            changed.cost_ns[i] = number_of(name, value);
+            is_read = true;
+        }
+    }
+    *control = is_read ? changed : *control;
+    return is_read;
+}
+
 // One KEY=VALUE of a replay.
 static void read_question(const char *word, ptowsp_dump_replay *how) {
     const size_t length = strcspn(word, "=");
@@ -509,7 +546,11 @@ static void read_question(const char *word, ptowsp_dump_replay *how) {
             return;
         }
     }
-    if (strncmp(word, "order=", 6) == 0) {
+    if (strncmp(word, "control=", 8) == 0) {
+        how->control = control_of(value);
+    } else if (read_control(word, length, value, &how->control)) {
+        return;
+    } else if (strncmp(word, "order=", 6) == 0) {
         how->order = order_of(value);
     } else if (strncmp(word, "kernel=", 7) == 0) {
         how->kernel = (int64_t)(number_of("kernel", value) & INT64_MAX);

@@ -308,6 +308,53 @@ static void ranks__times_are_those_worked_out_on_paper(void **state) {
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_HIERARCHICAL, &links), 18 * us);
 }
 
+// Each pair has 1 byte/ns, a rank 2 of them in all; 1 us. An all-to-all of 4 ranks, 1000 bytes to each:
+// three messages of 1 us start together, and a rank passes 3000 bytes in 1.5 us. With a cap of 4
+// the links are slower; with 0.5 bytes/ns, a rank takes 6 us.
+static void ranks__a_cap_of_a_rank_stands_beside_the_links(void **state) {
+    (void)state;
+    static const uint64_t caps[] = {0, 4000, 2000, 500};
+    static const uint64_t nanoseconds[] = {2000, 2000, 2500, 7000};
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.inside.latency_ps = 1000000;
+    links.inside.bytes_per_us = 1000;
+    links.inside.sharing = PTOWSP_LINK_PAIR;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_TO_ALL;
+    c.dtype = PTOWSP_F32;
+    c.count = 1000;
+    c.members = 4;
+    for (int i = 0; i < 4; i++) {
+        links.rank_bytes_per_us = caps[i];
+        assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), nanoseconds[i] * 1000);
+    }
+    // One message alone has the smaller of the two: 1000 bytes at 0.5.
+    c.members = 2;
+    c.count = 500;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 3000 * 1000);
+    // A ring sends one message at a time: 250 * 4 bytes to the next one, 2 us + 1 us, 6 rounds.
+    c.kind = PTOWSP_ALL_REDUCE;
+    c.members = 4;
+    c.count = 1000;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_RING, &links), 6 * 3000 * 1000);
+    // Links between nodes have no cap: from nodes of 2, two of three messages leave at 1 byte/ns.
+    c.kind = PTOWSP_ALL_TO_ALL;
+    links.node_size = 2;
+    links.between = links.inside;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 3000 * 1000);
+    // Measured: 8 cards at once, 7 * 1 MB each at 67.7 GB/s; two cards, 1 MB at 14.5 GB/s.
+    links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B_CORES);
+    c.members = 8;
+    c.count = 8 * 250000;
+    const uint64_t all = time_of(c, PTOWSP_ALGORITHM_DIRECT, &links) - 2000000;
+    assert_in_range(all, UINT64_C(7000000000) * 10 / 677, UINT64_C(7000000000) * 10 / 677 + 100);
+    c.members = 2;
+    c.count = 2 * 250000;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2000000 + 68965518);
+}
+
 static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) {
     (void)state;
     ptowsp_context *context = context_of(NULL);
@@ -1023,6 +1070,7 @@ int main(void) {
         cmocka_unit_test(ranks__plans_are_printed),
         cmocka_unit_test(ranks__wrong_collectives_are_refused_with_a_text),
         cmocka_unit_test(ranks__times_are_those_worked_out_on_paper),
+        cmocka_unit_test(ranks__a_cap_of_a_rank_stands_beside_the_links),
         cmocka_unit_test(ranks__the_cheapest_algorithm_is_chosen_and_explained),
         cmocka_unit_test(ranks__every_collective_is_as_documented_bit_for_bit),
         cmocka_unit_test(ranks__lines_of_a_mesh_exchange_ragged_counts),

@@ -361,6 +361,7 @@ typedef struct slow {
     message messages[65536];
     uint32_t message_count;
     uint64_t out[4][RANK_MAX], in[4][RANK_MAX], pair[4][RANK_MAX][RANK_MAX];
+    uint64_t sent[RANK_MAX], received[RANK_MAX];  // when a rank's cap has passed all its bytes
 } slow;
 
 static ptowsp_collective slow_collective(const slow *s, uint32_t rank, const step *t) {
@@ -506,6 +507,23 @@ static const ptowsp_link *slow_link(slow *s, uint32_t from, uint32_t to, uint64_
     return link;
 }
 
+// The end of a message on a link, as late as the caps of both ranks make it.
+static uint64_t slow_end(slow *s, const ptowsp_link *link, uint32_t from, uint32_t to,
+                         uint64_t bytes, uint64_t start) {
+    const ptowsp_links *l = s->links;
+    const uint64_t takes = link->bytes_per_us ? ceil_div(bytes * 1000000, link->bytes_per_us) : 0;
+    uint64_t end = start + takes * s->unit;
+    if (l->rank_bytes_per_us &&
+        link == (l->axis_count ? &l->axes[l->axis_count - 1] : &l->inside)) {
+        const uint64_t capped = ceil_div(bytes * 1000000, l->rank_bytes_per_us) * s->unit;
+        s->sent[from] = (s->sent[from] > start ? s->sent[from] : start) + capped;
+        s->received[to] = (s->received[to] > start ? s->received[to] : start) + capped;
+        end = s->sent[from] > end ? s->sent[from] : end;
+        end = s->received[to] > end ? s->received[to] : end;
+    }
+    return end;
+}
+
 static void slow_simulate(slow *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         slow_begin(s, i);
@@ -535,9 +553,7 @@ static void slow_simulate(slow *s) {
         const ptowsp_link *link = slow_link(s, first, move->peer, &out, &in);
         start = *out > start ? *out : start;
         start = *in > start ? *in : start;
-        const uint64_t takes =
-            link->bytes_per_us ? ceil_div(move->count * 8 * 1000000, link->bytes_per_us) : 0;
-        const uint64_t end = start + takes * s->unit;
+        const uint64_t end = slow_end(s, link, first, move->peer, move->count * 8, start);
         *out = *in = end;
         assert_true(s->message_count < 65536);
         const message sent = {r->step, r->round, first, move->peer,
@@ -575,6 +591,7 @@ static ptowsp_links random_links(uint64_t *seed, uint32_t count) {
     const uint32_t sizes[] = {0, 1, 2, 3, 4, 6};
     links.node_size = sizes[below(seed, 6)];
     links.reduce_bytes_per_us = below(seed, 2) ? 1234 : 0;
+    links.rank_bytes_per_us = below(seed, 2) ? 777 + 1000 * below(seed, 3) : 0;
     if (below(seed, 2)) {
         links.axis_count = 1 + below(seed, 3);
         uint32_t left = count;

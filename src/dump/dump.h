@@ -234,7 +234,8 @@ struct ptowsp_dump {
     dump_name *names;
     dump_scope *scopes;
     dump_row *rows;
-    bool *cores;  // cube cores
+    bool *cores;        // cube cores
+    uint64_t clock_hz;  // of the swimlane; 0: it does not say
     dump_word *words;
     dump_region *regions;
     dump_pair *pairs;

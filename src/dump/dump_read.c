@@ -357,7 +357,10 @@ static void dump_read_core(dump_file *f, void *to) {
 }
 
 static void dump_to_cores(dump_file *f, void *to) {
-    static const dump_field fields[] = {{"core_types", DUMP_READ_CORE, DUMP_EACH}};
+    static const dump_field fields[] = {
+        {"core_types", DUMP_READ_CORE, DUMP_EACH},
+        {"clock_freq_hz", DUMP_TO_U64, offsetof(struct ptowsp_dump, clock_hz)},
+    };
     DUMP_FIELDS(f, fields, to);
 }
 

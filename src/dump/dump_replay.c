@@ -25,6 +25,22 @@ static bool dump_replay_fails(dump_replay *r, ptowsp_status status) {
 
 // -- cores and rows -------------------------------------------------------------------------------
 
+// The clock of control, if it is left to the dump: in MHz, to the nearest one.
+static bool dump_replay_set_clock(dump_replay *r) {
+    ptowsp_control *control = &r->how.control;
+    if (control->by == PTOWSP_CONTROL_NONE || control->clock_mhz) {
+        return true;
+    }
+    const uint64_t mhz = r->dump->clock_hz / 1000000 + (r->dump->clock_hz % 1000000 >= 500000);
+    if (mhz == 0 || mhz > PTOWSP_CONTROL_CLOCK_MAX) {
+        return dump_fail(r->dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dump: replay: control needs clock_mhz: clock_freq_hz is %llu",
+                         (unsigned long long)r->dump->clock_hz);
+    }
+    control->clock_mhz = (uint32_t)mhz;
+    return true;
+}
+
 // Are the questions good ones?
 static bool dump_replay_check(dump_replay *r) {
     ptowsp_dump *dump = r->dump;
@@ -41,7 +57,7 @@ static bool dump_replay_check(dump_replay *r) {
                             : NULL;
     return wrong
                ? dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: replay: %s", wrong)
-               : true;
+               : dump_replay_set_clock(r);
 }
 
 static bool dump_replay_cores(dump_replay *r) {
@@ -362,6 +378,7 @@ static void dump_replay_schedule(const dump_replay *r, ptowsp_schedule *schedule
     schedule->vector_lane_count = r->result.vector_cores;
     schedule->ring_sizes[PTOWSP_RING_TASKS] = r->how.task_window;
     schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] = r->how.dep_pool;
+    schedule->control = r->how.control;
 }
 
 static bool dump_replay_execute(dump_replay *r) {
@@ -416,6 +433,8 @@ DUMP_INTERNAL bool dump_replay_make(dump_replay *replay, ptowsp_dump *dump,
     }
     replay->result.makespan_cycles = ptowsp_run_result(replay->run)->makespan_cycles;
     replay->result.busy_cycles = ptowsp_run_result(replay->run)->busy_cycles;
+    replay->result.control_cycles = ptowsp_run_result(replay->run)->control_cycles;
+    replay->result.threads = replay->how.control.threads;
     memcpy(replay->result.idle_cycles, ptowsp_run_idle(replay->run),
            sizeof replay->result.idle_cycles);
     return true;

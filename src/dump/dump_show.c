@@ -186,6 +186,21 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
     }
 }
 
+// How busy AICPU threads are, if there are any.
+static void dump_show_threads(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+    static const char rows[][48] = {"; %llu.%llu of %u AICPU threads busy",
+                                    ",\"busy_threads\":%llu.%llu,\"threads\":%u",
+                                    "; %llu.%llu of %u AICPU threads busy"};
+    const ptowsp_dump_replayed *result = &r->result;
+    if (result->threads && result->makespan_cycles) {
+        const unsigned long long tenths =
+            (unsigned long long)(10.0 * (double)result->control_cycles /
+                                     (double)result->makespan_cycles +
+                                 0.5);
+        dump_print(text, rows[format], tenths / 10, tenths % 10, (unsigned)result->threads);
+    }
+}
+
 // One replay, or the status with which it failed.
 static void dump_show_row(const dump_replay *r, const char *question, bool is_good, bool is_first,
                           ptowsp_dump_format format, ptowsp_text text) {
@@ -196,7 +211,7 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
         "\",\"makespan\":%llu,\"percent\":%llu.%llu,\"cube_cores\":%u,\"vector_cores\":%u,",
         "<td class=\"number\">%llu<td class=\"number\">%llu.%llu %%<td>%u + %u cores, "};
     static const char idles[][16] = {"idle: ", "\"idle\":{", "idle: "};
-    static const char ends[][8] = {"\n", "}}", "\n"};
+    static const char ends[][8] = {"\n", "}", "\n"};
     char padded[64];
     snprintf(padded, sizeof padded, format == PTOWSP_DUMP_TEXT ? "%-52s" : "%s", question);
     dump_print(text, "%s%s", is_first || format != PTOWSP_DUMP_JSON ? "" : ",\n", begins[format]);
@@ -211,6 +226,8 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
                share % 10, (unsigned)r->result.cube_cores, (unsigned)r->result.vector_cores);
     dump_print(text, "%s", idles[format]);
     dump_show_idle(r, format, text);
+    dump_print(text, "%s", format == PTOWSP_DUMP_JSON ? "}" : "");
+    dump_show_threads(r, format, text);
     dump_print(text, "%s", ends[format]);
 }
 

@@ -13,6 +13,9 @@
 //
 // Links have levels: inside nodes and between nodes, or one for each axis of a mesh. A message
 // takes the level of the first axis, from the outermost on, along which its two ranks differ.
+// A cap of a rank is a server of its own beside its links: it passes the bytes of all its messages, in the
+// order in which they start, and a message ends when its link and the caps of both ranks have passed
+// it. So messages that begin together on different links take what fair shares of the cap take.
 //
 // Time is in parts of a picosecond, so that cycles of any clock are whole numbers of them.
 
@@ -108,9 +111,10 @@ PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
     t->stride = stride;
     t->slot_count = slot_count;
     pwsp_traffic_set_levels(t);
-    bool is_good = PWSP_ALLOC(memory, t->flows, slot_count) &&
-                   PWSP_ALLOC(memory, t->keys, slot_count) &&
-                   PWSP_ALLOC(memory, t->heap, slot_count);
+    bool is_good =
+        PWSP_ALLOC(memory, t->flows, slot_count) && PWSP_ALLOC(memory, t->keys, slot_count) &&
+        PWSP_ALLOC(memory, t->heap, slot_count) &&
+        (!links->rank_bytes_per_us || PWSP_ALLOC(memory, t->caps, 2 * (size_t)slot_count));
     for (uint32_t i = 0; i < t->level_count && is_good; i++) {
         is_good = pwsp_traffic_make_level(t, &t->levels[i]);
     }
@@ -124,6 +128,7 @@ PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t) {
     PWSP_FREE(&t->memory, t->flows, t->slot_count);
     PWSP_FREE(&t->memory, t->keys, t->slot_count);
     PWSP_FREE(&t->memory, t->heap, t->slot_count);
+    PWSP_FREE(&t->memory, t->caps, 2 * (size_t)t->slot_count);
 }
 
 // -- what there is to do --------------------------------------------------------------------------
@@ -327,15 +332,29 @@ static void pwsp_traffic_end_round(pwsp_traffic *t, pwsp_flow *flow, uint32_t me
     flow->ended++;
 }
 
+// The end of a message that starts and could end then: when both ranks have passed its bytes, too.
+static uint64_t pwsp_traffic_cap(pwsp_traffic *t, uint64_t bytes, uint32_t from, uint32_t to,
+                                 uint64_t start, uint64_t end) {
+    uint64_t *const caps[] = {&t->caps[2 * (size_t)from], &t->caps[2 * (size_t)to + 1]};
+    const uint64_t units = pwsp_traffic_units(t, bytes, t->links->rank_bytes_per_us);
+    for (uint32_t i = 0; i < 2; i++) {
+        *caps[i] = pwsp_sum_u64(pwsp_max_u64(*caps[i], start), units);
+        end = pwsp_max_u64(end, *caps[i]);
+    }
+    return end;
+}
+
 // Sends a message that is ready at a time; says when its sender is done with it.
 static uint64_t pwsp_traffic_message(pwsp_traffic *t, pwsp_flow *flow, uint32_t slot,
                                      const pwsp_traffic_send *send, uint64_t ready) {
     uint64_t *out, *in, latency;
-    const ptowsp_link *link =
-        pwsp_traffic_link(t, send->level, slot, pwsp_flow_slot(t, flow, send->to), &out, &in);
+    const uint32_t to = pwsp_flow_slot(t, flow, send->to);
+    const ptowsp_link *link = pwsp_traffic_link(t, send->level, slot, to, &out, &in);
     const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
-    const uint64_t end =
-        pwsp_sum_u64(start, pwsp_traffic_units(t, send->bytes, link->bytes_per_us));
+    uint64_t end = pwsp_sum_u64(start, pwsp_traffic_units(t, send->bytes, link->bytes_per_us));
+    if (t->caps && send->level + 1 == t->level_count) {
+        end = pwsp_traffic_cap(t, send->bytes, slot, to, start, end);
+    }
     latency = pwsp_mul_fits(link->latency_ps, t->unit, &latency) ? latency : UINT64_MAX;
     const uint64_t arrival = pwsp_sum_u64(end, latency);
     *out = *in = end;

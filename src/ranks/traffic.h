@@ -57,6 +57,7 @@ typedef struct pwsp_traffic {
     uint32_t first, stride, slot_count;
     pwsp_traffic_level levels[PWSP_TRAFFIC_LEVELS];
     uint32_t level_count;
+    uint64_t *caps;     // by slot, out and in: when the rank has passed all its bytes; NULL: no cap
     pwsp_flow **flows;  // by slot
     uint64_t *keys;     // by slot: when it goes next, in the heap
     uint32_t *heap;

@@ -1,6 +1,7 @@
 // Schedule search: a space of schedules of one workload, each compiled and timed.
 //
-//      place = (((issue * dispatches + dispatch) * orders + order) * windows + window) * lanes + lane
+//      place = ((((issue * dispatches + dispatch) * orders + order) * windows + window) * lanes + lane)
+//              * threads + thread
 //
 // A place that has been looked at has its makespan in a table, so nothing is executed twice. The walk
 // along one list after another comes first, as it finds good schedules in spaces that the budget
@@ -70,24 +71,32 @@ static void pwsp_search_set_defaults(pwsp_search *search) {
         pwsp_search_add_default(search, PWSP_SEARCH_LANES,
                                 pwsp_schedule_resolve(&plain).lane_count);
     }
+    if (search->counts[PWSP_SEARCH_THREADS] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_THREADS, base->control.threads);
+    }
 }
 
 // Checks the description and counts the space.
 static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
-    static const char names[PWSP_SEARCH_LISTS][12] = {"issues", "dispatches", "orders", "windows",
-                                                      "lane_counts"};
+    static const char names[PWSP_SEARCH_LISTS][16] = {"issues",  "dispatches",  "orders",
+                                                      "windows", "lane_counts", "thread_counts"};
     const ptowsp_search_desc *desc = search->desc;
-    const void *lists[PWSP_SEARCH_LISTS] = {desc->issues, desc->dispatches, desc->orders,
-                                            desc->windows, desc->lane_counts};
-    const uint32_t counts[PWSP_SEARCH_LISTS] = {desc->issue_count, desc->dispatch_count,
-                                                desc->order_count, desc->window_count,
-                                                desc->lane_count_count};
+    const void *lists[PWSP_SEARCH_LISTS] = {desc->issues,  desc->dispatches,  desc->orders,
+                                            desc->windows, desc->lane_counts, desc->thread_counts};
+    const uint32_t counts[PWSP_SEARCH_LISTS] = {desc->issue_count,      desc->dispatch_count,
+                                                desc->order_count,      desc->window_count,
+                                                desc->lane_count_count, desc->thread_count_count};
     if (!search->results || capacity == 0) {
         return PWSP_REFUSE(search->context, "search: no results are asked for");
     }
     if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
         return PWSP_REFUSE(search->context, "search: lane_counts are of one pool, but pools are %s",
                            pwsp_schedule_word("pools", (uint32_t)desc->base.pools));
+    }
+    if (desc->base.control.by != PTOWSP_CONTROL_AICPU && desc->thread_count_count) {
+        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "search: thread_counts are of AICPUs, but control is %s",
+                         pwsp_schedule_word("control", (uint32_t)desc->base.control.by));
     }
     memcpy(search->counts, counts, sizeof counts);
     pwsp_search_set_defaults(search);
@@ -130,6 +139,7 @@ PWSP_INTERNAL ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, ui
     schedule.window = at[PWSP_SEARCH_WINDOWS];
     schedule.window_policy = schedule.window ? schedule.window_policy : PTOWSP_WINDOW_DEFAULT;
     schedule.lane_count = at[PWSP_SEARCH_LANES];
+    schedule.control.threads = at[PWSP_SEARCH_THREADS];
     schedule.dispatch_key = pwsp_dispatch_has_key(schedule.dispatch) ? schedule.dispatch_key : none;
     schedule.priority_key = schedule.ready == PTOWSP_READY_PRIORITY ? schedule.priority_key : none;
     return schedule;
@@ -298,6 +308,10 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
     }
     pwsp_text_format(text, "%u lane%s", pwsp_schedule_lanes(s),
                      pwsp_schedule_lanes(s) == 1 ? "" : "s");
+    if (s->control.threads) {
+        pwsp_text_format(text, ", %u AICPU thread%s", s->control.threads,
+                         s->control.threads == 1 ? "" : "s");
+    }
 }
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,

@@ -12,6 +12,7 @@ typedef enum pwsp_search_list {
     PWSP_SEARCH_ORDERS,
     PWSP_SEARCH_WINDOWS,
     PWSP_SEARCH_LANES,
+    PWSP_SEARCH_THREADS,  // of AICPUs
     PWSP_SEARCH_LISTS
 } pwsp_search_list;
 
