@@ -364,6 +364,59 @@ static void control__the_verdict_says_how_many_threads_would_do(void **state) {
     world_free(&w);
 }
 
+// The same tasks under 1, 2, 5 and 8 threads: each as it runs alone, the best first, and of equal ones
+// the one with fewer threads.
+static void control__a_search_finds_the_number_of_threads(void **state) {
+    (void)state;
+    static const uint32_t threads[] = {1, 2, 5, 8, 16}, lanes[] = {10};
+    static const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
+    static const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    const ref_model r = tasks_of(40, 20, false);
+    world w;
+    outcome o;
+    ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 1);
+    control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 6;
+    control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 4;
+    ptowsp_search_desc desc;
+    ptowsp_search_result results[8];
+    ptowsp_search_summary summary;
+    memset(&desc, 0, sizeof desc);
+    desc.base = schedule_of(10, control);
+    desc.dispatches = dispatches, desc.dispatch_count = 1;
+    desc.orders = orders, desc.order_count = 1;
+    desc.lane_counts = lanes, desc.lane_count_count = 1;
+    desc.thread_counts = threads, desc.thread_count_count = 5;
+    world_make(&w, &r);
+    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary),
+                     PTOWSP_OK);
+    assert_int_equal(summary.space_count, 5);
+    assert_int_equal(summary.result_count, 5);
+    uint64_t before = 0, fewest = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        ptowsp_schedule schedule = desc.base;
+        schedule.control.threads = results[i].schedule.control.threads;
+        run_it(&w, &schedule, &o);
+        assert_int_equal(results[i].makespan_cycles, o.stats.makespan_cycles);
+        assert_true(results[i].makespan_cycles >= before);
+        assert_true(results[i].makespan_cycles > before ||
+                    results[i].schedule.control.threads > fewest);
+        before = results[i].makespan_cycles;
+        fewest = results[i].schedule.control.threads;
+    }
+    assert_int_equal(results[4].schedule.control.threads, 1);
+    char text[2000] = "";
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "10 lanes, 5 AICPU threads"));
+    assert_non_null(strstr(text, "10 lanes, 1 AICPU thread; idle"));
+    desc.base.control = control_of(PTOWSP_CONTROL_KERNELS, 0);
+    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(w.context).text,
+                        "search: thread_counts are of AICPUs, but control is kernels");
+    world_free(&w);
+}
+
 // -- against the slow simulator -------------------------------------------------------------------
 
 static void random_control(uint64_t *seed, ptowsp_control *control) {
@@ -746,6 +799,7 @@ int main(void) {
         cmocka_unit_test(control__kernels_that_walk_their_blocks_pay_once),
         cmocka_unit_test(control__idle_time_is_divided_into_dependences_and_control),
         cmocka_unit_test(control__the_verdict_says_how_many_threads_would_do),
+        cmocka_unit_test(control__a_search_finds_the_number_of_threads),
         cmocka_unit_test(control__random_tasks_take_what_the_slow_simulator_says),
         cmocka_unit_test(control__without_cost_changes_nothing),
         cmocka_unit_test(control__more_threads_are_never_slower_for_equal_tasks),

@@ -313,6 +313,53 @@ static void replay__takes_the_longest_chain_first(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// A chain of 0, 1, 2 on the cube core and 3 on a vector core, at 50 MHz: a tick is 20 ns. A thread
+// dispatches a task in 10 ticks and completes it in 5: 25, 25 + 65, 90 + 25, 115 + 115. A clock that is
+// given is used instead: 100 MHz doubles these costs.
+static void replay__what_if_a_thread_had_to_dispatch(void **state) {
+    (void)state;
+    ptowsp_context *context = dw_context();
+    ptowsp_dump *dump = NULL;
+    ptowsp_dump_replayed replayed;
+    static const char chain[] =
+        "{\"tasks\":[{\"task_id\":\"0\",\"kernel_ids\":[1,-1,-1]},"
+        "{\"task_id\":\"1\",\"kernel_ids\":[1,-1,-1]},{\"task_id\":\"2\",\"kernel_ids\":[1,-1,-1]},"
+        "{\"task_id\":\"3\",\"kernel_ids\":[-1,2,-1]}],\"tensors\":[],\"edges\":["
+        "{\"pred\":\"0\",\"succ\":\"1\"},{\"pred\":\"1\",\"succ\":\"2\"},{\"pred\":\"2\",\"succ\":"
+        "\"3\"}]}";
+    static const char lanes[] = "{\"metadata\":{\"clock_freq_hz\":50000000,\"core_types\":[\"aic\","
+                                "\"aiv\"]},\"aicore_tasks\":[[0,0,1,0,10],[0,1,1,10,60],"
+                                "[0,2,1,60,70],[1,3,1,70,170]]}";
+    assert_int_equal(open_texts(context, chain, lanes, &dump), PTOWSP_OK);
+    ptowsp_dump_replay how = {.control = {.by = PTOWSP_CONTROL_AICPU, .threads = 1}};
+    how.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 200;
+    how.control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 100;
+    for (int order = 0; order < PTOWSP_DUMP_ORDER_COUNT; order++) {
+        how.order = (ptowsp_dump_order)order;
+        how.control.clock_mhz = 0;
+        assert_int_equal(ptowsp_dump_replay_run(dump, &how, &replayed), PTOWSP_OK);
+        assert_int_equal(replayed.makespan_cycles, 170 + 4 * 15);
+        assert_int_equal(replayed.control_cycles, 60);
+        assert_int_equal(replayed.threads, 1);
+        how.control.clock_mhz = 100;
+        assert_int_equal(makespan(dump, &how), 170 + 4 * 30);
+    }
+    how.control.clock_mhz = 0;
+    static char text[4000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    assert_int_equal(
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_TEXT, ptowsp_text_to_buffer(&buffer)),
+        PTOWSP_OK);
+    assert_non_null(strstr(text, "; 0.3 of 1 AICPU threads busy\n"));
+    buffer = (ptowsp_text_buffer){text, sizeof text, 0};
+    assert_int_equal(
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_text_to_buffer(&buffer)),
+        PTOWSP_OK);
+    assert_non_null(strstr(text, "},\"busy_threads\":0.3,\"threads\":1}]}"));
+    ptowsp_dump_close(dump);
+    ptowsp_context_destroy(context);
+}
+
 // -- output ---------------------------------------------------------------------------------------
 
 static void write_text(void *user, const char *data, size_t size) {
@@ -453,6 +500,11 @@ static void replay__refuses_what_is_wrong_by_name(void **state) {
     refused(deps, swimlane, &kernel, bad, "dump: replay: no task with times is of kernel 99");
     refused(deps, swimlane, &cores, bad,
             "dump: replay: other cores, windows and pools are for other orders than OBSERVED");
+    const ptowsp_dump_replay clockless = {.control = {.by = PTOWSP_CONTROL_HOST}};
+    const ptowsp_dump_replay threadless = {.control = {.by = PTOWSP_CONTROL_AICPU, .clock_mhz = 1}};
+    refused(deps, swimlane, &clockless, bad,
+            "dump: replay: control needs clock_mhz: clock_freq_hz is 0");
+    refused(deps, swimlane, &threadless, bad, "schedule: control aicpu by 0 threads");
     refused(deps, "{\"metadata\":{\"core_types\":[\"aic\"]},\"aicore_tasks\":[[1,0,1,0,1,0]]}",
             NULL, bad, "dump: task 0 ran on core 1, and core_types has 1 cores");
     refused(deps, "{\"aicore_tasks\":[[4294967295,0,1,0,1,0]]}", NULL, bad,
@@ -472,6 +524,7 @@ int main(void) {
         cmocka_unit_test(replay__of_our_own_run_takes_its_time),
         cmocka_unit_test(replay__has_the_times_of_paper),
         cmocka_unit_test(replay__takes_the_longest_chain_first),
+        cmocka_unit_test(replay__what_if_a_thread_had_to_dispatch),
         cmocka_unit_test(replay__is_printed_and_drawn),
         cmocka_unit_test(replay__half_the_cores_keep_two_vector_cores_each),
         cmocka_unit_test(dumps_of_runs__may_be_refused),
