@@ -5256,14 +5256,14 @@ typedef enum ptowsp_control_by {
 
 // Costs of control. START_... are counted from the launch and do not fall; between them time is
 // linear: lane i of n has the time at i / (n - 1).
-#define PTOWSP_CONTROL_COSTS(COST) /* name, text */                                                \
+#define PTOWSP_CONTROL_COSTS(COST)       /* name, text */                                          \
     COST(LAUNCH, "launch")               /* once, before the first task is submitted */            \
     COST(START_FIRST, "start_first")     /* until the first core of a pool starts */               \
     COST(START_QUARTER, "start_quarter") /* until a quarter of them have started */                \
     COST(START_HALF, "start_half")       /* until half of them have */                             \
     COST(START_MOST, "start_most")       /* until three quarters have */                           \
     COST(START_LAST, "start_last")       /* until all have */                                      \
-    COST(SUBMIT, "submit")     /* of the submitting thread, or of the host: each task */           \
+    COST(SUBMIT, "submit")               /* of the submitting thread, or of the host: each task */ \
     COST(DISPATCH, "dispatch") /* of a thread: from taking a ready task to handing it over */      \
     COST(DELIVER, "deliver")   /* until the core sees it */                                        \
     COST(SWITCH, "switch")     /* until the core starts it */                                      \
@@ -5321,7 +5321,7 @@ typedef struct ptowsp_control {
 } ptowsp_control;
 
 // Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is
-// 0 and must be set). The rows are those of Ascend 910B; 950PR has no published ones, and has these
+// 0 and must be set). The rows are about Ascend 910B; 950PR has no published ones, and has these
 // at its own clock and with 6 threads. src/workload/schedule_control.c has the row of each number.
 PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);
 
@@ -6768,8 +6768,9 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 // Budget. The search takes at most `evaluation_max` executions. It begins with the first element of
 // each list. It then tries all elements of one list after another, each time keeping the best,
 // until a round finds nothing better. The rest of the budget goes to the rest of the space, in
-// order: thread counts change fastest, then lane counts, windows, orders, dispatches, issues. So a space within
-// the budget is searched whole (is_complete), and its first result is the best there is.
+// order: thread counts change fastest, then lane counts, windows, orders, dispatches, issues. So a
+// space within the budget is searched whole (is_complete), and its first result is the best there
+// is.
 //
 // Ranking. By makespan, then fewer lanes, then the order of the space. Results depend on the inputs
 // alone, never on a clock. A schedule under which an execution is STUCK or exceeds a limit comes
@@ -8246,8 +8247,8 @@ typedef struct ptowsp_dump_replay {
     bool drops_no_data;    // edges between tasks with kernels that share no data
     int64_t kernel;        // an id, whose tasks take `percent` of their time
     uint32_t percent;      // 1 to 1000; 0: as observed
-    // What if it were controlled so? Tasks take what they took on their cores; control comes in
-    // addition. clock_mhz 0: that of the swimlane (clock_freq_hz). For all orders.
+    // A runner to try: tasks keep the time that they took on their cores, and control comes in
+    // addition. clock_mhz 0: the clock of the swimlane (clock_freq_hz). For all orders.
     ptowsp_control control;
 } ptowsp_dump_replay;
 

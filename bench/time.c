@@ -514,6 +514,9 @@ void bench_time(void) {
     build_layers(&b, false, &schedule);
     b.limit = run_steal_limit;
     report_tasks(&b, "work stealing, 8 layers by structure", 55, "55 ns");
+    schedule.control = ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B);
+    build_layers(&b, false, &schedule);
+    report_tasks(&b, "the same under 3 AICPU threads", 110, "2 x without");
     bench_expressions();
     bench_saved();
 }

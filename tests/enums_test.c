@@ -23,6 +23,7 @@ NAME(ptowsp_depth_name, ptowsp_depth)
 NAME(ptowsp_target_name, ptowsp_target)
 NAME(ptowsp_support_name, ptowsp_support)
 NAME(ptowsp_stall_name, ptowsp_stall)
+NAME(ptowsp_control_cost_name, ptowsp_control_cost)
 NAME(ptowsp_edge_reason_name, ptowsp_edge_reason)
 NAME(ptowsp_rails_reason_text, ptowsp_rails_reason)
 
@@ -54,6 +55,8 @@ static const struct {
      "enforced", "legalised", "none"},
     {"stall", ptowsp_stall_name_of, PTOWSP_STALL_NONE, PTOWSP_STALL_COUNT - 1, "none", NULL,
      "unknown"},
+    {"control cost", ptowsp_control_cost_name_of, PTOWSP_CONTROL_LAUNCH,
+     PTOWSP_CONTROL_COST_COUNT - 1, "launch", "complete", "unknown"},
     {"edge reason", ptowsp_edge_reason_name_of, PTOWSP_EDGE_STRUCTURE, PTOWSP_EDGE_COUNT - 1,
      "structure", NULL, "unknown"},
     {"rails reason", ptowsp_rails_reason_text_of, PTOWSP_REASON_NONE, PTOWSP_REASON_COUNT - 1,

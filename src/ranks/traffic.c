@@ -15,7 +15,7 @@
 // takes the level of the first axis, from the outermost on, along which its two ranks differ.
 // A cap of a rank is a server of its own beside its links: it passes the bytes of all its messages, in the
 // order in which they start, and a message ends when its link and the caps of both ranks have passed
-// it. So messages that begin together on different links take what fair shares of the cap take.
+// it. So messages that begin together on different links end as with fair shares of the cap.
 //
 // Time is in parts of a picosecond, so that cycles of any clock are whole numbers of them.
 

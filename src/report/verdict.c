@@ -74,7 +74,7 @@ static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row
     return "";
 }
 
-// Threads that do their work in the largest of the other bounds; 0 if there is none.
+// Threads that do their work within the largest of the other bounds; 0 without one.
 static uint64_t pwsp_verdict_threads(const pwsp_facts *facts) {
     uint64_t other = 0;
     for (uint32_t i = 0; i < facts->row_count; i++) {

@@ -119,7 +119,7 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 
 // -- lower bounds ---------------------------------------------------------------------------------
 
-// Threads and submission, both of which begin after the launch.
+// Threads and submission, which begin after the launch.
 static void pwsp_result_bound_control(const pwsp_result *result, ptowsp_run_bounds *bounds) {
     const ptowsp_run_stats *stats = result->stats;
     const ptowsp_control *control = &result->timed->schedule.control;

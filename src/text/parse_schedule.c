@@ -144,7 +144,7 @@ static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
             pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
 }
 
-// One cost of control at the token; false if it is none.
+// A cost of control at the token; false if it is another word.
 static bool pwsp_parse_try_cost(pwsp_parser *p, ptowsp_control *control) {
     for (uint32_t i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
         if (pwsp_parse_try(p, ptowsp_control_cost_name((ptowsp_control_cost)i))) {

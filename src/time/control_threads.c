@@ -4,7 +4,7 @@
 //                          |
 //      ended        a ring of lanes, in the order of these times, of equal ones by lane
 //                          |
-//      threads      idle: bits;   ends: a tournament;   jobs: what each does
+//      threads      idle: bits;   ends: a tournament;   jobs: their work
 //                          ^
 //      ready tasks  events->queues, taken for idle lanes as without control
 //

@@ -50,7 +50,7 @@ PWSP_INTERNAL void pwsp_control_note_end(pwsp_control_threads *control, uint32_t
 PWSP_INTERNAL void pwsp_control_serve(struct pwsp_events *events);
 
 // Simulates until the next task, for which the window has room, has been submitted. False with an
-// error, or if it is held: it goes on when called again.
+// error, or if it is held: it continues when called again.
 PWSP_INTERNAL bool pwsp_control_submit(struct pwsp_events *events);
 
 // In order: simulates until a task waits for nothing but its lane, and moves the clock. The same.

@@ -16,7 +16,7 @@ typedef enum pwsp_events_kind {
     PWSP_EVENTS_JOIN,
     PWSP_EVENTS_OPEN_JOIN,
     PWSP_EVENTS_TASK,
-    PWSP_EVENTS_TASK_BEHIND,  // ready, but not the first of its lanes in the order of issue
+    PWSP_EVENTS_TASK_LATER,  // ready, but not the first of its lanes in the order of issue
     PWSP_EVENTS_PIPELINE,
     PWSP_EVENTS_DONE  // any of them
 } pwsp_events_kind;

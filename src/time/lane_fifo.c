@@ -6,7 +6,7 @@
 // issued to it, and a ready task goes into the lane's queue when it is the first of the line, of a
 // task that takes a block in the lines of all three lanes:
 //
-//      line of a lane:   [4, waits] [7, ready: BEHIND] [9]      queue: empty until 4 is ready
+//      line of a lane:   [4, waits] [7, ready: LATER] [9]      queue: empty until 4 is ready
 //
 // A lane's queue thus has one task at most.
 
@@ -26,7 +26,7 @@ static uint32_t pwsp_lane_fifo_lanes(const pwsp_events *events, uint32_t id,
     return pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, node->lane, lanes);
 }
 
-// Makes room for one more; what is there stays in order.
+// Makes room for one more; the nodes stay in order.
 static bool pwsp_lane_line_grow(const pwsp_memory *memory, pwsp_lane_line *line) {
     const uint64_t capacity = line->capacity ? 2 * line->capacity : 16;
     uint32_t *nodes = NULL;
@@ -63,7 +63,7 @@ PWSP_INTERNAL bool pwsp_lane_fifo_admits(pwsp_events *events, uint32_t id) {
         const pwsp_lane_line *line = &events->fifo.lines[lanes[i]];
         PTOWSP_ASSERT(line->head < line->tail);
         if (line->nodes[line->head & (line->capacity - 1)] != id) {
-            events->nodes[id].kind = PWSP_EVENTS_TASK_BEHIND;
+            events->nodes[id].kind = PWSP_EVENTS_TASK_LATER;
             return false;
         }
     }
@@ -81,7 +81,7 @@ PWSP_INTERNAL void pwsp_lane_fifo_take(pwsp_events *events, uint32_t id) {
         firsts[i] = line->head < line->tail ? line->nodes[line->head & (line->capacity - 1)] : 0;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (firsts[i] && events->nodes[firsts[i]].kind == PWSP_EVENTS_TASK_BEHIND) {
+        if (firsts[i] && events->nodes[firsts[i]].kind == PWSP_EVENTS_TASK_LATER) {
             pwsp_events_make_ready(events, firsts[i]);
         }
     }

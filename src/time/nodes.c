@@ -93,7 +93,7 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];
     pwsp_sim *sim = events->sim;
-    // With control, what it waits for has been noticed later than it ended.
+    // With control, its dependences have been noticed later than they ended.
     const uint64_t noticed = pwsp_max_u64(node->time, events->control.is_on ? events->now : 0);
     const uint64_t start = pwsp_max_u64(noticed, node->clock), end = start + more->cycles;
     const pwsp_token ready = {node->time > node->clock ? start : node->time,

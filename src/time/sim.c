@@ -196,7 +196,7 @@ static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
     }
 }
 
-// No lane has a task, and those of cores are free when these start.
+// No lane has a task. Lanes of cores are free when these start.
 static void pwsp_sim_begin_lanes(pwsp_sim *sim) {
     const pwsp_timed *timed = sim->timed;
     const uint64_t launch = sim->control.cycles[PTOWSP_CONTROL_LAUNCH];

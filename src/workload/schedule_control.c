@@ -1,4 +1,4 @@
-// Control of a schedule: the measured costs, checks, text. What it does in time is time/control_threads.c.
+// Control of a schedule: the measured costs, checks, text. Its time is in time/control_threads.c.
 //
 // The costs are medians, means or middles of published measurements of Ascend 910B (A2/A3), taken
 // by the authors of PTO Runtime (simpler, docs of June to August 2026); none is fitted. One row of
@@ -38,7 +38,7 @@ static const pwsp_measured_cost pwsp_measured_costs[] = {
     {PTOWSP_CONTROL_START_HALF, PWSP_BY_AICPU | PWSP_BY_KERNELS, 1770},
     {PTOWSP_CONTROL_START_MOST, PWSP_BY_AICPU | PWSP_BY_KERNELS, 3390},
     {PTOWSP_CONTROL_START_LAST, PWSP_BY_AICPU | PWSP_BY_KERNELS, 5310},
-    // the same row, half of the cores: each launch of a host starts its cores anew
+    // the same row, half of the cores: each launch of a host starts its cores again
     {PTOWSP_CONTROL_DELIVER, PWSP_BY_HOST, 1770},
     // "AICPU orchestrator per submitted task 0.874 us (16704 tasks in 14601.6 us)"
     {PTOWSP_CONTROL_SUBMIT, PWSP_BY_AICPU, 874},
