@@ -617,6 +617,65 @@ static void control__more_threads_are_never_slower_for_equal_tasks(void **state)
     }
 }
 
+static ptowsp_cycles axis_of(const ptowsp_task *task, void *user) {
+    (void)user;
+    return 1 + (ptowsp_cycles)ptowsp_task_axis(task, 0) * 37 % 101;
+}
+
+// Kernels run on 1, 2 and 3 lanes of the host, or on the calling thread: simulated time is the same.
+static void control__takes_the_same_time_on_any_number_of_host_threads(void **state) {
+    (void)state;
+    const ptowsp_context_desc context_desc = test_lanes_desc(3);
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_kernel_desc kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "work";
+    kernel.axis_count = 1;
+    kernel.fn = axis_of;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_make(m, &kernel);
+    PTOWSP_WORKLOAD(m, "all") {
+        PTOWSP_FOR_EACH(m, step, ptowsp_axis_dense(m, "steps", 5)) {
+            (void)step;
+            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "items", 40)) {
+                task.axes[0] = i;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    for (int by = PTOWSP_CONTROL_NONE; by <= PTOWSP_CONTROL_KERNELS; by++) {
+        ptowsp_schedule schedule =
+            schedule_of(6, ptowsp_control_make((ptowsp_control_by)by, PTOWSP_MODEL_910B));
+        schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        ptowsp_run_stats first;
+        ptowsp_program *program;
+        memset(&first, 0, sizeof first);
+        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+        for (uint32_t lanes = 0; lanes <= 3; lanes++) {
+            ptowsp_run_options options;
+            ptowsp_run *run;
+            memset(&options, 0, sizeof options);
+            options.lane_count = lanes;
+            assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+            ptowsp_run_stats stats = *ptowsp_run_result(run);
+            stats.memory_bytes = 0;
+            first = lanes ? first : stats;
+            assert_memory_equal(&stats, &first, sizeof stats);
+            assert_int_equal(stats.task_count, 200);
+            ptowsp_run_destroy(run);
+        }
+        ptowsp_program_destroy(program);
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // -- text, targets --------------------------------------------------------------------------------
 
 static void control__is_text_of_a_schedule_and_back(void **state) {
@@ -803,6 +862,7 @@ int main(void) {
         cmocka_unit_test(control__random_tasks_take_what_the_slow_simulator_says),
         cmocka_unit_test(control__without_cost_changes_nothing),
         cmocka_unit_test(control__more_threads_are_never_slower_for_equal_tasks),
+        cmocka_unit_test(control__takes_the_same_time_on_any_number_of_host_threads),
         cmocka_unit_test(control__is_text_of_a_schedule_and_back),
         cmocka_unit_test(control__built_in_costs_print_as_they_are_measured),
         cmocka_unit_test(control__that_cannot_be_is_refused_by_name),

@@ -291,6 +291,8 @@ static int section_22(void) {
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
 #include "22_1.inc"
+#include "22_2.inc"
+    check(schedule.control.threads == 2, "section 22, control");
     simple("load", 0, 0);
     simple("store", 0, 0);
     ptowsp_task_desc task = task_of(simple("other", 0, 0));

@@ -40,7 +40,7 @@ PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptow
 
 ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
     static const struct {
-        char name[16];
+        char name[20];
         uint32_t node_size;
         uint64_t rank_bytes_per_us;
         ptowsp_link inside, between;
