@@ -339,6 +339,19 @@ static void ranks__a_cap_of_a_rank_stands_beside_the_links(void **state) {
     c.members = 4;
     c.count = 1000;
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_RING, &links), 6 * 3000 * 1000);
+    // All to one, and one to all: the third message of 1000 bytes has passed the rank at 1.5 us.
+    uint64_t in[16] = {0, 0, 0, 0, 250, 0, 0, 0, 250, 0, 0, 0, 250, 0, 0, 0};
+    uint64_t out[16] = {0, 250, 250, 250};
+    c.kind = PTOWSP_ALL_TO_ALL;
+    links.rank_bytes_per_us = 2000;
+    c.count = 0;
+    c.counts = in;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2500 * 1000);
+    c.counts = out;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2500 * 1000);
+    c.counts = NULL;
+    c.count = 1000;
+    links.rank_bytes_per_us = 500;
     // Links between nodes have no cap: from nodes of 2, two of three messages leave at 1 byte/ns.
     c.kind = PTOWSP_ALL_TO_ALL;
     links.node_size = 2;
