@@ -584,6 +584,9 @@ static const ptowsp_search_desc search_desc = {.orders = orders,
                                                .lane_count_count = 3,
                                                .issues = issues,
                                                .issue_count = 1,
+                                               .thread_counts = lane_counts,
+                                               .thread_count_count = 3,
+                                               .base.control = {PTOWSP_CONTROL_AICPU, 1, 1, {0}},
                                                .bind = bind_sample};
 static ptowsp_search_result results[8];
 static ptowsp_search_summary search_summary = {.result_count = 3};
