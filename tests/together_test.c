@@ -333,6 +333,40 @@ static void together__lanes_that_choose_go_on_beside_a_collective(void **state) 
     }
 }
 
+// Both ranks submit a task in 30, dispatch it in 100 and complete it in 50. Their first tasks start at
+// 130 and take 1000 and 3000; the collective can start at 1130 + 50 + 100 and at 3280. 0 sends 1000
+// bytes by 2280, which are there at 3280. 1 sends them back by 4280: there at 5280.
+static void together__threads_dispatch_collectives_too(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_ALL_REDUCE;
+    s.algorithm = PTOWSP_ALGORITHM_DOUBLING;
+    s.members = 2;
+    s.count = 125;
+    s.delay[0] = 1000;
+    s.delay[1] = 3000;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.control.by = PTOWSP_CONTROL_AICPU;
+    schedule.control.threads = 1;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30;
+    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 100;
+    schedule.control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 50;
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    ranks_add_steps(&r, &s, 1, &schedule);
+    ranks_add_steps(&r, &s, 1, &schedule);
+    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_records(r.runs[0])[1].start, 1280);
+    assert_int_equal(ptowsp_run_records(r.runs[1])[1].start, 3280);
+    assert_int_equal(end_of(&r, 0), 5280 + 50);
+    assert_int_equal(end_of(&r, 1), 4280 + 50);
+    ranks_end(&r);
+}
+
 // -- the slow simulator ---------------------------------------------------------------------------
 
 // Plain lists and scans of all ranks. Times are in parts of a picosecond, as many as there are cycles
@@ -643,6 +677,14 @@ static ptowsp_schedule random_schedule(uint64_t *seed, ptowsp_module *m) {
     }
     if (schedule.ready == PTOWSP_READY_FIFO && below(seed, 2)) {
         schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    }
+    if (below(seed, 3) == 0) {  // costs that round to 0 cycles: threads that are always idle
+        schedule.control.by = PTOWSP_CONTROL_AICPU;
+        schedule.control.threads = 1 + below(seed, 3);
+        schedule.control.clock_mhz = 1;
+        for (int i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
+            schedule.control.cost_ns[i] = 499;
+        }
     }
     return schedule;
 }
@@ -1570,6 +1612,7 @@ static void together__collectives_begin_before_units_are_over(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together__groups_share_the_link_of_a_node),
+        cmocka_unit_test(together__threads_dispatch_collectives_too),
         cmocka_unit_test(together__a_message_waits_for_that_of_another_group),
         cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
         cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
