@@ -192,7 +192,8 @@ static bool pwsp_events_take(pwsp_events *events) {
 
 // -- completing -----------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
+// A task is complete. Inline: without control it is the only way for one to end.
+PWSP_FORCE_INLINE void pwsp_events_finish(pwsp_events *events, uint32_t lane) {
     const uint32_t id = events->tasks[lane];
     pwsp_events_node *node = &events->nodes[id];
     pwsp_events_set_cause(events, id, node->link.number);
@@ -211,6 +212,10 @@ PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     pwsp_events_done(events, id);
 }
 
+PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
+    pwsp_events_finish(events, lane);
+}
+
 // A lane's time has come: its task ends now, which a thread may have to notice, or its core starts.
 static void pwsp_events_end_lane(pwsp_events *events, uint32_t lane) {
     pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
@@ -219,7 +224,7 @@ static void pwsp_events_end_lane(pwsp_events *events, uint32_t lane) {
     } else if (PWSP_UNLIKELY(events->control.is_on)) {
         pwsp_control_note_end(&events->control, lane);
     } else {
-        pwsp_events_end_task(events, lane);
+        pwsp_events_finish(events, lane);
     }
 }
 
