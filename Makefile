@@ -165,8 +165,8 @@ TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h $(TREE_CFLAGS)
 FIRST_TREE    = NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines $(1) \
     $(abspath $(BUILD))/npu_equal_test > $@.log 2>&1 || cat $@.log
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
-TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error execute loop_tree oracle \
-    oracle_pipeline own plan transient)
+TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute loop_tree own plan \
+    transient)
 
 $(BUILD)/npu/headers.h.gch: tests/npu_headers.h $(BUILD)/npu_equal_test
 	@mkdir -p $(@D)/text
@@ -191,6 +191,9 @@ PASSED := $(TESTS:%=$(BUILD)/%.passed)
 $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 	@sh tests/run_one.sh $(abspath $<)
 	@touch $@
+
+# Cases are read when they run.
+$(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
 
 test:
 	+@$(PARALLEL) passed

@@ -104,7 +104,7 @@ without() {
 
 # Tests that compile emitted trees, or have coroutines, which sanitizers do not follow; and those in which
 # several threads meet.
-COMPILING="(explore|npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape|transient))"
+COMPILING="(explore|npu_(build|build_memory|cases|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|own|plan|shape|transient))"
 THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
     sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -230,7 +230,7 @@ check_all() {
 
     step "tests of what vector code could change, without it"
     run_tests no-simd CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD" \
-        TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attend_.*")"
+        TESTS="$(only "isa_.*|kernel_.*|cases|merge|plan.*|count|dtype|attend_.*")"
 
     step "products of bytes, with assembly in the other order of operands"
     run_tests intel CC=gcc CFLAGS="-O2 -g -masm=intel" TESTS=isa_product_test

@@ -91,7 +91,7 @@ run "tests of memory, tight" $memory
 unset PTOWSP_MEMORY
 if [ "$(uname -m)" = x86_64 ]; then
     vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
-        '^(isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_.*|attend_.*|moe_.*|workload_random)_test$' || true)
+        '^(isa_.*|kernel_.*|cases|merge|plan.*|count|dtype|attention_.*|attend_.*|moe_.*|workload_random)_test$' || true)
     for PTOWSP_VECTORS in avx512 avx2 plain; do
         export PTOWSP_VECTORS
         run "tests of vector code, $PTOWSP_VECTORS" $vector

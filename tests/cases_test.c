@@ -1,0 +1,268 @@
+// All cases of tests/cases, through every engine: in order and by events, as their schedules say, on
+// one thread, twice; without kernels, where time does not depend on data; on two and three threads;
+// on a device; and all of that for the program that was built, and for the same one saved and loaded.
+//
+// The second execution of a run must allocate nothing, and all executions with the same bindings have
+// the same fingerprint. Arguments are files of cases; default: all in tests/cases.
+
+#include "test.h"
+
+#include "support/case_expect.h"
+
+enum { LANE_MAX = 3 };
+
+// -- engines --------------------------------------------------------------------------------------
+
+static void refresh(case_subject *s, uint32_t core_count) {
+    s->call_count = s->wrong_call_count = s->next_task = 0;
+    s->core_count = core_count;
+    for (uint64_t i = 0; i < CASE_TASK_MAX; i++) {
+        s->called[i][0] = CASE_NOT_CALLED;
+    }
+    case_fill(s);
+}
+
+#ifdef NPU_CLOCK_MIRROR_H
+// Once more, with the clock of emitted trees beside it.
+static void execute_with_clock(case_subject *s, const ptowsp_run_options *options) {
+    ptowsp_run_stats stats = *ptowsp_run_result(s->run);
+    refresh(s, 1);
+    const char *what = mirror_check(s->run, options, PTOWSP_OK, &stats);
+    if (what) {
+        CASE_FAIL(s, "the clock has another %s", what);
+    }
+}
+#endif
+
+static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, uint32_t lanes) {
+    ptowsp_run_options options = {.mode = mode, .record_tasks = true, .lane_count = lanes};
+    s->engine = engine;
+    refresh(s, lanes);
+    case_ok(s, "execute", ptowsp_run_execute(s->run, &options));
+    case_expect(s, mode == PTOWSP_RUN_EXECUTE);
+#ifdef NPU_CLOCK_MIRROR_H
+    if (lanes == 1) {
+        execute_with_clock(s, &options);
+    }
+#endif
+}
+
+// Whether time depends on what kernels compute or return.
+static bool is_timed_by_data(const case_subject *s) {
+    const ptowsp_program_tables *t = ptowsp_program_read(s->program);
+    bool is_timed = t->load_count > 0;
+    for (uint32_t k = 1; k < t->kernel_count; k++) {
+        const ptowsp_kernel_info *kernel = &t->kernels[k];
+        is_timed = is_timed || (kernel->is_used && !kernel->is_tile_kernel && !kernel->has_cost &&
+                                kernel->cycles == 0);
+    }
+    return is_timed;
+}
+
+// The same times, and all data as it was; also where there is none.
+static void execute_time_only(case_subject *s) {
+    const void *before[CASE_TENSOR_MAX];
+    case_fill(s);
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        before[t] = case_copy((const char *)s->tensors[t].data, s->tensors[t].size);
+    }
+    execute(s, "time only", PTOWSP_RUN_TIME_ONLY, 1);
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        assert_memory_equal(before[t], s->tensors[t].data, s->tensors[t].size);
+    }
+    case_bind(s, false);
+    execute(s, "time only, without memory", PTOWSP_RUN_TIME_ONLY, 1);
+    case_bind(s, true);
+}
+
+#if !defined(PTOWSP_NO_THREADS) && !defined(NPU_CLOCK_MIRROR_H)
+static void execute_on_device(case_subject *s) {
+    const ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = 4, .cube_count = 2};
+    const ptowsp_run_options options = {.record_tasks = true};
+    ptowsp_device *device;
+    void *memory[CASE_TENSOR_MAX];
+    s->engine = "on a device";
+    refresh(s, desc.vector_count + desc.cube_count);
+    case_ok(s, "open", ptowsp_device_open(s->context, &desc, &device));
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        const case_tensor *tensor = &s->tensors[t];
+        case_ok(s, "alloc", ptowsp_device_alloc(device, NULL, tensor->size, &memory[t]));
+        case_ok(s, "copy", ptowsp_device_copy_in(device, memory[t], tensor->data, tensor->size));
+        const ptowsp_buffer buffer = case_buffer(tensor, memory[t]);
+        case_ok(s, "bind", ptowsp_run_bind_tensor(s->run, tensor->desc.name, &buffer));
+    }
+    case_ok(s, "execute", ptowsp_device_run(device, s->run, &options));
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        case_tensor *tensor = &s->tensors[t];
+        case_ok(s, "copy", ptowsp_device_copy_out(device, tensor->data, memory[t], tensor->size));
+        case_ok(s, "free", ptowsp_device_free(device, memory[t]));
+    }
+    case_expect(s, true);
+    case_ok(s, "close", ptowsp_device_close(device));
+}
+#else
+static void execute_on_device(case_subject *s) {
+    (void)s;
+}
+#endif
+
+// -- a program ------------------------------------------------------------------------------------
+
+// *kept is the fingerprint, or with is_loaded the one that there has to be.
+static void run_round(case_subject *s, bool is_loaded, ptowsp_fingerprint *kept) {
+    ptowsp_fingerprint fingerprint;
+    case_bind(s, true);
+    execute(s, is_loaded ? "loaded" : "built", PTOWSP_RUN_EXECUTE, 1);
+    case_ok(s, "fingerprint", ptowsp_run_fingerprint(s->run, &fingerprint));
+    *kept = is_loaded ? *kept : fingerprint;
+    assert_memory_equal(&fingerprint, kept, sizeof fingerprint);
+    size_t allocations = s->memory.allocations;
+    execute(s, "once more", PTOWSP_RUN_EXECUTE, 1);
+    case_check(s, "allocations", 0, s->memory.allocations, allocations);
+    if (!is_timed_by_data(s)) {
+        execute_time_only(s);
+    }
+    for (uint32_t lanes = 2; lanes <= LANE_MAX; lanes++) {
+        execute(s, lanes == 2 ? "on 2 threads" : "on 3 threads", PTOWSP_RUN_EXECUTE, lanes);
+    }
+    bool is_first = !s->mode || s->mode == s->c->file->modes.items;
+    if (is_first && !is_loaded) {
+        execute_on_device(s);
+    }
+}
+
+static void run_program(case_subject *s, bool is_loaded) {
+    static ptowsp_fingerprint kept[8];
+    s->engine = "create";
+    case_know_kernels(s);
+    case_ok(s, "run", ptowsp_run_create(s->context, s->program, &s->run));
+    s->round = 0;
+    for (int round = 0; s->round < s->items.count; round++) {
+        assert_true(round < 8);
+        case_find_round_end(s);
+        run_round(s, is_loaded, &kept[round]);
+        s->round = s->round_end + 1;
+    }
+    ptowsp_run_destroy(s->run);
+    ptowsp_program_destroy(s->program);
+}
+
+// The instructions of a kernel, in order and with their cycles, without those of 0 cycles.
+static void check_lowers(case_subject *s, const case_item *item) {
+    const ptowsp_program_tables *t = ptowsp_program_read(s->program);
+    const char *at = item->rest;
+    ptowsp_kernel kernel = {0};
+    ptowsp_kernel_stats stats;
+    char name[64];
+    case_word(&at, name);
+    for (uint32_t k = 1; k < t->kernel_count; k++) {
+        kernel.id = strcmp(t->kernels[k].name, name) == 0 ? k : kernel.id;
+    }
+    if (kernel.id == 0) {
+        return;  // the module does not use it
+    }
+    s->line = item->line;
+    uint64_t cycles = (uint64_t)case_number(s, &at);
+    case_ok(s, "measure", ptowsp_kernel_measure(s->module, kernel, NULL, &stats));
+    case_check(s, "cycles of the kernel", 0, stats.cycles, cycles);
+    for (uint32_t i = 0; i < ptowsp_kernel_insn_count(s->module, kernel); i++) {
+        ptowsp_insn insn = ptowsp_kernel_insn_at(s->module, kernel, i, &cycles);
+        if (cycles > 0) {
+            at += strspn(at, " ,:");
+            case_word(&at, name);
+            // Between the cores v9 counts one move, and on 910B that is a push and a pop.
+            case_check_text(s, "an instruction",
+                            strcmp(insn.name, "TPUSH") == 0 ? "TMOV" : insn.name, name);
+            case_check(s, "cycles of instruction", i, cycles, (uint64_t)case_number(s, &at));
+        }
+    }
+    case_check_text(s, "the other instructions", "", at);
+    s->line = 0;
+}
+
+static void check_kernels(case_subject *s) {
+    s->engine = "lowered";
+    for (size_t i = 0; i < s->c->file->lowers.count; i++) {
+        check_lowers(s, &s->c->file->lowers.items[i]);
+    }
+    for (size_t i = 0; i < s->c->given.count; i++) {
+        if (!strcmp(s->c->given.items[i].word, "lowers")) {
+            check_lowers(s, &s->c->given.items[i]);
+        }
+    }
+}
+
+static void take(void *user, const char *text, size_t length) {
+    char **saved = (char **)user;
+    *saved = case_join(*saved, text, length);
+}
+
+// Programs that were built and loaded, of the case in one way and one mode.
+static void test_mode(case_subject *s) {
+    case_write_text(s);
+    s->engine = "parse";
+    case_ok(s, "module", case_parse(s));
+    const ptowsp_program_desc desc = case_desc(s);
+    const ptowsp_parse_desc kernels = {s->attached, s->attached_count, 0};
+    char *saved = case_copy("", 0);
+    const ptowsp_text text = {take, &saved};
+    case_ok(s, "program", ptowsp_program_create(s->context, s->module, &desc, &s->program));
+    case_ok(s, "save", ptowsp_program_save(s->context, s->module, &desc, text));
+    check_kernels(s);
+    if (s->tensor_count == 0) {
+        case_make_tensors(s);
+    }
+    ptowsp_module_destroy(s->module);
+    run_program(s, false);
+    s->engine = "load";
+    case_ok(s, "load",
+            ptowsp_program_load(s->context, saved, strlen(saved), &kernels, &s->program, NULL));
+    run_program(s, true);
+}
+
+static void test_way(const case_text *c, const case_item *way) {
+    static case_subject s;
+    const case_items *modes = &c->file->modes;
+    memset(&s, 0, sizeof s);
+    s.c = c;
+    s.way = way;
+    s.engine = "begin";
+    ptowsp_context_desc desc = test_lanes_desc(LANE_MAX);
+    desc.resize = test_resize;
+    desc.resize_user = &s.memory;
+    assert_int_equal(ptowsp_context_create(&desc, &s.context), PTOWSP_OK);
+    case_gather(&s);
+    case_attach(&s);
+    for (size_t m = 0; m < modes->count || m == 0; m++) {
+        s.mode = modes->count ? &modes->items[m] : NULL;
+        test_mode(&s);
+    }
+    ptowsp_context_destroy(s.context);
+    assert_int_equal(s.memory.live_blocks, 0);
+}
+
+static void cases__every_engine_gives_what_the_case_says(void **state) {
+    const case_text *c = (const case_text *)*state;
+    const case_items *ways = &c->file->ways;
+    size_t blocks = case_all.count;
+    for (size_t w = 0; w < ways->count || w == 0; w++) {
+        test_way(c, ways->count ? &ways->items[w] : NULL);
+    }
+    case_release(blocks);
+}
+
+int main(int count, char **paths) {
+    const case_list list = case_read_all(count, paths);
+    struct CMUnitTest *tests =
+        (struct CMUnitTest *)case_alloc((list.count + 1) * sizeof(struct CMUnitTest));
+    for (size_t i = 0; i < list.count; i++) {
+        tests[i].name = list.cases[i].name;
+        tests[i].test_func = cases__every_engine_gives_what_the_case_says;
+        tests[i].initial_state = &list.cases[i];
+    }
+    int failed = _cmocka_run_group_tests("cases", tests, list.count, NULL, NULL);
+    print_message("%zu cases, %llu checks\n", list.count, (unsigned long long)case_check_count);
+    case_release(0);
+    free(case_all.blocks);
+    return failed || list.count == 0;
+}

@@ -1,0 +1,324 @@
+// What a case expects of an execution, a word each: see tests/README.md.
+
+#ifndef CASE_EXPECT_H
+#define CASE_EXPECT_H
+
+#include "case_run.h"
+
+static inline const char *case_kernel_name(const case_subject *s, uint64_t task) {
+    const char *name =
+        ptowsp_program_kernel_name(s->program, ptowsp_run_records(s->run)[task].kernel);
+    return name ? name : "";
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+static inline void case_expect_makespan(case_subject *s, const char *at) {
+    case_check(s, "makespan", 0, ptowsp_run_result(s->run)->makespan_cycles,
+               (uint64_t)case_number(s, &at));
+}
+
+static inline void case_expect_count(case_subject *s, const char *at) {
+    case_check(s, "task count", 0, ptowsp_run_result(s->run)->task_count,
+               (uint64_t)case_number(s, &at));
+}
+
+static inline void case_expect_busy(case_subject *s, const char *at) {
+    case_check(s, "busy cycles", 0, ptowsp_run_result(s->run)->busy_cycles,
+               (uint64_t)case_number(s, &at));
+}
+
+// lanes N ...: tasks by lane. Also what must hold of lanes and of a window.
+static inline void case_expect_lanes(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    const ptowsp_lane_stats *lanes = ptowsp_run_lanes(s->run);
+    uint32_t pipelines = 0, count = 0, window = s->saved.schedule.window;
+    ptowsp_cycles busy = 0;
+    for (; case_is_number(at); count++) {
+        uint64_t expected = (uint64_t)case_number(s, &at);
+        if (count < stats->lane_count) {
+            case_check(s, "tasks of lane", count, lanes[count].task_count, expected);
+            case_check(s, "idle cycles of lane", count, lanes[count].idle_cycles,
+                       stats->makespan_cycles - lanes[count].busy_cycles);
+            busy += lanes[count].busy_cycles;
+        }
+    }
+    case_check(s, "lane count", 0, stats->lane_count, count);
+    ptowsp_run_pipelines(s->run, &pipelines);
+    if (pipelines == 0) {
+        case_check(s, "busy cycles of all lanes", 0, busy, stats->busy_cycles);
+    }
+    if (window && stats->in_flight_max > window) {
+        case_check(s, "tasks in flight, of a window", 0, stats->in_flight_max, window);
+    }
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+// NAME(AXES): the name may be left out if it is that of the task before.
+static inline const char *case_expect_call(case_subject *s, uint64_t task, const char *at,
+                                           char *kernel) {
+    char name[64];
+    at += strspn(at, " ,");
+    case_word(&at, name);
+    if (name[0]) {
+        snprintf(kernel, 64, "%s", name);
+    }
+    case_check_text(s, "kernel of a task", case_kernel_name(s, task), kernel);
+    const char *end = strchr(at, ':');
+    if (!end) {
+        CASE_FAIL(s, "a colon is missing at \"%s\"", at);
+    }
+    for (uint32_t i = 0; *at == '(' || (at < end && case_is_number(at)); i++) {
+        if (!case_is_number(at) || strspn(at, "() ,:") >= (size_t)(end - at)) {
+            break;
+        }
+        int64_t axis = case_number(s, &at);
+        if (s->called[task][0] != CASE_NOT_CALLED) {  // nor are tile kernels
+            case_check(s, "an axis argument of task", task, (uint64_t)s->called[task][i],
+                       (uint64_t)axis);
+        }
+    }
+    return end + 1;
+}
+
+// tasks NAME(AXES): LANE START END [by STALL], ...; a lane "-" is none. All tasks, in order.
+static inline void case_expect_tasks(case_subject *s, const char *at) {
+    uint64_t task = 0;
+    char kernel[64] = "", stall[64];
+    for (; *case_skip(at); task++) {
+        const ptowsp_task_record *record = &ptowsp_run_records(s->run)[task];
+        if (task >= ptowsp_run_result(s->run)->task_count) {
+            CASE_FAIL(s, "there are only %llu tasks", (unsigned long long)task);
+        }
+        at = case_skip(case_expect_call(s, task, at, kernel));
+        bool is_none = at[0] == '-' && at[1] == ' ';
+        uint64_t lane = is_none ? PTOWSP_NO_LANE : (uint64_t)case_number(s, &at);
+        at += is_none;
+        case_check(s, "lane of task", task, record->lane, lane);
+        case_check(s, "start of task", task, record->start, (uint64_t)case_number(s, &at));
+        case_check(s, "end of task", task, record->end, (uint64_t)case_number(s, &at));
+        if (case_begins(case_skip(at), "by ")) {
+            at = case_skip(at) + 3;
+            case_word(&at, stall);
+            case_check_text(s, "stall of a task", ptowsp_stall_name(record->stall), stall);
+        }
+    }
+    case_check(s, "tasks that the case lists", 0, task, ptowsp_run_result(s->run)->task_count);
+}
+
+// hash H: FNV-1a over each task's kernel name, lane, ready, start and end. In processes tasks are
+// ready when they start.
+static inline uint64_t case_hash_word(uint64_t hash, uint64_t word) {
+    return (hash ^ word) * UINT64_C(0x100000001b3);
+}
+
+static inline void case_expect_hash(case_subject *s, const char *at) {
+    const ptowsp_task_record *records = ptowsp_run_records(s->run);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint64_t i = 0; i < ptowsp_run_result(s->run)->task_count; i++) {
+        for (const char *c = case_kernel_name(s, i); *c; c++) {
+            hash = case_hash_word(hash, (unsigned char)*c);
+        }
+        bool is_in_process = records[i].lane == PTOWSP_NO_LANE;
+        hash = case_hash_word(hash, records[i].lane);
+        hash = case_hash_word(hash, is_in_process ? records[i].start : records[i].ready);
+        hash = case_hash_word(hash, records[i].start);
+        hash = case_hash_word(hash, records[i].end);
+    }
+    case_check(s, "hash of all tasks", 0, hash, strtoull(at, NULL, 16));
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+// pipelines RUNS START MAKESPAN, ...
+static inline void case_expect_pipelines(case_subject *s, const char *at) {
+    uint32_t count = 0, i = 0;
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(s->run, &count);
+    for (; case_is_number(at) && i < count; i++) {
+        case_check(s, "runs of pipeline", i, pipelines[i].run_count, (uint64_t)case_number(s, &at));
+        case_check(s, "start of pipeline", i, pipelines[i].start_cycles,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "makespan of pipeline", i, pipelines[i].makespan_cycles,
+                   (uint64_t)case_number(s, &at));
+    }
+    case_check(s, "pipelines", 0, count, i + case_is_number(at));
+}
+
+// processes NAME: TASKS END BUSY FULL EMPTY, ...; also that waits add up.
+static inline void case_expect_processes(case_subject *s, const char *at) {
+    uint32_t count = 0, i = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(s->run, &count);
+    ptowsp_cycles waited = 0;
+    char name[64];
+    for (; *case_skip(at) && i < count; i++) {
+        at += strspn(at, " ,");
+        case_word(&at, name);
+        case_check_text(s, "name of a process", processes[i].name, name);
+        case_check(s, "tasks of process", i, processes[i].task_count,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "end of process", i, processes[i].end_cycles, (uint64_t)case_number(s, &at));
+        case_check(s, "busy cycles of process", i, processes[i].busy_cycles,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "full cycles of process", i, processes[i].full_cycles,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "empty cycles of process", i, processes[i].empty_cycles,
+                   (uint64_t)case_number(s, &at));
+        waited += processes[i].full_cycles + processes[i].empty_cycles;
+    }
+    case_check(s, "processes", 0, count, i + (*case_skip(at) != '\0'));
+    case_check(s, "cycles of waiting at channels", 0,
+               ptowsp_run_result(s->run)->stall_cycles[PTOWSP_STALL_CHANNEL], waited);
+}
+
+// channels NAME(DEPTH, LATENCY): TOKENS MOST FULL EMPTY, ...; none is left in them.
+static inline void case_expect_channels(case_subject *s, const char *at) {
+    uint32_t count = 0, i = 0;
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(s->run, &count);
+    char name[64];
+    for (; *case_skip(at) && i < count; i++) {
+        at += strspn(at, " ,");
+        case_word(&at, name);
+        case_check_text(s, "name of a channel", channels[i].name, name);
+        case_check(s, "depth of channel", i, channels[i].depth, (uint64_t)case_number(s, &at));
+        case_check(s, "latency of channel", i, channels[i].latency, (uint64_t)case_number(s, &at));
+        case_check(s, "tokens of channel", i, channels[i].token_count,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "most tokens in channel", i, channels[i].pending_max,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "full cycles of channel", i, channels[i].full_cycles,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "empty cycles of channel", i, channels[i].empty_cycles,
+                   (uint64_t)case_number(s, &at));
+        case_check(s, "tokens left in channel", i, channels[i].pending_count, 0);
+    }
+    case_check(s, "channels", 0, count, i + (*case_skip(at) != '\0'));
+}
+
+// -- data -----------------------------------------------------------------------------------------
+
+static inline bool case_is_near(double got, double expected, ptowsp_dtype dtype) {
+    double allowed = dtype == PTOWSP_F16 ? 2e-2 : dtype == PTOWSP_F32 ? 1e-4 : 0;
+    return fabs(got - expected) <= allowed * fmax(fabs(expected), 1);
+}
+
+static inline double case_element(const case_tensor *tensor, uint64_t i) {
+    size_t size = ptowsp_dtype_size(tensor->desc.dtype);
+    double value = 0;
+    (void)ptowsp_convert(&value, PTOWSP_F64, (const char *)tensor->data + i * size,
+                         tensor->desc.dtype, 1);
+    return value;
+}
+
+// sums TENSOR SUM WEIGHTED, ...: over all elements in the order of their indices, whatever memory is
+// like, and with the i-th times i % 97 + 1.
+static inline void case_expect_sums(case_subject *s, const char *at) {
+    char name[64];
+    while (*case_skip(at)) {
+        at += strspn(at, " ,");
+        case_word(&at, name);
+        const case_tensor *t = case_tensor_of(s, name);
+        uint64_t rows = (uint64_t)t->desc.shape[t->desc.rank - 2];
+        uint64_t cols = (uint64_t)t->desc.shape[t->desc.rank - 1];
+        double sum = 0, weighted = 0, expected[2];
+        for (uint64_t i = 0; i < t->count; i++) {
+            uint64_t matrix = i / (rows * cols), row = i / cols % rows, col = i % cols;
+            uint64_t place = t->is_transposed ? matrix * rows * cols + col * rows + row : i;
+            double x = case_element(t, place);
+            sum += x;
+            weighted += x * (double)(i % 97 + 1);
+        }
+        for (int i = 0; i < 2; i++) {
+            char *end;
+            expected[i] = strtod(at, &end);
+            at = end;
+        }
+        case_check_count++;
+        if (!case_is_near(sum, expected[0], t->desc.dtype) ||
+            !case_is_near(weighted, expected[1], t->desc.dtype)) {
+            CASE_FAIL(s, "tensor %s sums to %.9g and %.9g, not %.9g and %.9g", name, sum, weighted,
+                      expected[0], expected[1]);
+        }
+    }
+}
+
+// -- all of it ------------------------------------------------------------------------------------
+
+static const struct {
+    const char *word;
+    void (*expect)(case_subject *s, const char *at);
+    bool is_data;  // not of executions without kernels
+} case_expectations[] = {
+    {"makespan", case_expect_makespan, false},   {"count", case_expect_count, false},
+    {"busy", case_expect_busy, false},           {"lanes", case_expect_lanes, false},
+    {"tasks", case_expect_tasks, false},         {"hash", case_expect_hash, false},
+    {"pipelines", case_expect_pipelines, false}, {"processes", case_expect_processes, false},
+    {"channels", case_expect_channels, false},   {"sums", case_expect_sums, true},
+};
+
+static inline bool case_is_setting(const char *word) {
+    static const char *const settings[] = {"schedule", "let", "with", "from", "then", "lowers"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        if (!strcmp(word, settings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline void case_expect_item(case_subject *s, const case_item *item, bool has_data) {
+    for (size_t e = 0; e < sizeof case_expectations / sizeof case_expectations[0]; e++) {
+        if (!strcmp(case_expectations[e].word, item->word)) {
+            if (has_data || !case_expectations[e].is_data) {
+                case_expectations[e].expect(s, item->rest);
+            }
+            return;
+        }
+    }
+    if (!case_is_setting(item->word)) {
+        CASE_FAIL(s, "nothing is expected with %s", item->word);
+    }
+}
+
+// Each kernel that is a function was called for its tasks.
+static inline void case_expect_calls(case_subject *s, bool has_data) {
+    uint64_t expected = 0;
+    for (uint64_t i = 0; has_data && i < ptowsp_run_result(s->run)->task_count; i++) {
+        for (uint32_t k = 0; k < s->attached_count; k++) {
+            bool is_function = s->callees[k].info && !s->callees[k].info->is_tile_kernel;
+            expected += is_function && !strcmp(s->callees[k].kernel, case_kernel_name(s, i));
+        }
+    }
+    case_check(s, "wrong calls of kernels", 0, s->wrong_call_count, 0);
+    case_check(s, "calls of kernels", 0, s->call_count, expected);
+}
+
+// mode NAME, no sooner than OTHER: the makespan is at least the one that the round has for the other.
+static inline void case_expect_floor(case_subject *s) {
+    const char *other = s->mode ? strstr(s->mode->word, ", no sooner than ") : NULL;
+    for (size_t i = s->round; other && i < s->round_end; i++) {
+        const case_item *item = &s->items.items[i];
+        if (!strcmp(item->word, "makespan") && item->modes && case_lists(item->modes, other + 17)) {
+            const char *at = item->rest;
+            uint64_t least = (uint64_t)case_number(s, &at);
+            ptowsp_cycles makespan = ptowsp_run_result(s->run)->makespan_cycles;
+            case_check(s, "makespan, if it is less,", 0, makespan < least ? makespan : least,
+                       least);
+        }
+    }
+}
+
+// Everything that the round says of the execution that has just ended.
+static inline void case_expect(case_subject *s, bool has_data) {
+    case_expect_calls(s, has_data);
+    case_expect_floor(s);
+    for (size_t i = s->round; i < s->round_end; i++) {
+        if (case_applies(s, &s->items.items[i])) {
+            s->line = s->items.items[i].line;
+            case_expect_item(s, &s->items.items[i], has_data);
+        }
+    }
+    s->line = 0;
+}
+
+#endif
