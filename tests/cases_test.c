@@ -34,12 +34,22 @@ static void execute_with_clock(case_subject *s, const ptowsp_run_options *option
 }
 #endif
 
+// An execution has ended, as the case says.
+static void expect_ended(case_subject *s, ptowsp_status status, bool has_data) {
+    const case_item *fails = case_said(s, "fails");
+    if (fails) {
+        case_check_error(s, fails, status);
+    } else {
+        case_ok(s, "execute", status);
+    }
+    case_expect(s, has_data, status == PTOWSP_OK);
+}
+
 static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, uint32_t lanes) {
     ptowsp_run_options options = {.mode = mode, .record_tasks = true, .lane_count = lanes};
     s->engine = engine;
     refresh(s, lanes);
-    case_ok(s, "execute", ptowsp_run_execute(s->run, &options));
-    case_expect(s, mode == PTOWSP_RUN_EXECUTE);
+    expect_ended(s, ptowsp_run_execute(s->run, &options), mode == PTOWSP_RUN_EXECUTE);
 #ifdef NPU_CLOCK_MIRROR_H
     if (lanes == 1) {
         execute_with_clock(s, &options);
@@ -50,13 +60,25 @@ static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, u
 // Whether time depends on what kernels compute or return.
 static bool is_timed_by_data(const case_subject *s) {
     const ptowsp_program_tables *t = ptowsp_program_read(s->program);
-    bool is_timed = t->load_count > 0;
+    bool is_timed = false;
+    for (uint32_t i = 1; i < t->tensor_count; i++) {
+        is_timed = is_timed || (t->tensors[i].is_loaded && t->tensors[i].is_written);
+    }
     for (uint32_t k = 1; k < t->kernel_count; k++) {
         const ptowsp_kernel_info *kernel = &t->kernels[k];
         is_timed = is_timed || (kernel->is_used && !kernel->is_tile_kernel && !kernel->has_cost &&
                                 kernel->cycles == 0);
     }
     return is_timed;
+}
+
+static void refuse_time_only(case_subject *s) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    s->engine = "time only";
+    refresh(s, 1);
+    case_check(s, "status", 0, (uint64_t)ptowsp_run_execute(s->run, &options),
+               (uint64_t)PTOWSP_UNSUPPORTED);
+    case_check(s, "calls of kernels", 0, s->call_count, 0);
 }
 
 // The same times, and all data as it was; also where there is none.
@@ -69,6 +91,9 @@ static void execute_time_only(case_subject *s) {
     execute(s, "time only", PTOWSP_RUN_TIME_ONLY, 1);
     for (uint32_t t = 0; t < s->tensor_count; t++) {
         assert_memory_equal(before[t], s->tensors[t].data, s->tensors[t].size);
+    }
+    if (ptowsp_program_read(s->program)->load_count > 0) {
+        return;
     }
     case_bind(s, false);
     execute(s, "time only, without memory", PTOWSP_RUN_TIME_ONLY, 1);
@@ -91,13 +116,15 @@ static void execute_on_device(case_subject *s) {
         const ptowsp_buffer buffer = case_buffer(tensor, memory[t]);
         case_ok(s, "bind", ptowsp_run_bind_tensor(s->run, tensor->desc.name, &buffer));
     }
-    case_ok(s, "execute", ptowsp_device_run(device, s->run, &options));
-    for (uint32_t t = 0; t < s->tensor_count; t++) {
+    ptowsp_status status = ptowsp_device_run(device, s->run, &options);
+    for (uint32_t t = 0; t < s->tensor_count && status == PTOWSP_OK; t++) {
         case_tensor *tensor = &s->tensors[t];
         case_ok(s, "copy", ptowsp_device_copy_out(device, tensor->data, memory[t], tensor->size));
+    }
+    expect_ended(s, status, true);
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
         case_ok(s, "free", ptowsp_device_free(device, memory[t]));
     }
-    case_expect(s, true);
     case_ok(s, "close", ptowsp_device_close(device));
 }
 #else
@@ -113,13 +140,17 @@ static void run_round(case_subject *s, bool is_loaded, ptowsp_fingerprint *kept)
     ptowsp_fingerprint fingerprint;
     case_bind(s, true);
     execute(s, is_loaded ? "loaded" : "built", PTOWSP_RUN_EXECUTE, 1);
-    case_ok(s, "fingerprint", ptowsp_run_fingerprint(s->run, &fingerprint));
-    *kept = is_loaded ? *kept : fingerprint;
-    assert_memory_equal(&fingerprint, kept, sizeof fingerprint);
+    if (!case_said(s, "fails")) {
+        case_ok(s, "fingerprint", ptowsp_run_fingerprint(s->run, &fingerprint));
+        *kept = is_loaded ? *kept : fingerprint;
+        assert_memory_equal(&fingerprint, kept, sizeof fingerprint);
+    }
     size_t allocations = s->memory.allocations;
     execute(s, "once more", PTOWSP_RUN_EXECUTE, 1);
     case_check(s, "allocations", 0, s->memory.allocations, allocations);
-    if (!is_timed_by_data(s)) {
+    if (is_timed_by_data(s)) {
+        refuse_time_only(s);
+    } else {
         execute_time_only(s);
     }
     for (uint32_t lanes = 2; lanes <= LANE_MAX; lanes++) {
@@ -197,12 +228,21 @@ static void take(void *user, const char *text, size_t length) {
     *saved = case_join(*saved, text, length);
 }
 
-// Programs that were built and loaded, of the case in one way and one mode.
-static void test_mode(case_subject *s) {
+// Programs that were built and loaded, of the case in one way, one mode and one schedule.
+static void test_schedule(case_subject *s) {
+    const case_item *refused = case_said(s, "refused");
     case_write_text(s);
     s->engine = "parse";
-    case_ok(s, "module", case_parse(s));
+    ptowsp_status status = case_parse(s);
     const ptowsp_program_desc desc = case_desc(s);
+    if (refused) {
+        status = status ? status : ptowsp_program_create(s->context, s->module, &desc, &s->program);
+        case_check_error(s, refused, status);
+        ptowsp_module_destroy(s->module);
+        s->module = NULL;
+        return;
+    }
+    case_ok(s, "module", status);
     const ptowsp_parse_desc kernels = {s->attached, s->attached_count, 0};
     char *saved = case_copy("", 0);
     const ptowsp_text text = {take, &saved};
@@ -235,7 +275,11 @@ static void test_way(const case_text *c, const case_item *way) {
     case_attach(&s);
     for (size_t m = 0; m < modes->count || m == 0; m++) {
         s.mode = modes->count ? &modes->items[m] : NULL;
-        test_mode(&s);
+        for (size_t which = 0; case_choose(&s, which); which++) {
+            for (s.alternative = 0; s.alternative < case_alternative_count(&s); s.alternative++) {
+                test_schedule(&s);
+            }
+        }
     }
     ptowsp_context_destroy(s.context);
     assert_int_equal(s.memory.live_blocks, 0);

@@ -100,6 +100,7 @@ static void compare_mode(const case_text *c, const case_item *mode, uint64_t ran
     assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
     case_gather(&s);
     case_attach(&s);
+    assert_true(case_choose(&s, 0));
     case_write_text(&s);
     case_ok(&s, "module", case_parse(&s));
     const ptowsp_program_desc desc = case_desc(&s);

@@ -53,6 +53,61 @@ static inline void case_expect_lanes(case_subject *s, const char *at) {
     }
 }
 
+// lane I: [tasks N] [busy N] [idle N]
+static inline void case_expect_lane(case_subject *s, const char *at) {
+    uint64_t lane = (uint64_t)case_number(s, &at);
+    char word[64];
+    case_check(s, "lanes, up to this one,", 0, lane < ptowsp_run_result(s->run)->lane_count, 1);
+    const ptowsp_lane_stats *stats = &ptowsp_run_lanes(s->run)[lane];
+    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+        case_word(&at, word);
+        uint64_t got = !strcmp(word, "tasks")  ? stats->task_count
+                       : !strcmp(word, "busy") ? stats->busy_cycles
+                                               : stats->idle_cycles;
+        case_check(s, word, lane, got, (uint64_t)case_number(s, &at));
+    }
+}
+
+// stalled STALL N: the cycles of stall_cycles
+static inline void case_expect_stalled(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    for (int stall = 0; stall < PTOWSP_STALL_COUNT; stall++) {
+        const char *name = ptowsp_stall_name((ptowsp_stall)stall);
+        if (case_begins(at, name) && at[strlen(name)] == ' ' && case_is_number(at + strlen(name))) {
+            at += strlen(name);
+            case_check(s, name, 0, stats->stall_cycles[stall], (uint64_t)case_number(s, &at));
+            return;
+        }
+    }
+    CASE_FAIL(s, "there is no such stall: %s", at);
+}
+
+static inline void case_expect_lane_count(case_subject *s, const char *at) {
+    case_check(s, "lane count", 0, ptowsp_run_result(s->run)->lane_count,
+               (uint64_t)case_number(s, &at));
+}
+
+static inline void case_expect_in_flight(case_subject *s, const char *at) {
+    case_check(s, "most tasks in flight", 0, ptowsp_run_result(s->run)->in_flight_max,
+               (uint64_t)case_number(s, &at));
+}
+
+static inline void case_expect_overflows(case_subject *s, const char *at) {
+    case_check(s, "tasks that found the window full", 0,
+               ptowsp_run_result(s->run)->window_overflow_count, (uint64_t)case_number(s, &at));
+}
+
+static inline void case_expect_loads(case_subject *s, const char *at) {
+    case_check(s, "loads of slots", 0, ptowsp_run_result(s->run)->slot_load_count,
+               (uint64_t)case_number(s, &at));
+}
+
+// slot I N: its value at the end
+static inline void case_expect_slot(case_subject *s, const char *at) {
+    uint32_t slot = (uint32_t)case_number(s, &at);
+    case_check(s, "slot", slot, ptowsp_run_slot(s->run, slot), (uint64_t)case_number(s, &at));
+}
+
 // -- tasks ----------------------------------------------------------------------------------------
 
 // NAME(AXES): the name may be left out if it is that of the task before.
@@ -105,6 +160,46 @@ static inline void case_expect_tasks(case_subject *s, const char *at) {
         }
     }
     case_check(s, "tasks that the case lists", 0, task, ptowsp_run_result(s->run)->task_count);
+}
+
+// task I: [START END][, on LANE][, by STALL][, after TASK][, issue CYCLE][, ready CYCLE]
+static inline void case_expect_task(case_subject *s, const char *at) {
+    uint64_t task = (uint64_t)case_number(s, &at);
+    char word[64], stall[64];
+    if (task >= ptowsp_run_result(s->run)->task_count) {
+        CASE_FAIL(s, "there is no task %llu", (unsigned long long)task);
+    }
+    const ptowsp_task_record *record = &ptowsp_run_records(s->run)[task];
+    at = case_skip(at + 1);
+    if (isdigit((unsigned char)*at)) {
+        case_check(s, "start of task", task, record->start, (uint64_t)case_number(s, &at));
+        case_check(s, "end of task", task, record->end, (uint64_t)case_number(s, &at));
+    }
+    while (*(at += strspn(at, " ,"))) {
+        case_word(&at, word);
+        if (!strcmp(word, "by")) {
+            at = case_skip(at);
+            snprintf(stall, sizeof stall, "%.*s", (int)strcspn(at, ","), at);
+            at += strcspn(at, ",");
+            case_check_text(s, "stall of the task", ptowsp_stall_name(record->stall), stall);
+        } else {
+            uint64_t got = !strcmp(word, "on")      ? record->lane
+                           : !strcmp(word, "after") ? record->cause
+                           : !strcmp(word, "issue") ? record->issue
+                                                    : record->ready;
+            case_check(s, word, task, got, (uint64_t)case_number(s, &at));
+        }
+    }
+}
+
+// path TASK ...: the critical one
+static inline void case_expect_path(case_subject *s, const char *at) {
+    uint64_t count = 0, i = 0;
+    const uint64_t *path = ptowsp_run_critical_path(s->run, &count);
+    for (; case_is_number(at) && i < count; i++) {
+        case_check(s, "task of the critical path", i, path[i], (uint64_t)case_number(s, &at));
+    }
+    case_check(s, "tasks of the critical path", 0, count, i + case_is_number(at));
 }
 
 // hash H: FNV-1a over each task's kernel name, lane, ready, start and end. In processes tasks are
@@ -249,15 +344,32 @@ static const struct {
     void (*expect)(case_subject *s, const char *at);
     bool is_data;  // not of executions without kernels
 } case_expectations[] = {
-    {"makespan", case_expect_makespan, false},   {"count", case_expect_count, false},
-    {"busy", case_expect_busy, false},           {"lanes", case_expect_lanes, false},
-    {"tasks", case_expect_tasks, false},         {"hash", case_expect_hash, false},
-    {"pipelines", case_expect_pipelines, false}, {"processes", case_expect_processes, false},
-    {"channels", case_expect_channels, false},   {"sums", case_expect_sums, true},
+    // clang-format off
+    {"makespan", case_expect_makespan, false},
+    {"count", case_expect_count, false},
+    {"busy", case_expect_busy, false},
+    {"lanes", case_expect_lanes, false},
+    {"lane", case_expect_lane, false},
+    {"lane_count", case_expect_lane_count, false},
+    {"in_flight", case_expect_in_flight, false},
+    {"overflows", case_expect_overflows, false},
+    {"loads", case_expect_loads, false},
+    {"stalled", case_expect_stalled, false},
+    {"tasks", case_expect_tasks, false},
+    {"task", case_expect_task, false},
+    {"path", case_expect_path, false},
+    {"hash", case_expect_hash, false},
+    {"pipelines", case_expect_pipelines, false},
+    {"processes", case_expect_processes, false},
+    {"channels", case_expect_channels, false},
+    {"slot", case_expect_slot, true},
+    {"sums", case_expect_sums, true},
+    // clang-format on
 };
 
 static inline bool case_is_setting(const char *word) {
-    static const char *const settings[] = {"schedule", "let", "with", "from", "then", "lowers"};
+    static const char *const settings[] = {"let",    "with",  "from", "then",
+                                           "lowers", "fails", "edges"};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         if (!strcmp(word, settings[i])) {
             return true;
@@ -281,7 +393,7 @@ static inline void case_expect_item(case_subject *s, const case_item *item, bool
 }
 
 // Each kernel that is a function was called for its tasks.
-static inline void case_expect_calls(case_subject *s, bool has_data) {
+static inline void case_expect_called(case_subject *s, bool has_data) {
     uint64_t expected = 0;
     for (uint64_t i = 0; has_data && i < ptowsp_run_result(s->run)->task_count; i++) {
         for (uint32_t k = 0; k < s->attached_count; k++) {
@@ -309,8 +421,10 @@ static inline void case_expect_floor(case_subject *s) {
 }
 
 // Everything that the round says of the execution that has just ended.
-static inline void case_expect(case_subject *s, bool has_data) {
-    case_expect_calls(s, has_data);
+static inline void case_expect(case_subject *s, bool has_data, bool is_good) {
+    if (is_good) {
+        case_expect_called(s, has_data);
+    }
     case_expect_floor(s);
     for (size_t i = s->round; i < s->round_end; i++) {
         if (case_applies(s, &s->items.items[i])) {

@@ -92,6 +92,16 @@ static inline const char *case_skip(const char *text) {
     return text + strspn(text, " ");
 }
 
+// The length of a line up to a comment at its end.
+static inline size_t case_uncommented(const char *text, size_t length) {
+    for (size_t i = 0; i + 2 < length; i++) {
+        if (memcmp(text + i, " # ", 3) == 0) {
+            return i;
+        }
+    }
+    return length;
+}
+
 // The text without blanks at its ends.
 static inline char *case_trimmed(const char *text, size_t length) {
     while (length > 0 && *text == ' ') {
@@ -197,7 +207,7 @@ static inline bool case_next(case_reader *r, const char **out_text, size_t *out_
 
 // The line, and those after it that are indented by more than `indent`, joined by blanks.
 static inline char *case_logical(case_reader *r, const char *text, size_t length, size_t indent) {
-    char *line = case_trimmed(text, length);
+    char *line = case_trimmed(text, case_uncommented(text, length));
     for (;;) {
         size_t next = strspn(r->at, " ");
         if (next <= indent || r->at[next] == '\n' || !r->at[next]) {
@@ -206,7 +216,7 @@ static inline char *case_logical(case_reader *r, const char *text, size_t length
         const char *more;
         size_t more_length;
         case_next(r, &more, &more_length);
-        char *trimmed = case_trimmed(more, more_length);
+        char *trimmed = case_trimmed(more, case_uncommented(more, more_length));
         if (trimmed[0] != '#') {
             line = case_join(case_join(line, " ", 1), trimmed, strlen(trimmed));
         }

@@ -199,6 +199,41 @@ static inline ptowsp_cycles case_increment(const ptowsp_task *task, void *user) 
     return 1;
 }
 
+// Nothing but their time, an axis argument.
+static inline ptowsp_cycles case_cycles_0(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+static inline ptowsp_cycles case_cycles_1(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 1);
+}
+
+// Ones in all tiles.
+static inline ptowsp_cycles case_fill_1(const ptowsp_task *task, void *user) {
+    (void)user;
+    for (uint32_t t = 0; t < task->tile_count; t++) {
+        FOR_TILE(task, t) {
+            *(int32_t *)element_at(task, t, r, c) = 1;
+        }
+    }
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+// Axis argument 0 in the first element.
+static inline ptowsp_cycles case_put(const ptowsp_task *task, void *user) {
+    (void)user;
+    *i32_of(task, 0) = (int32_t)ptowsp_task_axis(task, 0);
+    return (ptowsp_cycles)ptowsp_task_axis(task, 1);
+}
+
+// What `calls` says of it is its first element.
+static inline ptowsp_cycles case_see(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 1);
+}
+
 typedef struct case_function {
     const char *name;
     ptowsp_kernel_fn fn;
@@ -221,6 +256,11 @@ static const case_function case_functions[] = {
     {"store_3", case_store_3, "case_store_3", NULL},
     {"burn", case_burn, "case_burn", NULL},
     {"topk", case_topk, "case_topk", NULL},
+    {"cycles_0", case_cycles_0, NULL, case_cycles_0},
+    {"cycles_1", case_cycles_1, NULL, case_cycles_1},
+    {"fill_1", case_fill_1, NULL, case_cycles_0},
+    {"put", case_put, NULL, case_cycles_1},
+    {"see", case_see, NULL, case_cycles_1},
 };
 
 #endif

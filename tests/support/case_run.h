@@ -9,7 +9,13 @@
 
 #include "../../src/text/parse.h"
 
-enum { CASE_TENSOR_MAX = 12, CASE_KERNEL_MAX = 32, CASE_AXIS_MAX = 5, CASE_TASK_MAX = 16384 };
+enum {
+    CASE_TENSOR_MAX = 12,
+    CASE_KERNEL_MAX = 32,
+    CASE_AXIS_MAX = 5,
+    CASE_TASK_MAX = 16384,
+    CASE_NOTE_MAX = 1024
+};
 
 #define CASE_NOT_CALLED INT64_C(-0x5eed)
 
@@ -36,7 +42,11 @@ struct case_subject {
     const case_item *way, *mode;  // NULL: there are none
     const char *engine;           // for messages
     int line;                     // of the item at hand
-    case_items items, lets;       // of the way, the module and the case, with names replaced
+    case_items all, lets;         // of the way, the module and the case, with names replaced
+    case_items items;             // of all, those that hold under the schedule at hand
+    const char *schedule;         // its directives; several with "or" between them
+    uint32_t alternative;         // the one at hand
+    bool has_edges;               // tiles may end at the edges of tensors
     size_t round, round_end;      // items of this round: to `then`, or the end
     test_memory memory;
     ptowsp_context *context;
@@ -53,6 +63,7 @@ struct case_subject {
     // What kernels note: atomic, as they may be called by several threads.
     uint32_t core_count;  // the lanes or cores of this execution
     uint64_t call_count, wrong_call_count, next_task;
+    int64_t noted[CASE_NOTE_MAX];  // in the order of calls: axis argument 0, or what was seen
     int64_t called[CASE_TASK_MAX][CASE_AXIS_MAX];  // by task; CASE_NOT_CALLED
 };
 
@@ -151,23 +162,23 @@ static inline char *case_replaced(const case_subject *s, const char *text) {
 static inline void case_gather(case_subject *s) {
     const case_items *lists[] = {&s->c->given, &s->c->items};
     if (s->way) {
-        case_split(&s->items, s->way->rest, s->way->line);
+        case_split(&s->all, s->way->rest, s->way->line);
     }
     for (int l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
-            *case_add(&s->items, "", "", 0) = lists[l]->items[i];
+            *case_add(&s->all, "", "", 0) = lists[l]->items[i];
         }
     }
-    for (size_t i = 0; i < s->items.count; i++) {
-        if (!strcmp(s->items.items[i].word, "let")) {
-            const char *at = s->items.items[i].rest;
+    for (size_t i = 0; i < s->all.count; i++) {
+        if (!strcmp(s->all.items[i].word, "let")) {
+            const char *at = s->all.items[i].rest;
             char name[64];
             case_word(&at, name);
             case_add(&s->lets, case_copy(name, strlen(name)), case_skip(at), 0);
         }
     }
-    for (size_t i = 0; i < s->items.count; i++) {
-        s->items.items[i].rest = case_replaced(s, s->items.items[i].rest);
+    for (size_t i = 0; i < s->all.count; i++) {
+        s->all.items[i].rest = case_replaced(s, s->all.items[i].rest);
     }
 }
 
@@ -176,7 +187,57 @@ static inline bool case_applies(const case_subject *s, const case_item *item) {
     return !item->modes || (s->mode && case_lists(item->modes, s->mode->word));
 }
 
+// The item with a word that applies, or NULL.
+static inline const case_item *case_said(const case_subject *s, const char *word) {
+    for (size_t i = 0; i < s->items.count; i++) {
+        if (!strcmp(s->items.items[i].word, word) && case_applies(s, &s->items.items[i])) {
+            return &s->items.items[i];
+        }
+    }
+    return NULL;
+}
+
+// Goes to the schedule number `which` of a case: what is said before the first one holds under all,
+// and the rest up to the next one under this. A case that has none has one, which is empty. False if
+// there are no more.
+static inline bool case_choose(case_subject *s, size_t which) {
+    size_t count = 0;
+    memset(&s->items, 0, sizeof s->items);
+    s->schedule = which == 0 ? "" : NULL;
+    for (size_t i = 0; i < s->all.count; i++) {
+        bool is_schedule = !strcmp(s->all.items[i].word, "schedule");
+        count += is_schedule;
+        if (is_schedule && count == which + 1) {
+            s->schedule = s->all.items[i].rest;
+        } else if (!is_schedule && (count == 0 || count == which + 1)) {
+            *case_add(&s->items, "", "", 0) = s->all.items[i];
+        }
+    }
+    s->has_edges = case_said(s, "edges") != NULL;
+    return s->schedule != NULL;
+}
+
+// The last error is the one that an item has: STATUS TEXT. Errors of texts have a place before, which
+// the case leaves out.
+static inline void case_check_error(case_subject *s, const case_item *item, ptowsp_status status) {
+    char word[64];
+    const char *at = item->rest, *text = ptowsp_context_error(s->context).text;
+    s->line = item->line;
+    case_word(&at, word);
+    case_check_text(s, "status", ptowsp_status_name(status), word);
+    if (isdigit((unsigned char)text[0]) && strchr(text, ' ')) {
+        text = strchr(text, ' ') + 1;
+    }
+    case_check_text(s, "error", status == PTOWSP_OK ? "" : text, case_skip(at));
+    s->line = 0;
+}
+
 // -- kernels --------------------------------------------------------------------------------------
+
+// A size of a tile, of those that a declaration says; less where tiles may end at an edge.
+static inline bool case_is_size(const case_subject *s, int64_t size, int64_t declared) {
+    return declared == PTOWSP_DYNAMIC || size == declared || (s->has_edges && size < declared);
+}
 
 static inline bool case_is_good_call(const case_callee *callee, const ptowsp_task *task) {
     const ptowsp_kernel_info *k = callee->info;
@@ -188,9 +249,8 @@ static inline bool case_is_good_call(const case_callee *callee, const ptowsp_tas
                 task->axis_arg_count == k->axis_count + 2 * k->tile_count &&
                 task->arg_count == task->axis_arg_count + k->scalar_count;
     for (uint32_t i = 0; good && i < task->tile_count; i++) {
-        good =
-            (k->tiles[i].rows == PTOWSP_DYNAMIC || ptowsp_task_rows(task, i) == k->tiles[i].rows) &&
-            (k->tiles[i].cols == PTOWSP_DYNAMIC || ptowsp_task_cols(task, i) == k->tiles[i].cols);
+        good = case_is_size(s, ptowsp_task_rows(task, i), k->tiles[i].rows) &&
+               case_is_size(s, ptowsp_task_cols(task, i), k->tiles[i].cols);
     }
     return good;
 }
@@ -199,13 +259,17 @@ static inline bool case_is_good_call(const case_callee *callee, const ptowsp_tas
 static inline ptowsp_cycles case_call(const ptowsp_task *task, void *user) {
     const case_callee *callee = (const case_callee *)user;
     case_subject *s = callee->s;
-    __atomic_fetch_add(&s->call_count, 1u, __ATOMIC_RELAXED);
+    uint64_t number = __atomic_fetch_add(&s->call_count, 1u, __ATOMIC_RELAXED);
     if (!case_is_good_call(callee, task)) {
         __atomic_fetch_add(&s->wrong_call_count, 1u, __ATOMIC_RELAXED);
         return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
     }
     for (uint32_t i = 0; i < task->user_axis_count && i < CASE_AXIS_MAX; i++) {
         s->called[task->index][i] = ptowsp_task_axis(task, i);
+    }
+    if (number < CASE_NOTE_MAX && task->user_axis_count > 0) {
+        s->noted[number] =
+            callee->function->fn == case_see ? *i32_of(task, 0) : ptowsp_task_axis(task, 0);
     }
     return callee->function->fn(task, NULL);
 }
@@ -272,17 +336,31 @@ static inline char *case_add_directives(char *text, const char *directives) {
     return text;
 }
 
+// Of the schedule at hand, which may be several that give the same: A or B or C.
+static inline char *case_alternative(const case_subject *s) {
+    const char *at = s->schedule, *end = NULL;
+    for (uint32_t i = 0; i <= s->alternative; i++) {
+        at = end ? end + 4 : at;
+        end = strstr(at, " or ");
+    }
+    return case_copy(at, end ? (size_t)(end - at) : strlen(at));
+}
+
+static inline uint32_t case_alternative_count(const case_subject *s) {
+    uint32_t count = 1;
+    for (const char *at = s->schedule; (at = strstr(at, " or ")); at += 4) {
+        count++;
+    }
+    return count;
+}
+
 // The module and the schedule, as saved programs have them after their first line.
 static inline void case_write_text(case_subject *s) {
     s->text = case_line(case_module_text(s), "schedule", 8);
     if (s->mode) {
         s->text = case_add_directives(s->text, s->mode->rest);
     }
-    for (size_t i = 0; i < s->items.count; i++) {
-        if (!strcmp(s->items.items[i].word, "schedule") && case_applies(s, &s->items.items[i])) {
-            s->text = case_add_directives(s->text, s->items.items[i].rest);
-        }
-    }
+    s->text = case_add_directives(s->text, case_alternative(s));
 }
 
 static inline ptowsp_status case_parse(case_subject *s) {
