@@ -100,7 +100,7 @@ static void pipeline_data__tokens_are_arguments_and_say_where_views_are(void **s
     }
     compile(&f, NULL);
     execute_ok(&f, PTOWSP_RUN_EXECUTE, true);
-    check_results(&f);
+    check_results(f.run);
     expect_steps(&f, "use", 0, "a?-2 0, task 0-5, a?3 5, task 5-15, a?end 15, end 15");
     fixture_free(&f);
     fixture_make(&f);
@@ -124,121 +124,7 @@ static void pipeline_data__tokens_are_arguments_and_say_where_views_are(void **s
     fixture_free(&f);
 }
 
-// send_task sends its first argument when the task is done; with another token one sends oneself.
-static void pipeline_data__send_task_sends_its_first_argument(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 8, 0);
-            PTOWSP_PROCESS(f.m, "load") {
-                ptowsp_produces(f.m, a);
-                PTOWSP_FOR_EACH(f.m, i, axis(&f, "two", 2)) {
-                    send_work(&f, a, linear(&f, i, -9, 4), 3);
-                    ptowsp_send(f.m, a, linear(&f, i, 1, 70));
-                }
-            }
-            consumer(&f, "use", a, 0, 0);
-        }
-    }
-    run(&f);
-    expect_steps(&f, "load", 0, "task 0-3, a!4 3, a!70 3, task 3-6, a!-5 6, a!71 6, end 6");
-    fixture_free(&f);
-}
-
 // -- data -----------------------------------------------------------------------------------------
-
-// What another process wrote before it sent can be loaded into a slot.
-static void pipeline_data__slots_are_loaded_from_what_was_written_before_a_token(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    f.is_loading = true;
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 2, 0);
-            PTOWSP_PROCESS(f.m, "write") {
-                ptowsp_produces(f.m, a);
-                PTOWSP_FOR_EACH(f.m, i, axis(&f, "four", 4)) {
-                    touch(&f, f.put, f.x, i, 3, linear(&f, i, 11, 2), 5);
-                    ptowsp_send(f.m, a, i);
-                }
-            }
-            PTOWSP_PROCESS(f.m, "read") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                    ptowsp_view view;
-                    memset(&view, 0, sizeof view);
-                    view.tensor = f.x;
-                    view.row = t;
-                    view.col = number(&f, 2);
-                    view.rows = 1;
-                    view.cols = 2;
-                    ptowsp_slot_load(f.m, 9, &view, number(&f, 0), number(&f, 1));
-                    PTOWSP_WHEN(f.m,
-                                ptowsp_gt(ptowsp_slot(f.m, 9, PTOWSP_TYPE_I64), number(&f, 20))) {
-                        work(&f, ptowsp_slot(f.m, 9, PTOWSP_TYPE_I64), 100);
-                    }
-                }
-            }
-        }
-    }
-    run(&f);
-    EXPECT_CALLS(&f, 2, 13, 24, 35, 24, 35);
-    expect_steps(&f, "read", 0,
-                 "a?0 0-5, a?1 5-10, a?2 10-15, task 15-115, a?3 115, task 115-215, a?end 215, "
-                 "end 215");
-    assert_int_equal(ptowsp_run_slot(f.run, 9), 0);
-    assert_int_equal(ptowsp_run_result(f.run)->slot_load_count, 4);
-    fixture_free(&f);
-}
-
-// A token that arrives at 10 lets "read" load what starts to be written at 10: that of "early", which
-// comes first in the tree, is seen, that of "late" is not.
-static void pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    f.is_loading = true;
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 10);
-            PTOWSP_PROCESS(f.m, "early") {
-                busy(&f, 10);
-                touch(&f, f.put, f.x, number(&f, 0), 3, number(&f, 11), 5);
-            }
-            PTOWSP_PROCESS(f.m, "read") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_RECEIVE(f.m, t, a) {
-                    (void)t;
-                    for (int64_t i = 0; i < 2; i++) {
-                        ptowsp_view view;
-                        memset(&view, 0, sizeof view);
-                        view.tensor = f.x;
-                        view.row = number(&f, i);
-                        view.col = number(&f, 3);
-                        ptowsp_slot_load(f.m, (uint32_t)i, &view, number(&f, 0), number(&f, 0));
-                    }
-                    ptowsp_expr sum =
-                        ptowsp_add(linear(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 100, 0),
-                                   ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64));
-                    work(&f, sum, 1);
-                }
-            }
-            PTOWSP_PROCESS(f.m, "late") {
-                ptowsp_produces(f.m, a);
-                send(&f, a, 1);
-                busy(&f, 10);
-                touch(&f, f.put, f.x, number(&f, 1), 3, number(&f, 22), 5);
-            }
-        }
-    }
-    run(&f);
-    EXPECT_CALLS(&f, 10, 10, 11, 1100, 22);
-    expect_steps(&f, "read", 0, "a?1 0-10, task 10-11, end 11");
-    fixture_free(&f);
-}
 
 // Kernels of three stages over rows of 4 numbers: y = 3 x + 1, a sum of each row, and their total so
 // far.
@@ -378,7 +264,7 @@ static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
     bind_rows(&f, "sums", s.sums);
     bind_rows(&f, "totals", s.totals);
     execute_ok(&f, PTOWSP_RUN_EXECUTE, true);
-    check_results(&f);
+    check_results(f.run);
     int32_t so_far = 0;
     for (int32_t r = 0; r < 6; r++) {
         int32_t row = 0;
@@ -398,39 +284,11 @@ static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
     fixture_free(&f);
 }
 
-// A token of a send that waits is the one of the time when the process came there.
-static void pipeline_data__a_token_is_evaluated_once(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 0, 0);
-            PTOWSP_REPLICATE(f.m, w, axis(&f, "two", 2), "load") {
-                ptowsp_produces(f.m, a);
-                PTOWSP_FOR_EACH(f.m, i, axis(&f, "three", 3)) {
-                    ptowsp_slot_set(f.m, 0, ptowsp_add(slot, linear(&f, w, 10, 1)));
-                    ptowsp_send(f.m, a, slot);
-                }
-            }
-            consumer(&f, "use", a, 5, 1);
-        }
-    }
-    run(&f);
-    EXPECT_CALLS(&f, 5, 1, 11, 2, 22, 3, 33);
-    fixture_free(&f);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_data__tokens_are_64_bits_of_any_type),
         cmocka_unit_test(pipeline_data__tokens_are_arguments_and_say_where_views_are),
-        cmocka_unit_test(pipeline_data__send_task_sends_its_first_argument),
-        cmocka_unit_test(pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree),
-        cmocka_unit_test(pipeline_data__slots_are_loaded_from_what_was_written_before_a_token),
         cmocka_unit_test(pipeline_data__a_double_buffer_between_three_stages),
-        cmocka_unit_test(pipeline_data__a_token_is_evaluated_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

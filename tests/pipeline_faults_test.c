@@ -295,7 +295,7 @@ static void pipeline_faults__a_kernel_that_fails(void **state) {
         expect_not_stuck(&f);
         f.failing_task = UINT64_MAX;
         execute_ok(&f, PTOWSP_RUN_EXECUTE, true);
-        check_results(&f);
+        check_results(f.run);
         assert_int_equal(makespan(&f), 16);
         expect_state(&f, "load", 0, PTOWSP_PROCESS_ENDED, 7, 5);
     }

@@ -1,14 +1,5 @@
 // Tests of pipelines: a module with kernels that take as long as they are told and note that they
-// were called, a run of it, and what processes did as a line of text in Hoare's notation:
-//
-//      task 0-4       in a task
-//      a!7 4-10       sent token 7 to channel a: came at 4, went on at 10 (a!7 4: went on at once)
-//      a?7 0-10       received it
-//      a?end 0-10     saw the end of the stream
-//      a!end 5        closed it
-//      end 12         ended
-//
-// Channels whose name begins with a capital are events: their tokens are not looked at.
+// were called, a run of it, and what processes did as a line of text (support/run_results.h).
 //
 // Every run that succeeds is executed with and without kernels, with and without records; all four
 // must have the same results, and all that these say is compared with what the steps say.
@@ -16,7 +7,7 @@
 #ifndef PIPELINE_FIXTURE_H
 #define PIPELINE_FIXTURE_H
 
-#include "test.h"
+#include "support/run_results.h"
 
 enum { CALL_MAX = 4000, SIDE = 8 };
 
@@ -264,29 +255,6 @@ static inline uint64_t makespan(const fixture *f) {
     return ptowsp_run_result(f->run)->makespan_cycles;
 }
 
-// One step as text.
-static inline void step_text(const fixture *f, const ptowsp_step_record *step, char *text,
-                             size_t size) {
-    char token[32] = "", time[64];
-    const char *name = step->channel == UINT32_MAX ? "" : channels_of(f)[step->channel].name;
-    if (name[0] < 'A' || name[0] > 'Z') {
-        snprintf(token, sizeof token, "%lld", (long long)step->token);
-    }
-    if (step->kind == PTOWSP_STEP_TASK || step->arrive != step->end) {
-        snprintf(time, sizeof time, "%llu-%llu", (unsigned long long)step->arrive,
-                 (unsigned long long)step->end);
-    } else {
-        snprintf(time, sizeof time, "%llu", (unsigned long long)step->end);
-    }
-    switch ((int)step->kind) {
-    case PTOWSP_STEP_TASK: snprintf(text, size, "task %s", time); break;
-    case PTOWSP_STEP_SEND: snprintf(text, size, "%s!%s %s", name, token, time); break;
-    case PTOWSP_STEP_RECEIVE: snprintf(text, size, "%s?%s %s", name, token, time); break;
-    case PTOWSP_STEP_END: snprintf(text, size, "%s?end %s", name, time); break;
-    default: snprintf(text, size, "%s%send %s", name, name[0] ? "!" : "", time); break;
-    }
-}
-
 // Asserts that this is what a process did, all times that its pipeline ran.
 static inline void expect_steps(const fixture *f, const char *name, uint32_t replica,
                                 const char *expected) {
@@ -299,7 +267,7 @@ static inline void expect_steps(const fixture *f, const char *name, uint32_t rep
     for (uint64_t i = 0; i < count; i++) {
         if (steps[i].process == id && length + 200 < sizeof text) {
             char one[200];
-            step_text(f, &steps[i], one, sizeof one);
+            step_text(f->run, &steps[i], one, sizeof one);
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
                                        length ? ", " : "", one);
         }
@@ -345,181 +313,6 @@ static inline void expect_parts(const char *text, const char *const *parts) {
         expect_parts(text, parts_);                                                                \
     } while (0)
 
-// -- what must hold of any run --------------------------------------------------------------------
-
-typedef struct step_sums {
-    uint64_t tasks, busy, full, empty, sent, received, last_end;
-} step_sums;
-
-// Sums the steps of a process or of a channel.
-static inline step_sums sums_of(const fixture *f, uint32_t process_id, uint32_t channel_id) {
-    step_sums s;
-    uint64_t count = 0;
-    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
-    memset(&s, 0, sizeof s);
-    for (uint64_t i = 0; i < count; i++) {
-        const ptowsp_step_record *step = &steps[i];
-        uint64_t cycles = step->end - step->arrive;
-        if (step->process == process_id || step->channel == channel_id) {
-            bool is_task = step->kind == PTOWSP_STEP_TASK, is_send = step->kind == PTOWSP_STEP_SEND;
-            s.tasks += is_task;
-            s.sent += is_send;
-            s.received += step->kind == PTOWSP_STEP_RECEIVE;
-            s.busy += is_task ? cycles : 0;
-            s.full += is_send ? cycles : 0;
-            s.empty += is_task || is_send ? 0 : cycles;
-            s.last_end = step->end;
-        }
-    }
-    return s;
-}
-
-// Each process does one step after another; what a step waited for is a step of another process
-// (or of its own, if it sends to itself) that was over by then.
-static inline void check_steps(const fixture *f) {
-    uint64_t count = 0;
-    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
-    assert_non_null(steps);
-    for (uint64_t i = 0; i < count; i++) {
-        const ptowsp_step_record *step = &steps[i];
-        assert_true(step->arrive <= step->end);
-        uint64_t before = i;
-        while (before > 0 && steps[before - 1].process != step->process) {
-            before--;
-        }
-        const ptowsp_step_record *last = before > 0 ? &steps[before - 1] : NULL;
-        if (!last || (last->kind == PTOWSP_STEP_CLOSE && last->channel == UINT32_MAX)) {
-            assert_true(step->previous == PTOWSP_NO_INDEX);  // the first this time
-            assert_int_equal(step->arrive, 0);
-        } else {
-            assert_int_equal(step->previous, before - 1);
-            assert_int_equal(step->arrive, last->end);
-        }
-        if (step->cause != PTOWSP_NO_INDEX) {
-            assert_true(step->cause < count);
-            assert_true(step->end > step->arrive);
-            assert_true(steps[step->cause].end <= step->end);
-        }
-    }
-}
-
-// The critical chain goes from a step without one before it to the end of the pipeline.
-static inline void check_chain(const fixture *f, uint32_t id) {
-    uint64_t count = 0, step_count = 0;
-    const uint64_t *chain = ptowsp_run_critical_steps(f->run, id, &count);
-    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &step_count);
-    assert_non_null(chain);
-    assert_true(count > 0 && count <= step_count);
-    for (uint64_t i = 0; i < count; i++) {
-        const ptowsp_step_record *step = &steps[chain[i]];
-        uint64_t before = step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
-        assert_true(before == (i > 0 ? chain[i - 1] : PTOWSP_NO_INDEX));
-    }
-    assert_int_equal(steps[chain[count - 1]].kind, PTOWSP_STEP_CLOSE);
-    assert_int_equal(steps[chain[count - 1]].channel, UINT32_MAX);
-    assert_int_equal(steps[chain[count - 1]].end, pipeline(f, id)->makespan_cycles);
-}
-
-// All that results say of a run that ended follows from its steps.
-static inline void check_results(const fixture *f) {
-    uint32_t process_count = 0, channel_count = 0, pipeline_count = 0;
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &process_count);
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &channel_count);
-    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &pipeline_count);
-    uint64_t waited = 0;
-    check_steps(f);
-    for (uint32_t i = 0; i < process_count; i++) {
-        step_sums s = sums_of(f, i, UINT32_MAX - 1);
-        assert_int_equal(processes[i].state, PTOWSP_PROCESS_ENDED);
-        assert_int_equal(processes[i].task_count, s.tasks);
-        assert_int_equal(processes[i].busy_cycles, s.busy);
-        assert_int_equal(processes[i].full_cycles, s.full);
-        assert_int_equal(processes[i].empty_cycles, s.empty);
-        assert_int_equal(processes[i].end_cycles, s.last_end);
-        waited += s.full + s.empty;
-    }
-    assert_int_equal(ptowsp_run_result(f->run)->stall_cycles[PTOWSP_STALL_CHANNEL], waited);
-    for (uint32_t i = 0; i < channel_count; i++) {
-        step_sums s = sums_of(f, UINT32_MAX, i);
-        assert_int_equal(channels[i].token_count, s.sent);
-        assert_int_equal(channels[i].full_cycles, s.full);
-        assert_int_equal(channels[i].empty_cycles, s.empty);
-        assert_true(channels[i].pending_max <= channels[i].depth);
-        if (pipeline_count == 1 && pipelines[0].run_count == 1) {
-            assert_int_equal(channels[i].pending_count, s.sent - s.received);
-        }
-    }
-    for (uint32_t i = 0; i < pipeline_count; i++) {
-        uint64_t end = 0;
-        for (uint32_t k = 0; k < pipelines[i].process_count; k++) {
-            uint64_t e = processes[pipelines[i].first_process + k].end_cycles;
-            end = e > end ? e : end;
-        }
-        assert_int_equal(pipelines[i].makespan_cycles, end);
-        if (pipelines[i].run_count > 0) {
-            check_chain(f, i);
-        }
-    }
-    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
-    uint64_t busy_cycles = 0;
-    for (uint64_t i = 0; i < stats->task_count; i++) {
-        const ptowsp_task_record *record = &ptowsp_run_records(f->run)[i];
-        busy_cycles += record->end - record->start;
-        assert_true(record->end <= stats->makespan_cycles);
-    }
-    assert_int_equal(stats->busy_cycles, busy_cycles);
-}
-
-// The numbers of all results but those of memory, one after another.
-typedef struct results {
-    uint64_t numbers[2000];
-    uint32_t count;
-} results;
-
-static inline void add_result(results *r, uint64_t number) {
-    assert_in_range(r->count, 0, 1999);
-    r->numbers[r->count++] = number;
-}
-
-static inline void results_of(const fixture *f, results *r) {
-    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
-    uint32_t count = 0;
-    memset(r, 0, sizeof *r);
-    add_result(r, stats->makespan_cycles);
-    add_result(r, stats->task_count);
-    add_result(r, stats->busy_cycles);
-    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        add_result(r, stats->stall_cycles[i]);
-    }
-    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        add_result(r, pipelines[i].run_count);
-        add_result(r, pipelines[i].start_cycles);
-        add_result(r, pipelines[i].makespan_cycles);
-        add_result(r, pipelines[i].total_cycles);
-        add_result(r, pipelines[i].process_count);
-    }
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        add_result(r, (uint64_t)processes[i].state);
-        add_result(r, processes[i].end_cycles);
-        add_result(r, processes[i].task_count);
-        add_result(r, processes[i].busy_cycles);
-        add_result(r, processes[i].full_cycles);
-        add_result(r, processes[i].empty_cycles);
-    }
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        add_result(r, channels[i].depth);
-        add_result(r, channels[i].latency);
-        add_result(r, channels[i].pending_count);
-        add_result(r, channels[i].token_count);
-        add_result(r, channels[i].pending_max);
-        add_result(r, channels[i].full_cycles);
-        add_result(r, channels[i].empty_cycles);
-    }
-}
-
 // -- running --------------------------------------------------------------------------------------
 
 // Compiles what has been built and makes a run, with x and y bound if they are used.
@@ -560,7 +353,7 @@ static inline void execute_ok(fixture *f, ptowsp_run_mode mode, bool has_records
 static inline void run_compiled(fixture *f) {
     execute_ok(f, PTOWSP_RUN_EXECUTE, false);
     results expected, got;
-    results_of(f, &expected);
+    results_of(f->run, &expected);
     uint64_t count = 1;
     assert_null(ptowsp_run_steps(f->run, &count));
     assert_int_equal(count, 0);
@@ -569,16 +362,16 @@ static inline void run_compiled(fixture *f) {
     } else {
         for (int has_records = 0; has_records < 2; has_records++) {
             execute_ok(f, PTOWSP_RUN_TIME_ONLY, has_records);
-            results_of(f, &got);
+            results_of(f->run, &got);
             assert_memory_equal(&got, &expected, sizeof got);
         }
         assert_int_equal(f->call_count, 0);
     }
     execute_ok(f, PTOWSP_RUN_EXECUTE, true);
-    results_of(f, &got);
+    results_of(f->run, &got);
     assert_memory_equal(&got, &expected, sizeof got);
     assert_int_equal(f->call_count, ptowsp_run_result(f->run)->task_count);
-    check_results(f);
+    check_results(f->run);
 }
 
 // Compiles and executes.

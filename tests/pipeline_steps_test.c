@@ -17,7 +17,7 @@ static void expect_list(const fixture *f, const uint64_t *ids, uint64_t count,
         char one[200];
         const ptowsp_step_record *step = &steps[ids ? ids[i] : i];
         assert_true(step < steps + step_count && step->process < process_count);
-        step_text(f, step, one, sizeof one);
+        step_text(f->run, step, one, sizeof one);
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %s",
                                    length ? ", " : "", processes[step->process].name, one);
     }

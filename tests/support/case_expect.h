@@ -4,6 +4,7 @@
 #define CASE_EXPECT_H
 
 #include "case_run.h"
+#include "run_results.h"
 
 static inline const char *case_kernel_name(const case_subject *s, uint64_t task) {
     const char *name =
@@ -162,7 +163,7 @@ static inline void case_expect_tasks(case_subject *s, const char *at) {
     case_check(s, "tasks that the case lists", 0, task, ptowsp_run_result(s->run)->task_count);
 }
 
-// task I: [START END][, on LANE][, by STALL][, after TASK][, issue CYCLE][, ready CYCLE]
+// task I: [START END][, on LANE][, by STALL][, after TASK][, issue CYCLE][, start CYCLE][, ready CYCLE]
 static inline void case_expect_task(case_subject *s, const char *at) {
     uint64_t task = (uint64_t)case_number(s, &at);
     char word[64], stall[64];
@@ -186,6 +187,7 @@ static inline void case_expect_task(case_subject *s, const char *at) {
             uint64_t got = !strcmp(word, "on")      ? record->lane
                            : !strcmp(word, "after") ? record->cause
                            : !strcmp(word, "issue") ? record->issue
+                           : !strcmp(word, "start") ? record->start
                                                     : record->ready;
             case_check(s, word, task, got, (uint64_t)case_number(s, &at));
         }
@@ -290,6 +292,131 @@ static inline void case_expect_channels(case_subject *s, const char *at) {
     case_check(s, "channels", 0, count, i + (*case_skip(at) != '\0'));
 }
 
+// The number of the process NAME or NAME.REPLICA.
+static inline uint32_t case_process(const case_subject *s, const char **at) {
+    uint32_t count = 0, replica = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(s->run, &count);
+    char name[64];
+    case_word(at, name);
+    char *dot = strchr(name, '.');
+    if (dot) {
+        replica = (uint32_t)strtoul(dot + 1, NULL, 10);
+        *dot = '\0';
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strcmp(processes[i].name, name) && processes[i].replica == replica) {
+            return i;
+        }
+    }
+    CASE_FAIL(s, "there is no process %s %u", name, replica);
+    return 0;
+}
+
+// steps PROCESS[.REPLICA]: STEP, ...: all that it did, as run_results.h writes it
+static inline void case_expect_steps(case_subject *s, const char *at) {
+    uint64_t count = 0;
+    uint32_t process = case_process(s, &at);
+    const ptowsp_step_record *steps = ptowsp_run_steps(s->run, &count);
+    char *text = case_copy("", 0);
+    for (uint64_t i = 0; i < count; i++) {
+        if (steps[i].process == process) {
+            char one[200];
+            step_text(s->run, &steps[i], one, sizeof one);
+            text = case_join(case_join(text, *text ? ", " : "", *text ? 2 : 0), one, strlen(one));
+        }
+    }
+    case_check_text(s, "steps", text, case_skip(at + 1));
+}
+
+// process PROCESS[.REPLICA]: [tasks N] [end N] [busy N] [full N] [empty N]
+static inline void case_expect_process(case_subject *s, const char *at) {
+    uint32_t i = case_process(s, &at);
+    const ptowsp_process_stats *stats = &ptowsp_run_processes(s->run, NULL)[i];
+    char word[64];
+    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+        case_word(&at, word);
+        uint64_t got = !strcmp(word, "tasks")  ? stats->task_count
+                       : !strcmp(word, "end")  ? stats->end_cycles
+                       : !strcmp(word, "busy") ? stats->busy_cycles
+                       : !strcmp(word, "full") ? stats->full_cycles
+                                               : stats->empty_cycles;
+        case_check(s, word, i, got, (uint64_t)case_number(s, &at));
+    }
+}
+
+// channel NAME: [depth N] [latency N] [tokens N] [most N] [left N] [full N] [empty N]
+static inline void case_expect_channel(case_subject *s, const char *at) {
+    uint32_t count = 0, i = 0;
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(s->run, &count);
+    char word[64];
+    case_word(&at, word);
+    while (i < count && strcmp(channels[i].name, word) != 0) {
+        i++;
+    }
+    if (i == count) {
+        CASE_FAIL(s, "there is no channel %s", word);
+    }
+    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+        case_word(&at, word);
+        uint64_t got = !strcmp(word, "depth")     ? channels[i].depth
+                       : !strcmp(word, "latency") ? channels[i].latency
+                       : !strcmp(word, "tokens")  ? channels[i].token_count
+                       : !strcmp(word, "most")    ? channels[i].pending_max
+                       : !strcmp(word, "left")    ? channels[i].pending_count
+                       : !strcmp(word, "full")    ? channels[i].full_cycles
+                                                  : channels[i].empty_cycles;
+        case_check(s, word, i, got, (uint64_t)case_number(s, &at));
+    }
+}
+
+// pipeline I: [runs N] [start N] [makespan N] [total N] [processes N]
+static inline void case_expect_pipeline(case_subject *s, const char *at) {
+    uint32_t count = 0, i = (uint32_t)case_number(s, &at);
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(s->run, &count);
+    char word[64];
+    case_check(s, "pipelines, up to this one,", i, i < count, 1);
+    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+        case_word(&at, word);
+        uint64_t got = !strcmp(word, "runs")       ? pipelines[i].run_count
+                       : !strcmp(word, "start")    ? pipelines[i].start_cycles
+                       : !strcmp(word, "makespan") ? pipelines[i].makespan_cycles
+                       : !strcmp(word, "total")    ? pipelines[i].total_cycles
+                                                   : pipelines[i].process_count;
+        case_check(s, word, i, got, (uint64_t)case_number(s, &at));
+    }
+}
+
+// ring NAME: [most N] [stalled N]
+static inline void case_expect_ring(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    uint32_t ring = 0;
+    char word[64];
+    case_word(&at, word);
+    while (ring < PTOWSP_RING_COUNT && strcmp(ptowsp_ring_name((ptowsp_ring)ring), word) != 0) {
+        ring++;
+    }
+    case_check(s, "is a ring", 0, ring < PTOWSP_RING_COUNT, 1);
+    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+        case_word(&at, word);
+        uint64_t got = !strcmp(word, "most") ? stats->ring_max[ring]
+                                             : stats->stall_cycles[PTOWSP_STALL_TASK_RING + ring];
+        case_check(s, word, ring, got, (uint64_t)case_number(s, &at));
+    }
+}
+
+// calls N, ...: the first axis argument of each call of a function, or what it saw, in the order of
+// calls on one thread
+static inline void case_expect_calls(case_subject *s, const char *at) {
+    uint64_t i = 0;
+    for (; case_is_number(at) && s->core_count == 1; i++) {
+        case_check(s, "call", i, i < CASE_NOTE_MAX ? (uint64_t)s->noted[i] : 0,
+                   (uint64_t)case_number(s, &at));
+    }
+    if (s->core_count == 1) {
+        case_check(s, "calls", 0, s->call_count, i);
+    }
+}
+
 // -- data -----------------------------------------------------------------------------------------
 
 static inline bool case_is_near(double got, double expected, ptowsp_dtype dtype) {
@@ -303,6 +430,20 @@ static inline double case_element(const case_tensor *tensor, uint64_t i) {
     (void)ptowsp_convert(&value, PTOWSP_F64, (const char *)tensor->data + i * size,
                          tensor->desc.dtype, 1);
     return value;
+}
+
+// element TENSOR I VALUE: element i of its memory
+static inline void case_expect_element(case_subject *s, const char *at) {
+    char name[64];
+    case_word(&at, name);
+    const case_tensor *t = case_tensor_of(s, name);
+    uint64_t i = (uint64_t)case_number(s, &at);
+    double expected = strtod(at, NULL);
+    case_check_count++;
+    if (i >= t->count || case_element(t, i) != expected) {
+        CASE_FAIL(s, "element %llu of %s is %.9g, not %.9g", (unsigned long long)i, name,
+                  i < t->count ? case_element(t, i) : 0, expected);
+    }
 }
 
 // sums TENSOR SUM WEIGHTED, ...: over all elements in the order of their indices, whatever memory is
@@ -362,7 +503,14 @@ static const struct {
     {"pipelines", case_expect_pipelines, false},
     {"processes", case_expect_processes, false},
     {"channels", case_expect_channels, false},
+    {"steps", case_expect_steps, false},
+    {"process", case_expect_process, false},
+    {"channel", case_expect_channel, false},
+    {"pipeline", case_expect_pipeline, false},
+    {"ring", case_expect_ring, false},
+    {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
+    {"element", case_expect_element, true},
     {"sums", case_expect_sums, true},
     // clang-format on
 };

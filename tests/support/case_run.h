@@ -217,14 +217,23 @@ static inline bool case_choose(case_subject *s, size_t which) {
     return s->schedule != NULL;
 }
 
-// The last error is the one that an item has: STATUS TEXT. Errors of texts have a place before, which
-// the case leaves out.
+// The last error is the one that an item has: STATUS [at INDEX] TEXT. Errors of texts have a place
+// before, which the case leaves out, as their index, the line.
 static inline void case_check_error(case_subject *s, const case_item *item, ptowsp_status status) {
     char word[64];
     const char *at = item->rest, *text = ptowsp_context_error(s->context).text;
+    uint64_t index = PTOWSP_NO_INDEX;
     s->line = item->line;
     case_word(&at, word);
     case_check_text(s, "status", ptowsp_status_name(status), word);
+    at = case_skip(at);
+    if (case_begins(at, "at ")) {
+        at += 3;
+        index = (uint64_t)case_number(s, &at);
+    }
+    if (status != PTOWSP_OK && !isdigit((unsigned char)text[0])) {
+        case_check(s, "index of the error", 0, ptowsp_context_error(s->context).index, index);
+    }
     if (isdigit((unsigned char)text[0]) && strchr(text, ' ')) {
         text = strchr(text, ' ') + 1;
     }
