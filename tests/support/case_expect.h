@@ -328,6 +328,41 @@ static inline void case_expect_steps(case_subject *s, const char *at) {
     case_check_text(s, "steps", text, case_skip(at + 1));
 }
 
+// Steps as text, each after the name of its process: those with these ids, or the first ones (NULL).
+static inline char *case_steps_text(const case_subject *s, const uint64_t *ids, uint64_t count) {
+    const ptowsp_step_record *steps = ptowsp_run_steps(s->run, NULL);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(s->run, NULL);
+    char *text = case_copy("", 0), one[200];
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_step_record *step = &steps[ids ? ids[i] : i];
+        const char *name = processes[step->process].name;
+        step_text(s->run, step, one, sizeof one);
+        text = case_join(text, *text ? ", " : "", *text ? 2 : 0);
+        text = case_join(case_join(case_join(text, name, strlen(name)), " ", 1), one, strlen(one));
+    }
+    return text;
+}
+
+// chain PIPELINE: PROCESS STEP, ...: its critical steps
+static inline void case_expect_chain(case_subject *s, const char *at) {
+    uint64_t count = 0;
+    const uint64_t *chain = ptowsp_run_critical_steps(s->run, (uint32_t)case_number(s, &at), &count);
+    case_check_text(s, "chain", case_steps_text(s, chain, count), case_skip(at + 1));
+}
+
+// all_steps PROCESS STEP, ...: of all processes, in their order
+static inline void case_expect_all_steps(case_subject *s, const char *at) {
+    uint64_t count = 0;
+    ptowsp_run_steps(s->run, &count);
+    case_check_text(s, "steps", case_steps_text(s, NULL, count), at);
+}
+
+static inline void case_expect_step_count(case_subject *s, const char *at) {
+    uint64_t count = 0;
+    ptowsp_run_steps(s->run, &count);
+    case_check(s, "steps", 0, count, (uint64_t)case_number(s, &at));
+}
+
 // process PROCESS[.REPLICA]: [tasks N] [end N] [busy N] [full N] [empty N]
 static inline void case_expect_process(case_subject *s, const char *at) {
     uint32_t i = case_process(s, &at);
@@ -504,6 +539,9 @@ static const struct {
     {"processes", case_expect_processes, false},
     {"channels", case_expect_channels, false},
     {"steps", case_expect_steps, false},
+    {"all_steps", case_expect_all_steps, false},
+    {"step_count", case_expect_step_count, false},
+    {"chain", case_expect_chain, false},
     {"process", case_expect_process, false},
     {"channel", case_expect_channel, false},
     {"pipeline", case_expect_pipeline, false},

@@ -510,6 +510,14 @@ static inline int64_t *case_numbers(const case_subject *s, const char **at, uint
     return numbers;
 }
 
+static inline int32_t *case_narrow(const int64_t *numbers, uint64_t count) {
+    int32_t *narrow = (int32_t *)case_alloc((size_t)(count + 1) * sizeof *narrow);
+    for (uint64_t i = 0; i < count; i++) {
+        narrow[i] = (int32_t)numbers[i];
+    }
+    return narrow;
+}
+
 static inline void case_bind_tensor(case_subject *s, const char *name, const char *at) {
     case_tensor *tensor = case_tensor_of(s, name);
     memset(tensor->before, 0, (size_t)tensor->count * sizeof(double));
@@ -545,7 +553,8 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     } else if (!strcmp(kind, "csr")) {
         const int64_t *indptr = case_numbers(s, &at, &count);
         const int64_t *indices = case_numbers(s, &at, &entries);
-        const ptowsp_csr csr = {PTOWSP_I64, indptr, indices, count - 1, entries};
+        const ptowsp_csr csr = {PTOWSP_I32, case_narrow(indptr, count),
+                                case_narrow(indices, entries), count - 1, entries};
         case_ok(s, name, ptowsp_run_bind_csr(s->run, name, &csr));
     } else {
         CASE_FAIL(s, "nothing is bound with %s", kind);
