@@ -4,7 +4,7 @@
 // same tile from some task on. Also against the same run with records, which issues tasks one by one, and
 // against executing on lanes, which goes on with tasks that have been kept.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum {
     LOOPS = 2,

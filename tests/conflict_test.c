@@ -1,7 +1,7 @@
 // Iterations of a parallel loop that write the same tile: what decisions and reports say, beside the time
 // that the run takes on as many lanes as there are iterations.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 static char written[1 << 16];
 static size_t length;

@@ -1,7 +1,7 @@
 // What options change in exports: names instead of labels, titles of any text, windows, how many lanes
 // are drawn; and what labels call the values of a task.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { TEXT_MAX = 1 << 17 };
 

@@ -1,7 +1,7 @@
 // Exports of what overlaps on one lane: slices of a track nest, for a reader of PERFETTO and for one of
 // CHROME that takes times as doubles; bars of an SVG do not hide each other. And texts that are not UTF-8.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // What exports and reports refuse, in their words; and outputs that fail: after any number of bytes an
 // export ends, says after how many, and nothing is written any more.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 static const char sample[] = "module m slots 2\n"
                              "axis n 3\n"

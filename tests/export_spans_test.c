@@ -1,7 +1,7 @@
 // Spans of one's own as pictures: their order on a lane, what they wait for, arrows, narrow ones that are
 // drawn together, and times up to the last one.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { TEXT_MAX = 1 << 18, MANY = 200 };
 

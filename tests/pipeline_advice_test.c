@@ -1,6 +1,6 @@
 // Advice about deadlocks, applied: what the error says is done to the program, which then completes.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { RING_MAX = 6 };
 

@@ -1,7 +1,7 @@
 // Programs, places and decisions as text: what a reader of errors and of reports sees of the kinds that
 // are rare. Expected texts are worked out on paper.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { TEXT_MAX = 1 << 18 };
 

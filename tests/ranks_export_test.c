@@ -1,7 +1,7 @@
 // Pictures of ranks that were simulated together: which lanes they have, what of a recording is in them,
 // and which arrows.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { RANK_MAX = 3, TEXT_MAX = 1 << 16 };
 

@@ -2,7 +2,7 @@
 // a report has room for are counted instead; of times that are none, or as long as there are; and of what
 // is not in every run: collectives, a full window.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 enum { TEXT_MAX = 1 << 20, RING = 40 };
 

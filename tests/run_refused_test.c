@@ -1,7 +1,7 @@
 // What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs,
 // ranks, what-ifs, the memory of transient tensors.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 static uint32_t busy_count;
 

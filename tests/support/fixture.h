@@ -1,10 +1,11 @@
 // A context for each test, and what a test makes there of a text: module, program, run. All of it is freed
-// behind the test, also where one has failed.
+// after the test, also where one has failed. Programs whose times, data or errors are all that matters
+// are cases (tests/README.md); this is for tests that need more.
 
-#ifndef PROGRAM_FIXTURE_H
-#define PROGRAM_FIXTURE_H
+#ifndef FIXTURE_H
+#define FIXTURE_H
 
-#include "test.h"
+#include "../test.h"
 
 typedef struct fixture {
     ptowsp_context *context;
@@ -40,6 +41,24 @@ static inline void program_make(fixture *f, const char *text, const ptowsp_parse
         ptowsp_program_create(f->context, f->module, desc, &f->program) != PTOWSP_OK ||
         ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Executes with records; the kernels of the program have functions or are tile kernels.
+static inline void fixture_run(const fixture *f) {
+    const ptowsp_run_options options = {.record_tasks = true};
+    if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// A call has failed like this: the status, and a part of the text, or NULL.
+static inline void fixture_refused(const fixture *f, ptowsp_status got, ptowsp_status status,
+                                   const char *part) {
+    const char *text = ptowsp_context_error(f->context).text;
+    if (got != status || (part && !strstr(text, part))) {
+        fail_msg("%s: %s, and not %s: %s", ptowsp_status_name(got), text,
+                 ptowsp_status_name(status), part ? part : "");
     }
 }
 
