@@ -69,6 +69,21 @@ static inline void case_expect_lane(case_subject *s, const char *at) {
     }
 }
 
+// on_lanes TASKS BUSY: sums over all lanes
+static inline void case_expect_on_lanes(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    uint64_t tasks = 0, busy = 0;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        const ptowsp_lane_stats *lane = &ptowsp_run_lanes(s->run)[i];
+        tasks += lane->task_count;
+        busy += lane->busy_cycles;
+        case_check(s, "idle cycles of lane", i, lane->idle_cycles,
+                   stats->makespan_cycles - lane->busy_cycles);
+    }
+    case_check(s, "tasks on lanes", 0, tasks, (uint64_t)case_number(s, &at));
+    case_check(s, "busy cycles of lanes", 0, busy, (uint64_t)case_number(s, &at));
+}
+
 // stalled STALL N: the cycles of stall_cycles
 static inline void case_expect_stalled(case_subject *s, const char *at) {
     const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
@@ -189,7 +204,9 @@ static inline void case_expect_task(case_subject *s, const char *at) {
                            : !strcmp(word, "issue") ? record->issue
                            : !strcmp(word, "start") ? record->start
                                                     : record->ready;
-            case_check(s, word, task, got, (uint64_t)case_number(s, &at));
+            bool is_none = case_begins(case_skip(at), "-");
+            at = is_none ? case_skip(at) + 1 : at;
+            case_check(s, word, task, got, is_none ? PTOWSP_NO_LANE : (uint64_t)case_number(s, &at));
         }
     }
 }
@@ -404,7 +421,8 @@ static inline void case_expect_channel(case_subject *s, const char *at) {
     }
 }
 
-// pipeline I: [runs N] [start N] [makespan N] [total N] [processes N]
+// pipeline I: [name NAME] [runs N] [start N] [makespan N] [total N] [processes N] [first_process N]
+// [channels N] [first_channel N]
 static inline void case_expect_pipeline(case_subject *s, const char *at) {
     uint32_t count = 0, i = (uint32_t)case_number(s, &at);
     const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(s->run, &count);
@@ -412,11 +430,19 @@ static inline void case_expect_pipeline(case_subject *s, const char *at) {
     case_check(s, "pipelines, up to this one,", i, i < count, 1);
     for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
         case_word(&at, word);
-        uint64_t got = !strcmp(word, "runs")       ? pipelines[i].run_count
-                       : !strcmp(word, "start")    ? pipelines[i].start_cycles
-                       : !strcmp(word, "makespan") ? pipelines[i].makespan_cycles
-                       : !strcmp(word, "total")    ? pipelines[i].total_cycles
-                                                   : pipelines[i].process_count;
+        if (!strcmp(word, "name")) {
+            case_word(&at, word);
+            case_check_text(s, "name of the pipeline", pipelines[i].name, word);
+            continue;
+        }
+        uint64_t got = !strcmp(word, "runs")            ? pipelines[i].run_count
+                       : !strcmp(word, "start")         ? pipelines[i].start_cycles
+                       : !strcmp(word, "makespan")      ? pipelines[i].makespan_cycles
+                       : !strcmp(word, "total")         ? pipelines[i].total_cycles
+                       : !strcmp(word, "processes")     ? pipelines[i].process_count
+                       : !strcmp(word, "first_process") ? pipelines[i].first_process
+                       : !strcmp(word, "channels")      ? pipelines[i].channel_count
+                                                        : pipelines[i].first_channel;
         case_check(s, word, i, got, (uint64_t)case_number(s, &at));
     }
 }
@@ -526,6 +552,7 @@ static const struct {
     {"busy", case_expect_busy, false},
     {"lanes", case_expect_lanes, false},
     {"lane", case_expect_lane, false},
+    {"on_lanes", case_expect_on_lanes, false},
     {"lane_count", case_expect_lane_count, false},
     {"in_flight", case_expect_in_flight, false},
     {"overflows", case_expect_overflows, false},
