@@ -129,88 +129,6 @@ static void expect_tasks(const fixture *f, uint32_t count, const uint64_t *start
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-//      lane 0   work [0, 10)  work [10, 11)     by work stealing on lane 1 at 2
-//      lane 1   work [0, 2)
-//      lane 2   load [0, 4)  load [4, 7)  load [7, 9)
-//      lane 3   mul [0, 5)
-//      lane 4   mul [0, 1)
-static void pools__keep_kernels_on_lanes_of_their_own(void **state) {
-    (void)state;
-    static const uint64_t in_turn[] = {0, 0, 4, 0, 0, 0, 10, 7},
-                          stolen[] = {0, 0, 4, 0, 0, 0, 2, 7};
-    static const uint32_t turns[] = {0, 2, 2, 3, 1, 4, 0, 2}, thieves[] = {0, 2, 2, 3, 1, 4, 1, 2};
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
-    for (int k = 0; k < 4; k++) {
-        ptowsp_schedule s = on_pools(three, 3);
-        bool steals = k % 2;
-        s.dispatch = steals ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
-        s.issue = k < 2 ? PTOWSP_ISSUE_DATAFLOW : PTOWSP_ISSUE_IN_ORDER;
-        run(&f, &s);
-        expect_tasks(&f, 8, steals ? stolen : in_turn, steals ? thieves : turns);
-        assert_int_equal(ptowsp_run_result(f.run)->lane_count, 5);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, steals ? 10 : 11);
-        assert_int_equal(ptowsp_run_lanes(f.run)[2].busy_cycles, 9);
-        assert_int_equal(ptowsp_run_lanes(f.run)[2].idle_cycles, steals ? 1 : 2);
-        // The last work waits 10, or 2; the loads wait 4 and 7.
-        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_LANE],
-                         steals ? 13 : 21);
-        assert_int_equal(ptowsp_run_records(f.run)[7].cause, 2);
-    }
-    fixture_end(&f);
-}
-
-// Keys are taken modulo the lanes of the pool: 10 % 2, 4 % 1, 5 % 2.
-static void pools__take_keys_modulo_their_lanes(void **state) {
-    (void)state;
-    static const uint32_t lanes[] = {0, 2, 2, 4, 0, 4, 1, 2};
-    static const uint64_t starts[] = {0, 0, 4, 0, 10, 5, 0, 7};
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
-    static const ptowsp_dispatch by_key[] = {PTOWSP_DISPATCH_AFFINITY, PTOWSP_DISPATCH_CUSTOM,
-                                             PTOWSP_DISPATCH_PLAN};
-    for (int k = 0; k < 6; k++) {
-        ptowsp_schedule s = on_pools(three, 3);
-        s.dispatch = by_key[k / 2];
-        s.dispatch_key = ptowsp_task_arg(f.m, 0);
-        s.ready = k % 2 ? PTOWSP_READY_PRIORITY : PTOWSP_READY_FIFO;
-        s.priority_key = k % 2 ? ptowsp_u64(f.m, 0) : s.priority_key;
-        run(&f, &s);
-        expect_tasks(&f, 8, starts, lanes);
-    }
-    // Lane 1 runs its own at 0 and steals from lane 0 at 1. Lane 3 steals from lane 4. No other does.
-    ptowsp_schedule s = on_pools(three, 3);
-    static const uint32_t thieves[] = {0, 2, 2, 4, 1, 3, 1, 2};
-    static const uint64_t stolen[] = {0, 0, 4, 0, 1, 0, 0, 7};
-    s.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    s.dispatch_key = ptowsp_task_arg(f.m, 0);
-    s.ready = PTOWSP_READY_WORK_STEALING;
-    run(&f, &s);
-    expect_tasks(&f, 8, stolen, thieves);
-    fixture_end(&f);
-}
-
-// A task of MIX takes one lane, of its pool.
-static void pools__have_one_lane_for_a_task_of_both_cores(void **state) {
-    (void)state;
-    static const ptowsp_pool pools[] = {{.name = "cores", .lane_count = 4},
-                                        {.name = "blocks", .lane_count = 1, .kernels = {"mix it"}}};
-    static const uint64_t starts[] = {0, 5, 0};
-    static const uint32_t lanes[] = {4, 4, 0};
-    fixture f;
-    fixture_begin(
-        &f, "  combine\n    task \"mix it\"(5)\n    task \"mix it\"(6)\n    task work(1)\n", 1);
-    for (int k = 0; k < 3; k++) {
-        ptowsp_schedule s = on_pools(pools, 2);
-        s.dispatch = k ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
-        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-        run(&f, &s);
-        expect_tasks(&f, 3, starts, lanes);
-        assert_int_equal(ptowsp_run_result(f.run)->busy_cycles, 12);
-    }
-    fixture_end(&f);
-}
-
 // The links have the lane behind all pools. A ring of 2 over 768 bytes takes 2 * (1000 + 384)
 // cycles. With a depth of 1 the second sum is issued when the first has ended, and what follows too.
 static void pools__stand_before_the_lane_of_the_links(void **state) {
@@ -236,51 +154,6 @@ static void pools__stand_before_the_lane_of_the_links(void **state) {
         assert_int_equal(ptowsp_run_result(f.run)->lane_count, 6);
         assert_int_equal(ptowsp_run_lanes(f.run)[5].busy_cycles, 2 * 2768);
     }
-    fixture_end(&f);
-}
-
-// -- depths ---------------------------------------------------------------------------------------
-
-// One load at a time: the second is issued at 6, and so is the work behind it. The other pools have
-// the depth of all, 2: the third work waits for the first to end, at 9.
-static void pools__have_depths_of_their_own(void **state) {
-    (void)state;
-    static const ptowsp_pool pools[] = {
-        {.name = "cores", .lane_count = 3},
-        {.name = "dma", .lane_count = 2, .depth = 1, .kernels = {"load"}}};
-    fixture f;
-    fixture_begin(&f,
-                  "  combine\n    task load(6)\n    task load(2)\n    task work(3)\n"
-                  "    task work(5)\n    task work(1)\n",
-                  1);
-    for (int k = 0; k < 3; k++) {
-        ptowsp_schedule s = on_pools(pools, 2);
-        s.dispatch = k == 1 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
-        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-        run(&f, &s);
-        const ptowsp_task_record *records = ptowsp_run_records(f.run);
-        assert_int_equal(records[1].start, 6);
-        assert_int_equal(records[1].cause, 0);
-        assert_int_equal(records[4].start, 6);
-        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 6);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 11);
-        s.depths[PTOWSP_DEPTH_POOL] = 2;
-        run(&f, &s);
-        records = ptowsp_run_records(f.run);
-        assert_int_equal(records[1].start, 6);
-        assert_int_equal(records[3].start, 6);
-        assert_int_equal(records[4].start, 9);
-        assert_int_equal(records[4].cause, 2);
-        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 9);
-    }
-    ptowsp_schedule s = on_pools(pools, 2);
-    s.start = PTOWSP_START_ALL_ISSUED;
-    assert_int_equal(run_in(&f, &s, PTOWSP_RUN_EXECUTE, 0), PTOWSP_STUCK);
-    assert_string_equal(
-        ptowsp_context_error(f.context).text,
-        "run: stuck at task 1: depth pool dma of 1 has no room for it, but no task "
-        "ends before all tasks have been issued, and 1 are; a larger depth, an earlier start or no "
-        "start condition would help");
     fixture_end(&f);
 }
 
@@ -311,20 +184,6 @@ static void pools__are_in_bounds_reports_and_pictures(void **state) {
                                  "{\"pool\":\"cubes\",\"lanes\":2,\"cycles\":3}]",
                                  "cubes work / lanes"};
     report_has(f.run, parts, "lane 4");
-    fixture_end(&f);
-}
-
-// Lanes of a context are alike: pools are recorded, and time is as on one.
-static void pools__are_recorded_on_threads(void **state) {
-    (void)state;
-    static const uint64_t starts[] = {0, 0, 4, 0, 0, 0, 10, 7};
-    static const uint32_t lanes[] = {0, 2, 2, 3, 1, 4, 0, 2};
-    fixture f;
-    fixture_begin(&f, EIGHT, 2);
-    ptowsp_schedule s = on_pools(three, 3);
-    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(run_in(&f, &s, PTOWSP_RUN_EXECUTE, 2), PTOWSP_OK);
-    expect_tasks(&f, 8, starts, lanes);
     fixture_end(&f);
 }
 
@@ -616,13 +475,8 @@ static void pools__survive_refused_allocations_when_they_are_loaded(void **state
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pools__keep_kernels_on_lanes_of_their_own),
-        cmocka_unit_test(pools__take_keys_modulo_their_lanes),
-        cmocka_unit_test(pools__have_one_lane_for_a_task_of_both_cores),
         cmocka_unit_test(pools__stand_before_the_lane_of_the_links),
-        cmocka_unit_test(pools__have_depths_of_their_own),
         cmocka_unit_test(pools__are_in_bounds_reports_and_pictures),
-        cmocka_unit_test(pools__are_recorded_on_threads),
         cmocka_unit_test(pools__are_kept_by_a_search),
         cmocka_unit_test(pools__are_in_the_text_of_schedules_and_saved_programs),
         cmocka_unit_test(pools__are_refused_in_texts),

@@ -206,7 +206,8 @@ static inline void case_expect_task(case_subject *s, const char *at) {
                                                     : record->ready;
             bool is_none = case_begins(case_skip(at), "-");
             at = is_none ? case_skip(at) + 1 : at;
-            case_check(s, word, task, got, is_none ? PTOWSP_NO_LANE : (uint64_t)case_number(s, &at));
+            case_check(s, word, task, got,
+                       is_none ? PTOWSP_NO_LANE : (uint64_t)case_number(s, &at));
         }
     }
 }
@@ -363,7 +364,8 @@ static inline char *case_steps_text(const case_subject *s, const uint64_t *ids, 
 // chain PIPELINE: PROCESS STEP, ...: its critical steps
 static inline void case_expect_chain(case_subject *s, const char *at) {
     uint64_t count = 0;
-    const uint64_t *chain = ptowsp_run_critical_steps(s->run, (uint32_t)case_number(s, &at), &count);
+    const uint64_t *chain =
+        ptowsp_run_critical_steps(s->run, (uint32_t)case_number(s, &at), &count);
     case_check_text(s, "chain", case_steps_text(s, chain, count), case_skip(at + 1));
 }
 
@@ -493,17 +495,19 @@ static inline double case_element(const case_tensor *tensor, uint64_t i) {
     return value;
 }
 
-// element TENSOR I VALUE: element i of its memory
-static inline void case_expect_element(case_subject *s, const char *at) {
+// elements TENSOR VALUE[*COUNT] ...: of its memory, in order; those that are not listed are 0
+static inline void case_expect_elements(case_subject *s, const char *at) {
     char name[64];
     case_word(&at, name);
     const case_tensor *t = case_tensor_of(s, name);
-    uint64_t i = (uint64_t)case_number(s, &at);
-    double expected = strtod(at, NULL);
-    case_check_count++;
-    if (i >= t->count || case_element(t, i) != expected) {
-        CASE_FAIL(s, "element %llu of %s is %.9g, not %.9g", (unsigned long long)i, name,
-                  i < t->count ? case_element(t, i) : 0, expected);
+    double *expected = (double *)case_alloc((size_t)t->count * sizeof(double));
+    case_values(s, t, at, expected);
+    for (uint64_t i = 0; i < t->count; i++) {
+        case_check_count++;
+        if (case_element(t, i) != expected[i]) {
+            CASE_FAIL(s, "element %llu of %s is %.9g, not %.9g", (unsigned long long)i, name,
+                      case_element(t, i), expected[i]);
+        }
     }
 }
 
@@ -575,7 +579,7 @@ static const struct {
     {"ring", case_expect_ring, false},
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
-    {"element", case_expect_element, true},
+    {"elements", case_expect_elements, true},
     {"sums", case_expect_sums, true},
     // clang-format on
 };

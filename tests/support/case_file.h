@@ -27,6 +27,7 @@ typedef struct case_file {
     case_items lowers;           // "lowers", KERNEL CYCLES: INSTRUCTION CYCLES, ...
     case_items modes;            // name, directives
     case_items ways, functions;  // name, items; kernel, function
+    case_items defines;          // name, text
     const char *from;
     bool has_trees;
 } case_file;
@@ -311,6 +312,8 @@ static inline void case_read_head(case_reader *r, const char *text, size_t lengt
         case_read_named(r, &r->file->modes, line + 5, ":");
     } else if (case_begins(line, "way ")) {
         case_read_named(r, &r->file->ways, line + 4, ":");
+    } else if (case_begins(line, "define ")) {
+        case_read_named(r, &r->file->defines, line + 7, " ");
     } else if (case_begins(line, "function ")) {
         case_read_named(r, &r->file->functions, line + 9, " ");
     } else if (line[0] && line[0] != '#') {

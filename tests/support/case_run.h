@@ -31,10 +31,11 @@ typedef struct case_callee {
 typedef struct case_tensor {
     ptowsp_tensor_desc desc;
     bool is_transposed;  // in memory the last two dimensions are swapped
+    uint32_t home;       // whose memory it has: its own number, or that of another tensor
     uint64_t count;
     size_t size;
     double *before;
-    void *data;
+    void *own, *data;
 } case_tensor;
 
 struct case_subject {
@@ -168,6 +169,9 @@ static inline void case_gather(case_subject *s) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             *case_add(&s->all, "", "", 0) = lists[l]->items[i];
         }
+    }
+    for (size_t i = 0; i < s->c->file->defines.count; i++) {
+        *case_add(&s->lets, "", "", 0) = s->c->file->defines.items[i];
     }
     for (size_t i = 0; i < s->all.count; i++) {
         if (!strcmp(s->all.items[i].word, "let")) {
@@ -427,8 +431,9 @@ static inline void case_tensor_rule(case_tensor *tensor, const char *at) {
     tensor->is_transposed = strstr(at, "transposed") != NULL;
 }
 
-// = VALUE[*COUNT] ...: the others are 0.
-static inline void case_tensor_values(const case_subject *s, case_tensor *tensor, const char *at) {
+// VALUE[*COUNT] ...: the others are 0.
+static inline void case_values(const case_subject *s, const case_tensor *tensor, const char *at,
+                               double *values) {
     for (uint64_t i = 0; *(at = case_skip(at));) {
         char *end;
         double value = strtod(at, &end);
@@ -437,7 +442,7 @@ static inline void case_tensor_values(const case_subject *s, case_tensor *tensor
             CASE_FAIL(s, "tensor %s does not have \"%s\"", tensor->desc.name, at);
         }
         while (count-- > 0) {
-            tensor->before[i++] = value;
+            values[i++] = value;
         }
         at = end;
     }
@@ -448,7 +453,8 @@ static inline void case_make_tensors(case_subject *s) {
     for (uint32_t i = 1; i < t->tensor_count; i++) {
         if (!t->tensors[i].is_transient && t->tensors[i].desc.name) {
             assert_true(s->tensor_count < CASE_TENSOR_MAX);
-            case_tensor *tensor = &s->tensors[s->tensor_count++];
+            case_tensor *tensor = &s->tensors[s->tensor_count];
+            tensor->home = s->tensor_count++;
             tensor->desc = t->tensors[i].desc;
             tensor->desc.name = case_copy(tensor->desc.name, strlen(tensor->desc.name));
             tensor->count = 1;
@@ -457,7 +463,7 @@ static inline void case_make_tensors(case_subject *s) {
             }
             tensor->size = (size_t)tensor->count * ptowsp_dtype_size(tensor->desc.dtype);
             tensor->before = (double *)case_alloc((size_t)tensor->count * sizeof(double));
-            tensor->data = case_alloc(tensor->size);
+            tensor->own = tensor->data = case_alloc(tensor->size);
         }
     }
 }
@@ -492,7 +498,8 @@ static inline ptowsp_buffer case_buffer(const case_tensor *tensor, void *data) {
 static inline void case_bind_data(case_subject *s, bool with_data) {
     for (uint32_t t = 0; t < s->tensor_count; t++) {
         case_tensor *tensor = &s->tensors[t];
-        const ptowsp_buffer buffer = case_buffer(tensor, with_data ? tensor->data : NULL);
+        void *data = with_data ? s->tensors[tensor->home].own : NULL;
+        const ptowsp_buffer buffer = case_buffer(tensor, data);
         case_ok(s, tensor->desc.name, ptowsp_run_bind_tensor(s->run, tensor->desc.name, &buffer));
     }
 }
@@ -522,10 +529,12 @@ static inline void case_bind_tensor(case_subject *s, const char *name, const cha
     case_tensor *tensor = case_tensor_of(s, name);
     memset(tensor->before, 0, (size_t)tensor->count * sizeof(double));
     at = case_skip(at);
-    if (case_begins(at, "rule ")) {
+    if (case_begins(at, "in ")) {
+        tensor->home = case_tensor_of(s, at + 3)->home;
+    } else if (case_begins(at, "rule ")) {
         case_tensor_rule(tensor, at + 5);
     } else {
-        case_tensor_values(s, tensor, at + 1);
+        case_values(s, tensor, at + 1, tensor->before);
     }
 }
 
@@ -571,6 +580,9 @@ static inline void case_find_round_end(case_subject *s) {
 
 // All that this round binds, and all that rounds before have bound.
 static inline void case_bind(case_subject *s, bool with_data) {
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        s->tensors[t].home = t;
+    }
     for (size_t i = 0; i < s->round_end; i++) {
         if (!strcmp(s->items.items[i].word, "with") && case_applies(s, &s->items.items[i])) {
             s->line = s->items.items[i].line;
