@@ -290,12 +290,13 @@ static void test_schedule(case_subject *s) {
     run_program(s, true);
 }
 
-static void test_way(const case_text *c, const case_item *way) {
+static void test_way(const case_text *c, const case_item *way, uint32_t choice) {
     static case_subject s;
     const case_items *modes = &c->file->modes;
     memset(&s, 0, sizeof s);
     s.c = c;
     s.way = way;
+    s.choice = choice;
     s.engine = "begin";
     ptowsp_context_desc desc = test_lanes_desc(LANE_MAX);
     desc.resize = test_resize;
@@ -306,7 +307,7 @@ static void test_way(const case_text *c, const case_item *way) {
     for (size_t m = 0; m < modes->count || m == 0; m++) {
         s.mode = modes->count ? &modes->items[m] : NULL;
         for (size_t which = 0; case_choose(&s, which); which++) {
-            for (s.alternative = 0; s.alternative < case_alternative_count(&s); s.alternative++) {
+            for (s.alternative = 0; s.alternative < case_part_count(s.schedule); s.alternative++) {
                 test_schedule(&s);
             }
         }
@@ -319,10 +320,18 @@ static void cases__every_engine_gives_what_the_case_says(void **state) {
     const case_text *c = (const case_text *)*state;
     const case_items *ways = &c->file->ways;
     size_t blocks = case_all.count;
-    for (size_t w = 0; w < ways->count || w == 0; w++) {
-        test_way(c, ways->count ? &ways->items[w] : NULL);
+    uint32_t choices = 1;
+    for (size_t i = 0; i < c->items.count; i++) {
+        uint32_t count =
+            strcmp(c->items.items[i].word, "let") ? 1 : case_part_count(c->items.items[i].rest);
+        choices = count > choices ? count : choices;
     }
-    case_release(blocks);
+    for (size_t w = 0; w < ways->count || w == 0; w++) {
+        for (uint32_t choice = 0; choice < choices; choice++) {
+            test_way(c, ways->count ? &ways->items[w] : NULL, choice);
+            case_release(blocks);
+        }
+    }
 }
 
 int main(int count, char **paths) {

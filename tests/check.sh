@@ -132,6 +132,7 @@ alone() {
     job compile_fail sh tests/compile_fail.sh gcc clang
     job formatting sh tests/formatting_test.sh
     job map sh tests/map_test.sh
+    job cases sh tests/cases_index.sh --check
     job english sh tests/english_test.sh
     job portable sh tests/portable_test.sh
     job top sh tests/top_test.sh

@@ -40,15 +40,15 @@ typedef struct case_tensor {
 
 struct case_subject {
     const case_text *c;
-    const case_item *way, *mode;  // NULL: there are none
-    const char *engine;           // for messages
-    int line;                     // of the item at hand
-    case_items all, lets;         // of the way, the module and the case, with names replaced
-    case_items items;             // of all, those that hold under the schedule at hand
-    const char *schedule;         // its directives; several with "or" between them
-    uint32_t alternative;         // the one at hand
-    bool has_edges;               // tiles may end at the edges of tensors
-    size_t round, round_end;      // items of this round: to `then`, or the end
+    const case_item *way, *mode;   // NULL: there are none
+    const char *engine;            // for messages
+    int line;                      // of the item at hand
+    case_items all, lets;          // of the way, the module and the case, with names replaced
+    case_items items;              // of all, those that hold under the schedule at hand
+    const char *schedule;          // its directives; several with "or" between them
+    uint32_t choice, alternative;  // the ones at hand, of lets and of schedules
+    bool has_edges;                // tiles may end at the edges of tensors
+    size_t round, round_end;       // items of this round: to `then`, or the end
     test_memory memory;
     ptowsp_context *context;
     ptowsp_module *module;
@@ -137,6 +137,24 @@ static inline void case_word(const char **at, char *word) {
     *at += length;
 }
 
+// One of several that give the same: A or B or C. The last one stands for all after it.
+static inline char *case_part(const char *text, uint32_t number) {
+    const char *at = text, *end = strstr(text, " or ");
+    while (end && number-- > 0) {
+        at = end + 4;
+        end = strstr(at, " or ");
+    }
+    return case_copy(at, end ? (size_t)(end - at) : strlen(at));
+}
+
+static inline uint32_t case_part_count(const char *text) {
+    uint32_t count = 1;
+    for (const char *at = text; (at = strstr(at, " or ")); at += 4) {
+        count++;
+    }
+    return count;
+}
+
 // A text in which $name is what the last `let` says.
 static inline char *case_replaced(const case_subject *s, const char *text) {
     char *out = case_copy("", 0);
@@ -178,7 +196,8 @@ static inline void case_gather(case_subject *s) {
             const char *at = s->all.items[i].rest;
             char name[64];
             case_word(&at, name);
-            case_add(&s->lets, case_copy(name, strlen(name)), case_skip(at), 0);
+            const char *value = case_part(case_skip(at), s->choice);
+            case_add(&s->lets, case_copy(name, strlen(name)), value, 0);
         }
     }
     for (size_t i = 0; i < s->all.count; i++) {
@@ -349,31 +368,13 @@ static inline char *case_add_directives(char *text, const char *directives) {
     return text;
 }
 
-// Of the schedule at hand, which may be several that give the same: A or B or C.
-static inline char *case_alternative(const case_subject *s) {
-    const char *at = s->schedule, *end = NULL;
-    for (uint32_t i = 0; i <= s->alternative; i++) {
-        at = end ? end + 4 : at;
-        end = strstr(at, " or ");
-    }
-    return case_copy(at, end ? (size_t)(end - at) : strlen(at));
-}
-
-static inline uint32_t case_alternative_count(const case_subject *s) {
-    uint32_t count = 1;
-    for (const char *at = s->schedule; (at = strstr(at, " or ")); at += 4) {
-        count++;
-    }
-    return count;
-}
-
 // The module and the schedule, as saved programs have them after their first line.
 static inline void case_write_text(case_subject *s) {
     s->text = case_line(case_module_text(s), "schedule", 8);
     if (s->mode) {
         s->text = case_add_directives(s->text, s->mode->rest);
     }
-    s->text = case_add_directives(s->text, case_alternative(s));
+    s->text = case_add_directives(s->text, case_part(s->schedule, s->alternative));
 }
 
 static inline ptowsp_status case_parse(case_subject *s) {

@@ -52,6 +52,9 @@ HEADS = {
 """,
 }
 
+RULES = {"time": "22 Schedules: as in PTO-WSP v9", "kernels": "18 Tile kernels: as in PTO-WSP v9",
+         "pipelines": "21 Pipelines: as in PTO-WSP v9"}
+
 MODES = """\
 mode in order: issue in order
 mode structure: dependencies structure
@@ -489,6 +492,7 @@ def main():
     library = [ks[0][0] for ks in shared.values() if len({text for text, _ in ks}) == 1]
     for text in library:
         print(text)
+    print("\n# rule: " + RULES[WHICH], end="")
     for module, members in modules.items():
         for text in library:
             module = module.replace(text + "\n", "")
