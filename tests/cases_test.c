@@ -39,8 +39,13 @@ static void expect_ended(case_subject *s, ptowsp_status status, bool has_data) {
     const case_item *fails = case_said(s, "fails");
     if (fails) {
         case_check_error(s, fails, status);
+        if (*case_stuck_text(s)) {
+            case_expect_says(s, "pipeline ");
+            assert_null(strchr(ptowsp_context_error(s->context).text, '\n'));
+        }
     } else {
         case_ok(s, "execute", status);
+        case_check_text(s, "what is stuck", case_stuck_text(s), "");
     }
     case_expect(s, has_data, status == PTOWSP_OK);
 }
@@ -195,6 +200,7 @@ static void run_round(case_subject *s, bool is_loaded, ptowsp_fingerprint *kept)
 static void run_program(case_subject *s, bool is_loaded) {
     static ptowsp_fingerprint kept[8];
     s->engine = "create";
+    s->round = s->round_end = 0;
     case_know_kernels(s);
     case_ok(s, "run", ptowsp_run_create(s->context, s->program, &s->run));
     s->round = 0;

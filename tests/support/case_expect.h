@@ -470,6 +470,82 @@ static inline void case_expect_calls(case_subject *s, const char *at) {
     }
 }
 
+// -- deadlocks ------------------------------------------------------------------------------------
+
+static inline const char *case_stuck_text(const case_subject *s) {
+    static char text[16000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    text[0] = '\0';
+    ptowsp_run_print_stuck(s->run, ptowsp_text_to_buffer(&buffer));
+    return text;
+}
+
+// state PROCESS[.REPLICA] ended|stopped|full|empty
+static inline void case_expect_state(case_subject *s, const char *at) {
+    static const char *const states[] = {"ended", "stopped", "full", "empty"};
+    uint32_t i = case_process(s, &at);
+    char word[64];
+    case_word(&at, word);
+    case_check_text(s, "state", states[ptowsp_run_processes(s->run, NULL)[i].state], word);
+}
+
+// waits PROCESS[.REPLICA] full|empty CHANNEL since N at PLACE, with its variables: so in the results,
+// and in the text, whose line of the process names the channel, the state and the time.
+static inline void case_expect_waits(case_subject *s, const char *at) {
+    char line[200], since[64], name[64], word[64], place[200];
+    uint32_t i = case_process(s, &at);
+    const ptowsp_process_stats *p = &ptowsp_run_processes(s->run, NULL)[i];
+    case_expect_state(s, at - strlen(p->name));
+    case_word(&at, word);
+    case_word(&at, name);
+    case_check_text(s, "channel", ptowsp_run_channels(s->run, NULL)[p->channel].name, name);
+    at = strstr(at, "since ") + 6;
+    case_check(s, "since", i, p->end_cycles, (uint64_t)case_number(s, &at));
+    at = strstr(at, "at ") + 3;
+    ptowsp_text_buffer buffer = {place, sizeof place, 0};
+    ptowsp_program_print_place(s->program, p->node, ptowsp_text_to_buffer(&buffer));
+    const char *text = case_stuck_text(s), *paragraph = strstr(text, p->name);
+    snprintf(line, sizeof line, "%.*s", paragraph ? (int)strcspn(paragraph, "\n") : 0,
+             paragraph ? paragraph : "");
+    snprintf(since, sizeof since, "since cycle %llu", (unsigned long long)p->end_cycles);
+    case_check(s, "the place is said", i, strstr(at, place) && strstr(text, at), 1);
+    case_check(s, "channel, state and time are said", i,
+               strstr(line, name) && strstr(line, word) && strstr(line, since), 1);
+}
+
+// cycle PROCESS ...: the line of the cycle goes through these, in order, back to the first.
+static inline void case_expect_cycle(case_subject *s, const char *at) {
+    const char *line = strstr(case_stuck_text(s), "  cycle: "), *first = at;
+    const char *end = line ? line + strcspn(line, "\n") : NULL;
+    char name[64];
+    for (bool is_last = false; !is_last;) {
+        is_last = !*case_skip(at);
+        at = is_last ? first : at;
+        case_word(&at, name);
+        line = line ? strstr(line, name) : NULL;
+        case_check(s, "the cycle goes on", 0, line && line < end, 1);
+        line += line != NULL;
+    }
+}
+
+// says PART / PART ...: parts of the text of a deadlock, or of the error; never PART
+static inline void case_expect_says(case_subject *s, const char *at) {
+    while (*at) {
+        const char *end = strstr(at, " / ");
+        const char *part = case_copy(at, end ? (size_t)(end - at) : strlen(at));
+        case_check_count++;
+        if (!strstr(case_stuck_text(s), part) &&
+            !strstr(ptowsp_context_error(s->context).text, part)) {
+            CASE_FAIL(s, "\"%s\" is not in: %s", part, case_stuck_text(s));
+        }
+        at = end ? end + 3 : at + strlen(at);
+    }
+}
+
+static inline void case_expect_never(case_subject *s, const char *at) {
+    case_check(s, "it is said", 0, strstr(case_stuck_text(s), at) != NULL, 0);
+}
+
 // -- data -----------------------------------------------------------------------------------------
 
 static inline bool case_is_near(double got, double expected, ptowsp_dtype dtype) {
@@ -559,6 +635,11 @@ static const struct {
     {"channel", case_expect_channel, false},
     {"pipeline", case_expect_pipeline, false},
     {"ring", case_expect_ring, false},
+    {"state", case_expect_state, false},
+    {"waits", case_expect_waits, false},
+    {"cycle", case_expect_cycle, false},
+    {"says", case_expect_says, false},
+    {"never", case_expect_never, false},
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
     {"elements", case_expect_elements, true},

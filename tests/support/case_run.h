@@ -210,9 +210,10 @@ static inline bool case_applies(const case_subject *s, const case_item *item) {
     return !item->modes || (s->mode && case_lists(item->modes, s->mode->word));
 }
 
-// The item with a word that applies, or NULL.
+// The item of this round with a word that applies, or NULL; before the first round, of all.
 static inline const case_item *case_said(const case_subject *s, const char *word) {
-    for (size_t i = 0; i < s->items.count; i++) {
+    size_t end = s->round_end ? s->round_end : s->items.count;
+    for (size_t i = s->round; i < end; i++) {
         if (!strcmp(s->items.items[i].word, word) && case_applies(s, &s->items.items[i])) {
             return &s->items.items[i];
         }
@@ -226,6 +227,7 @@ static inline const case_item *case_said(const case_subject *s, const char *word
 static inline bool case_choose(case_subject *s, size_t which) {
     size_t count = 0;
     memset(&s->items, 0, sizeof s->items);
+    s->round = s->round_end = 0;
     s->schedule = which == 0 ? "" : NULL;
     for (size_t i = 0; i < s->all.count; i++) {
         bool is_schedule = !strcmp(s->all.items[i].word, "schedule");
@@ -240,7 +242,7 @@ static inline bool case_choose(case_subject *s, size_t which) {
     return s->schedule != NULL;
 }
 
-// The last error is the one that an item has: STATUS [at INDEX] TEXT. Errors of texts have a place
+// The last error is the one that an item has: STATUS [[at INDEX] TEXT]. Errors of texts have a place
 // before, which the case leaves out, as their index, the line.
 static inline void case_check_error(case_subject *s, const case_item *item, ptowsp_status status) {
     char word[64];
@@ -250,6 +252,9 @@ static inline void case_check_error(case_subject *s, const case_item *item, ptow
     case_word(&at, word);
     case_check_text(s, "status", ptowsp_status_name(status), word);
     at = case_skip(at);
+    if (!*at) {
+        return;  // only the status matters
+    }
     if (case_begins(at, "at ")) {
         at += 3;
         index = (uint64_t)case_number(s, &at);
