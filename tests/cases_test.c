@@ -39,7 +39,9 @@ static void expect_ended(case_subject *s, ptowsp_status status, bool has_data) {
     const case_item *fails = case_said(s, "fails");
     if (fails) {
         case_check_error(s, fails, status);
-        if (*case_stuck_text(s)) {
+        if (status != PTOWSP_STUCK) {
+            case_check_text(s, "what is stuck", case_stuck_text(s), "");
+        } else if (*case_stuck_text(s)) {
             case_expect_says(s, "pipeline ");
             assert_null(strchr(ptowsp_context_error(s->context).text, '\n'));
         }

@@ -36,154 +36,6 @@ static void expect_not_stuck(const fixture *f) {
     assert_string_equal(text, "");
 }
 
-// -- channels -------------------------------------------------------------------------------------
-
-// It closes in round 1, and sends in the round that slot 0 says.
-static void pipeline_faults__a_send_after_a_close(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "tiles", 1, 0);
-            PTOWSP_PROCESS(f.m, "load") {
-                ptowsp_produces(f.m, a);
-                PTOWSP_FOR_EACH(f.m, i, axis(&f, "four", 4)) {
-                    busy(&f, 4);
-                    PTOWSP_WHEN(f.m, ptowsp_eq(i, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64))) {
-                        send(&f, a, 3);
-                    }
-                    PTOWSP_WHEN(f.m, ptowsp_ge(i, number(&f, 1))) {
-                        ptowsp_close(f.m, a);
-                    }
-                }
-            }
-            consumer(&f, "use", a, 0, 0);
-        }
-    }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 2), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX),
-                 "main/pipeline p/process load/for_each i/", "tiles", "(i = 2)", "send", "clos");
-    expect_state(&f, "load", 0, PTOWSP_PROCESS_STOPPED, 12, 3);
-    expect_not_stuck(&f);
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 1), PTOWSP_OK);
-    run_compiled(&f);
-    expect_steps(&f, "use", 0, "tiles?3 0-8, task 8-8, tiles?end 8, end 8");
-    fixture_free(&f);
-}
-
-static void build_at_start(fixture *f) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "p") {
-            const ptowsp_channel_desc desc = {"tiles", 0, 0, ptowsp_symbol(f->m, "depth"),
-                                              ptowsp_symbol(f->m, "latency")};
-            ptowsp_channel a = ptowsp_channel_make(f->m, &desc);
-            producer(f, "load", a, 0, 2, 3);
-            consumer(f, "use", a, 0, 1);
-        }
-    }
-    compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "depth", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "latency", 2), PTOWSP_OK);
-    run_compiled(f);
-    assert_int_equal(makespan(f), 9);  // taken at 5 and 8
-}
-
-static void pipeline_faults__a_depth_beyond_the_limit(void **state) {
-    (void)state;
-    static const uint64_t depths[] = {PTOWSP_CHANNEL_DEPTH_MAX + 1, UINT64_C(1) << 32,
-                                      (UINT64_C(1) << 32) + 1, UINT64_C(1) << 63, UINT64_MAX};
-    fixture f;
-    fixture_make(&f);
-    build_at_start(&f);
-    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
-        char number_text[32];
-        snprintf(number_text, sizeof number_text, "%llu", (unsigned long long)depths[i]);
-        assert_int_equal(ptowsp_run_bind_symbol(f.run, "depth", depths[i]), PTOWSP_OK);
-        const char *text = fails(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX);
-        EXPECT_PARTS(text, "main/pipeline p", "tiles", "depth");
-        assert_non_null(strstr(text, number_text));
-        assert_int_equal(f.call_count, 0);
-        assert_int_equal(ptowsp_run_result(f.run)->task_count, 0);
-    }
-    assert_int_equal(ptowsp_run_bind_symbol(f.run, "depth", PTOWSP_CHANNEL_DEPTH_MAX), PTOWSP_OK);
-    run_compiled(&f);
-    assert_int_equal(makespan(&f), 9);
-    fixture_free(&f);
-}
-
-static void pipeline_faults__a_latency_beyond_63_bits(void **state) {
-    (void)state;
-    static const char *const symbols[] = {"latency", PTOWSP_CHANNEL_LATENCY_SYMBOL};
-    for (int i = 0; i < 2; i++) {
-        fixture f;
-        fixture_make(&f);
-        build_at_start(&f);
-        for (uint64_t k = 0; k < 2; k++) {
-            assert_int_equal(
-                ptowsp_run_bind_symbol(f.run, symbols[i], k ? UINT64_MAX : UINT64_C(1) << 63),
-                PTOWSP_OK);
-            EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX), "main/pipeline p",
-                         "tiles", "latency");
-            assert_int_equal(f.call_count, 0);
-        }
-        assert_int_equal(ptowsp_run_bind_symbol(f.run, symbols[i], 4), PTOWSP_OK);
-        run_compiled(&f);
-        assert_int_equal(makespan(&f), 12);  // depth 1: sent at 3 and 7, taken at 7 and 11
-        fixture_free(&f);
-    }
-}
-
-// -- replicas -------------------------------------------------------------------------------------
-
-static void pipeline_faults__no_replicas_or_too_many(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis loaders = ptowsp_axis_dynamic(f.m, "loaders");
-    ptowsp_axis users = ptowsp_axis_dynamic(f.m, "users");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        busy(&f, 9);  // is not called: sizes are known before
-        PTOWSP_PIPELINE(f.m, "before") {
-            PTOWSP_PROCESS(f.m, "only") {
-            }
-        }
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 0);
-            PTOWSP_REPLICATE(f.m, w, loaders, "load") {
-                ptowsp_produces(f.m, a);
-                ptowsp_send(f.m, a, w);
-            }
-            PTOWSP_REPLICATE(f.m, w, users, "use") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                    work(&f, t, 1);
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "loaders", 2), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX), "users");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "users", 0), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX), "main/pipeline p", "use",
-                 "users", "0");
-    assert_int_equal(f.call_count, 0);
-    assert_int_equal(pipeline(&f, 0)->process_count, 0);  // as there are none to look at
-    static const int64_t sizes[] = {PTOWSP_PROCESS_MAX - 1, PTOWSP_PROCESS_MAX + 1,
-                                    (INT64_C(1) << 32) + 1, INT64_MAX};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        assert_int_equal(ptowsp_run_bind_size(f.run, "users", sizes[i]), PTOWSP_OK);
-        EXPECT_PARTS(fails(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX), "process", "1048576");
-        assert_int_equal(f.call_count, 0);
-    }
-    assert_int_equal(ptowsp_run_bind_size(f.run, "users", 3), PTOWSP_OK);
-    run_compiled(&f);
-    assert_int_equal(makespan(&f), 10);
-    fixture_free(&f);
-}
-
 // -- time -----------------------------------------------------------------------------------------
 
 enum { BY_LATENCY, BY_RENDEZVOUS, BY_TASK, BY_FEEDBACK, BY_START, CAUSE_COUNT };
@@ -393,73 +245,6 @@ static void pipeline_faults__a_run_is_busy_in_kernels_of_processes(void **state)
 
 // -- what is outside ------------------------------------------------------------------------------
 
-// Tokens 6, 7, 8 as rows of x, which has 8: a tile may hang over the edge, but begins inside.
-static void pipeline_faults__a_view_outside_by_a_token(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 0);
-            PTOWSP_PROCESS(f.m, "load") {
-                ptowsp_produces(f.m, a);
-                PTOWSP_FOR_EACH(f.m, i, axis(&f, "three", 3)) {
-                    ptowsp_send(f.m, a, ptowsp_add(i, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64)));
-                }
-            }
-            PTOWSP_REPLICATE(f.m, w, axis(&f, "one", 1), "use") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                    touch(&f, f.writes, f.x, t, 0, t, 1);
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 6), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, 8), "main/pipeline p/", "use",
-                 "consume t/task writes", "w = 0", "t = 8", "row 8", "tensor x");
-    EXPECT_CALLS(&f, 6, 7);
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, (uint64_t)-2), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX), "t = -2", "row -2",
-                 "tensor x");
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 5), PTOWSP_OK);
-    run_compiled(&f);
-    EXPECT_CALLS(&f, 5, 6, 7);
-    fixture_free(&f);
-}
-
-// What no token decides is checked before any kernel is called.
-static void pipeline_faults__a_view_outside_whatever_the_tokens(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis rows = ptowsp_axis_dynamic(f.m, "rows");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        busy(&f, 1);
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 0);
-            producer(&f, "load", a, 0, 3, 1);
-            PTOWSP_PROCESS(f.m, "use") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                }
-                PTOWSP_FOR_EACH(f.m, k, rows) {
-                    touch(&f, f.writes, f.x, linear(&f, k, 3, 0), 0, k, 1);
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 4), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, 9), "process use/for_each k/task writes",
-                 "(k = 3)", "row 9", "tensor x");
-    assert_int_equal(f.call_count, 0);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 3), PTOWSP_OK);
-    run_compiled(&f);
-    fixture_free(&f);
-}
-
 // Arrays that are read outside by a token: in a send, a condition, an argument, the loop of a row.
 static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
     (void)state;
@@ -554,17 +339,11 @@ static void pipeline_faults__tiles_that_do_not_go_together(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_faults__a_send_after_a_close),
-        cmocka_unit_test(pipeline_faults__a_depth_beyond_the_limit),
-        cmocka_unit_test(pipeline_faults__a_latency_beyond_63_bits),
-        cmocka_unit_test(pipeline_faults__no_replicas_or_too_many),
         cmocka_unit_test(pipeline_faults__time_beyond_63_bits),
         cmocka_unit_test(pipeline_faults__a_kernel_that_fails),
         cmocka_unit_test(pipeline_faults__a_kernel_that_fails_later_on),
         cmocka_unit_test(pipeline_faults__slots_are_as_before_where_a_process_failed),
         cmocka_unit_test(pipeline_faults__a_run_is_busy_in_kernels_of_processes),
-        cmocka_unit_test(pipeline_faults__a_view_outside_by_a_token),
-        cmocka_unit_test(pipeline_faults__a_view_outside_whatever_the_tokens),
         cmocka_unit_test(pipeline_faults__an_array_read_outside_by_a_token),
         cmocka_unit_test(pipeline_faults__tiles_that_do_not_go_together),
     };

@@ -242,7 +242,8 @@ static inline bool case_choose(case_subject *s, size_t which) {
     return s->schedule != NULL;
 }
 
-// The last error is the one that an item has: STATUS [[at INDEX] TEXT]. Errors of texts have a place
+// The last error is the one that an item has: STATUS [at INDEX] [TEXT];
+// an index "-" is none. Errors of texts have a place
 // before, which the case leaves out, as their index, the line.
 static inline void case_check_error(case_subject *s, const case_item *item, ptowsp_status status) {
     char word[64];
@@ -252,20 +253,23 @@ static inline void case_check_error(case_subject *s, const case_item *item, ptow
     case_word(&at, word);
     case_check_text(s, "status", ptowsp_status_name(status), word);
     at = case_skip(at);
-    if (!*at) {
-        return;  // only the status matters
-    }
-    if (case_begins(at, "at ")) {
+    bool has_index = case_begins(at, "at ");
+    if (has_index && strchr(" ", at[4]) && at[3] == '-') {
+        at += 4;
+    } else if (has_index) {
         at += 3;
         index = (uint64_t)case_number(s, &at);
     }
-    if (status != PTOWSP_OK && !isdigit((unsigned char)text[0])) {
+    at = case_skip(at);
+    if ((*at || has_index) && status != PTOWSP_OK && !isdigit((unsigned char)text[0])) {
         case_check(s, "index of the error", 0, ptowsp_context_error(s->context).index, index);
     }
     if (isdigit((unsigned char)text[0]) && strchr(text, ' ')) {
         text = strchr(text, ' ') + 1;
     }
-    case_check_text(s, "error", status == PTOWSP_OK ? "" : text, case_skip(at));
+    if (*at) {
+        case_check_text(s, "error", status == PTOWSP_OK ? "" : text, at);
+    }
     s->line = 0;
 }
 
