@@ -348,8 +348,23 @@ def tensor_lines(tensor):
     return declared, data
 
 
+def is_of_a_kernel(case):
+    """Whether it is one of many that do the same with one kernel each, which is called kern."""
+    return [k["name"] for k in case["kernels"]] == ["kern"]
+
+
+def name_kernel(case):
+    """Gives such a kernel the name of its case, so that the others can share its module."""
+    case["kernels"][0]["name"] = case["let"] = case["name"]
+    assert case["workload"]["kernel"] == "kern"
+    case["workload"]["kernel"] = case["name"]
+
+
 def module_text(case, shared):
     workload = Workload(case)
+    if "let" in case:
+        workload.lines = [line.replace("task %s(" % case["let"], "task $kernel(")
+                          for line in workload.lines]
     tensors = [tensor_lines(t) for t in case["tensors"]]
     lines = ["module v9"] + workload.axes
     lines += ["symbol " + s for s in dict.fromkeys(workload.symbols)]
@@ -466,6 +481,8 @@ def case_lines(case):
     if schedule.get("window", 0):
         directives.append("window stall at %d tasks" % schedule["window"])
     lines = ["schedule " + "; ".join(directives)] if directives else []
+    if "let" in case:
+        lines.append("let kernel " + case["let"])
     if PIPELINES:
         lines.append("; ".join("let %s %d" % ("abcdef"[i], c["depth"])
                                for i, c in enumerate(case["workload"]["channels"])))
@@ -478,8 +495,15 @@ def main():
     with open(sys.argv[1]) as file:
         cases = [c for c in json.load(file)["cases"] if is_taken(c)]
     shared, modules = {}, {}
-    for case in cases:
-        modules.setdefault(module_text(case, shared), []).append(case)
+    for case in filter(is_of_a_kernel, cases):
+        name_kernel(case)
+    texts = [module_text(case, shared) for case in cases]
+    # Kernels of which there is one by their name stand once, before all modules.
+    library = [ks[0][0] for ks in shared.values() if len({text for text, _ in ks}) == 1]
+    for case, module in zip(cases, texts):
+        for text in library:
+            module = module.replace(text + "\n", "")
+        modules.setdefault(module, []).append(case)
     print(HEADS[WHICH], end="")
     print("\nfrom v9 and model.py\ntrees" if TILES else "\nfrom v9 and model.py")
     print(WAYS + MODES.split(",")[0] + ":\n" if PIPELINES else MODES)
@@ -488,14 +512,10 @@ def main():
     for name, function in functions.items():
         print("function %s %s" % (name, function))
     print()
-    # Kernels of which there is one by their name stand once, before all modules.
-    library = [ks[0][0] for ks in shared.values() if len({text for text, _ in ks}) == 1]
     for text in library:
         print(text)
     print("\n# rule: " + RULES[WHICH], end="")
     for module, members in modules.items():
-        for text in library:
-            module = module.replace(text + "\n", "")
         print("\n" + module)
         for case in members:
             print("\n" + "\n".join(case_lines(case)))
