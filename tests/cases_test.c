@@ -54,6 +54,7 @@ static void expect_ended(case_subject *s, ptowsp_status status, bool has_data) {
 
 static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, uint32_t lanes) {
     ptowsp_run_options options = {.mode = mode, .record_tasks = true, .lane_count = lanes};
+    options.token_limit = s->token_limit;
     s->engine = engine;
     refresh(s, lanes);
     expect_ended(s, ptowsp_run_execute(s->run, &options), mode == PTOWSP_RUN_EXECUTE);
@@ -115,7 +116,7 @@ static void execute_time_only(case_subject *s) {
 #if !defined(PTOWSP_NO_THREADS) && !defined(NPU_CLOCK_MIRROR_H)
 static void execute_on_device(case_subject *s) {
     const ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = 4, .cube_count = 2};
-    const ptowsp_run_options options = {.record_tasks = true};
+    const ptowsp_run_options options = {.record_tasks = true, .token_limit = s->token_limit};
     ptowsp_device *device;
     void *memory[CASE_TENSOR_MAX];
     s->engine = "on a device";

@@ -1,120 +1,8 @@
-// Ends that pipelines come to only when they are told: tokens that go round for ever, sums beyond
-// 64 bits, names by the thousand.
+// Ends that pipelines come to only when they are told: sums beyond 64 bits, names by the thousand, waits
+// by the hundred thousand; and which pipelines depend on times. Limits of tokens, and deadlocks, are
+// cases (pipeline_faults.case, deadlocks.case).
 
 #include "pipeline_fixture.h"
-
-// Two processes that send each other what they have received, for ever.
-static void build_circle(fixture *f, uint32_t depth, int64_t cycles) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "p") {
-            ptowsp_channel a = channel(f, "a", depth, 0), b = channel(f, "b", depth, 0);
-            PTOWSP_PROCESS(f->m, "there") {
-                ptowsp_produces(f->m, a);
-                ptowsp_consumes(f->m, b);
-                send(f, a, 1);
-                PTOWSP_CONSUME(f->m, t, b) {
-                    work(f, t, cycles);
-                    ptowsp_send(f->m, a, t);
-                }
-            }
-            PTOWSP_PROCESS(f->m, "back") {
-                ptowsp_produces(f->m, b);
-                ptowsp_consumes(f->m, a);
-                PTOWSP_CONSUME(f->m, t, a) {
-                    ptowsp_send(f->m, b, t);
-                }
-            }
-        }
-    }
-    compile(f, NULL);
-}
-
-// there sends 1, and again after each that comes back: its 4th token is one too many. By then it
-// has had 3 tasks.
-static void pipeline_limits__tokens_that_go_round_for_ever_are_stopped(void **state) {
-    (void)state;
-    for (uint32_t depth = 0; depth < 3; depth++) {
-        for (int records = 0; records < 2; records++) {
-            for (int mode = 0; mode < 2; mode++) {
-                fixture f;
-                fixture_make(&f);
-                build_circle(&f, depth, 5);
-                ptowsp_run_options options;
-                memset(&options, 0, sizeof options);
-                options.mode = mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-                options.record_tasks = records == 1;
-                options.token_limit = 3;
-                f.call_count = 0;
-                assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_LIMIT_EXCEEDED);
-                const char *text = ptowsp_context_error(f.context).text;
-                EXPECT_PARTS(text, "process there", "channel a", "3 tokens", "t = 1");
-                assert_int_equal(channel_of(&f, "a")->token_count, 3);
-                assert_int_equal(channel_of(&f, "b")->token_count, 3);
-                assert_int_equal(process(&f, "there", 0)->task_count, 3);
-                assert_int_equal(process(&f, "there", 0)->busy_cycles, 15);
-                assert_int_equal(process(&f, "there", 0)->state, PTOWSP_PROCESS_STOPPED);
-                fixture_free(&f);
-            }
-        }
-    }
-}
-
-// Of 3 tokens none is too many; the next time the count begins anew.
-static void pipeline_limits__as_many_tokens_as_the_limit_are_fine(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, k, axis(&f, "two", 2)) {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel a = channel(&f, "a", 1, 0);
-                producer(&f, "load", a, 0, 3, 1);
-                consumer(&f, "use", a, 0, 1);
-            }
-        }
-    }
-    compile(&f, NULL);
-    for (uint64_t limit = 2; limit < 5; limit++) {
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.token_limit = limit;
-        f.call_count = 0;
-        assert_int_equal(ptowsp_run_execute(f.run, &options),
-                         limit < 3 ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
-        assert_int_equal(channel_of(&f, "a")->token_count, limit < 3 ? 2 : 6);
-    }
-    fixture_free(&f);
-}
-
-// Five senders, of whom at depth 0 all wait for the receiver before the first token is sent.
-static void pipeline_limits__those_who_wait_already_count_when_they_send(void **state) {
-    (void)state;
-    for (uint32_t depth = 0; depth < 2; depth++) {
-        for (int mode = 0; mode < 2; mode++) {
-            fixture f;
-            fixture_make(&f);
-            PTOWSP_WORKLOAD(f.m, "main") {
-                PTOWSP_PIPELINE(f.m, "p") {
-                    ptowsp_channel a = channel(&f, "a", depth, 0);
-                    PTOWSP_REPLICATE(f.m, w, axis(&f, "five", 5), "load") {
-                        ptowsp_produces(f.m, a);
-                        ptowsp_send(f.m, a, w);
-                    }
-                    consumer(&f, "use", a, 10, 3);
-                }
-            }
-            compile(&f, NULL);
-            ptowsp_run_options options;
-            memset(&options, 0, sizeof options);
-            options.mode = mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-            options.token_limit = 2;
-            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_LIMIT_EXCEEDED);
-            EXPECT_PARTS(ptowsp_context_error(f.context).text, "channel a", "2 tokens");
-            assert_int_equal(channel_of(&f, "a")->token_count, 2);
-            fixture_free(&f);
-        }
-    }
-}
 
 // Three tasks of 2^63 - 1 cycles, three times; and three that wait for them.
 static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
@@ -238,15 +126,121 @@ static void pipeline_limits__counts_are_not_asked_for(void **state) {
     fixture_free(&f);
 }
 
+// -- without a cycle -----------------------------------------------------------------------------
+
+// One record for 100,000 waits. (To look for each process at who could let it go on, among all,
+// would take minutes.)
+static void pipeline_stuck__a_hundred_thousand_that_wait(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel e = ptowsp_event_make(f.m, "E");
+            PTOWSP_REPLICATE(f.m, w, axis(&f, "crowd", 100000), "waits") {
+                (void)w;
+                ptowsp_consumes(f.m, e);
+                ptowsp_wait(f.m, e);
+            }
+            PTOWSP_PROCESS(f.m, "records") {
+                ptowsp_produces(f.m, e);
+                ptowsp_record(f.m, e);
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_STUCK);
+    EXPECT_PARTS(ptowsp_context_error(f.context).text, "waits[1] finds E empty",
+                 "and 99996 more wait", "event E needs as many waits as records");
+    fixture_free(&f);
+}
+
+// -- what depends on times ---------------------------------------------------------------------------
+
+// Two pages, which two processes take one by one: the second one begins at its own time.
+static ptowsp_status pages(int64_t late, bool *out_is_independent) {
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel free = channel(&f, "free", 4, 0);
+            PTOWSP_PROCESS(f.m, "pool") {
+                ptowsp_produces(f.m, free);
+                send(&f, free, 0);
+                send(&f, free, 1);
+            }
+            for (int i = 0; i < 2; i++) {
+                PTOWSP_PROCESS(f.m, i ? "second" : "first") {
+                    ptowsp_consumes(f.m, free);
+                    ptowsp_produces(f.m, free);
+                    busy(&f, i ? late : 1);
+                    PTOWSP_RECEIVE(f.m, a, free) {
+                        busy(&f, 10);
+                        PTOWSP_RECEIVE(f.m, b, free) {
+                            busy(&f, 10);
+                        }
+                    }
+                    send(&f, free, 2);
+                    send(&f, free, 3);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    ptowsp_status status = execute(&f, PTOWSP_RUN_EXECUTE, false);
+    *out_is_independent = ptowsp_run_pipelines(f.run, NULL)->is_timing_independent;
+    fixture_free(&f);
+    return status;
+}
+
+static void pipeline_stuck__some_depend_on_times(void **state) {
+    (void)state;
+    bool is_independent;
+    assert_int_equal(pages(30, &is_independent), PTOWSP_OK);
+    assert_false(is_independent);
+    assert_int_equal(pages(2, &is_independent), PTOWSP_STUCK);
+    assert_false(is_independent);
+    // One producer and one consumer each: whether loads of slots depend on times decides.
+    for (int is_loading = 0; is_loading < 3; is_loading++) {
+        fixture f;
+        fixture_make(&f);
+        f.is_loading = is_loading == 2;
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0);
+                PTOWSP_PROCESS(f.m, "one") {
+                    ptowsp_produces(f.m, a);
+                    busy(&f, 3);
+                    send(&f, a, 1);
+                }
+                PTOWSP_PROCESS(f.m, "two") {
+                    ptowsp_consumes(f.m, a);
+                    if (is_loading) {
+                        ptowsp_view view = {
+                            .tensor = is_loading == 2 ? f.y : f.x, .rows = 1, .cols = 1};
+                        ptowsp_slot_load(f.m, 0, &view, ptowsp_i64(f.m, 0), ptowsp_i64(f.m, 0));
+                    }
+                    PTOWSP_RECEIVE(f.m, t, a) {
+                        touch(&f, f.writes, f.y, number(&f, 0), 0, number(&f, 1), 1);
+                    }
+                }
+            }
+        }
+        compile(&f, NULL);
+        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_pipelines(f.run, NULL)->is_timing_independent, is_loading < 2);
+        fixture_free(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_limits__tokens_that_go_round_for_ever_are_stopped),
-        cmocka_unit_test(pipeline_limits__as_many_tokens_as_the_limit_are_fine),
-        cmocka_unit_test(pipeline_limits__those_who_wait_already_count_when_they_send),
         cmocka_unit_test(pipeline_limits__sums_stay_at_the_largest_number),
         cmocka_unit_test(pipeline_limits__thousands_of_processes),
         cmocka_unit_test(pipeline_limits__time_without_data_is_refused_the_first_time_too),
         cmocka_unit_test(pipeline_limits__counts_are_not_asked_for),
+        cmocka_unit_test(pipeline_stuck__some_depend_on_times),
+        cmocka_unit_test(pipeline_stuck__a_hundred_thousand_that_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ struct case_subject {
     case_items items;              // of all, those that hold under the schedule at hand
     const char *schedule;          // its directives; several with "or" between them
     uint32_t choice, alternative;  // the ones at hand, of lets and of schedules
+    uint64_t token_limit;          // of executions
     bool has_edges;                // tiles may end at the edges of tensors
     size_t round, round_end;       // items of this round: to `then`, or the end
     test_memory memory;
@@ -561,6 +562,8 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     } else if (!strcmp(kind, "symbol")) {
         uint64_t value = (uint64_t)case_number(s, &at);
         case_ok(s, name, ptowsp_run_bind_symbol(s->run, name, value));
+    } else if (!strcmp(kind, "tokens")) {
+        s->token_limit = strtoull(name, NULL, 10);
     } else if (!strcmp(kind, "slot")) {
         uint32_t slot = (uint32_t)strtoul(name, NULL, 10);
         case_ok(s, name, ptowsp_run_bind_slot(s->run, slot, (uint64_t)case_number(s, &at)));
@@ -590,6 +593,7 @@ static inline void case_find_round_end(case_subject *s) {
 
 // All that this round binds, and all that rounds before have bound.
 static inline void case_bind(case_subject *s, bool with_data) {
+    s->token_limit = 0;
     for (uint32_t t = 0; t < s->tensor_count; t++) {
         s->tensors[t].home = t;
     }
