@@ -1,4 +1,4 @@
-// Everything that goes wrong in a pipeline while it runs, but for deadlocks (pipeline_stuck_test.c):
+// Everything that goes wrong in a pipeline while it runs, but for deadlocks (deadlocks.case):
 // the status, and a text that names the pipeline, the process, the channel, the place and its
 // variables; what results say of processes then; and that the run works afterwards.
 

@@ -221,11 +221,6 @@ static inline uint32_t process_of(const fixture *f, const char *name, uint32_t r
     return 0;
 }
 
-static inline const ptowsp_channel_stats *channels_of(const fixture *f) {
-    uint32_t count = 0;
-    return ptowsp_run_channels(f->run, &count);
-}
-
 static inline const ptowsp_process_stats *process(const fixture *f, const char *name,
                                                   uint32_t replica) {
     uint32_t count = 0;

@@ -374,7 +374,9 @@ def module_text(case, shared):
         shared.setdefault(kernel["name"], []).append((text, kernel))
         lines.append(text)
     lines += ["workload w"] + workload.lines
-    return "\n".join(lines + [line for _, data in tensors for line in data])
+    short = [data[0] for _, data in tensors if len(data) == 1]
+    long = [line for _, data in tensors if len(data) > 1 for line in data]
+    return "\n".join(lines + (fill("", short, "; ", "  ") if short else []) + long)
 
 
 # -- cases ----------------------------------------------------------------------------------------
