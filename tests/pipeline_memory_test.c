@@ -182,9 +182,9 @@ static void begin(whole *w, int schedule, size_t refuse_at) {
 static void outcome_of(whole *w, bool has_records, results *out) {
     execute_ok(&w->f, PTOWSP_RUN_EXECUTE, has_records);
     assert_int_equal(w->f.call_count, TASK_COUNT);
-    results_of(&w->f, out);
+    results_of(w->f.run, out);
     if (has_records) {
-        check_results(&w->f);
+        check_results(w->f.run);
     }
 }
 
@@ -292,7 +292,7 @@ static void pipeline_memory__growing_may_fail_in_the_middle_of_a_run(void **stat
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
                 execute_ok(&w.f, PTOWSP_RUN_EXECUTE, true);
             }
-            check_results(&w.f);
+            check_results(w.f.run);
         }
     }
     assert_true(failed >= 5);
