@@ -115,7 +115,7 @@ static void execute_time_only(case_subject *s) {
 
 #if !defined(PTOWSP_NO_THREADS) && !defined(NPU_CLOCK_MIRROR_H)
 static void execute_on_device(case_subject *s) {
-    const ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = 4, .cube_count = 2};
+    const ptowsp_device_desc desc = {.scheduler_count = 1, .vector_count = 2, .cube_count = 1};
     const ptowsp_run_options options = {.record_tasks = true, .token_limit = s->token_limit};
     ptowsp_device *device;
     void *memory[CASE_TENSOR_MAX];
