@@ -1,5 +1,5 @@
 // Verdicts of reports, on programs whose times are worked out on paper: what limits a run, what would
-// help, what cannot, and what looks like a mistake.
+// help, what cannot, and what looks like a mistake. More of them are cases (verdicts.case).
 
 #include "report_text.h"
 #include "test.h"
@@ -103,103 +103,6 @@ static void verdict__full_lanes_limit(void **state) {
     done();
 }
 
-// Pools are named: the larger bound is that of pool slow, whose one lane has all of its tasks.
-static void verdict__a_full_pool_is_named(void **state) {
-    (void)state;
-    const ptowsp_pool pools[2] = {{"slow", 1, 0, {"a"}}, {"fast", 3, 0, {NULL}}};
-    ptowsp_schedule schedule = lanes(0);
-    schedule.pools = PTOWSP_POOLS_NAMED;
-    schedule.named_pools = pools;
-    schedule.pool_count = 2;
-    make(INDEPENDENT, &schedule, 4, PTOWSP_RECORD_TASKS);
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
-               "The work of the lanes of pool slow takes 4,000 of 4,000 cycles (100.0 %) "
-               "and limits this run. "));
-    done();
-}
-
-// Five tasks of 1,000, one after another, on four lanes.
-static void verdict__a_chain_limits(void **state) {
-    (void)state;
-    ptowsp_schedule schedule = lanes(4);
-    make("module m\naxis n dynamic\nkernel a(axes 1) vector, 1000 cycles, time only\n"
-         "workload w\n  for_each i in n\n    task a(i)\n",
-         &schedule, 5, PTOWSP_RECORD_EDGES);
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
-               "\nThe longest chain of dependencies takes 5,000 of 5,000 cycles (100.0 %) "
-               "and limits this run. More lanes cannot help.\n"
-               "A better schedule of the same tasks gains 0.0 % at most (0 cycles).\n"));
-    assert_null(strstr(v.text, "More lanes gain"));
-    done();
-    schedule = lanes(1);  // the same lanes-limited: then the chain says what more lanes gain
-    make(INDEPENDENT, &schedule, 5, PTOWSP_RECORD_EDGES);
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
-               "More lanes gain 80.0 % at most: the longest chain of dependencies takes "
-               "1,000 cycles.\n"));
-    done();
-}
-
-// All eight tasks go to lane 0 of four.
-static void verdict__lanes_without_a_task_are_counted(void **state) {
-    (void)state;
-    ptowsp_schedule schedule = lanes(4);
-    make("module m\naxis n dynamic\nkernel a(axes 1) vector, 1000 cycles, time only\n"
-         "workload w\n  parallel i in n\n    task a(i)\n",
-         &schedule, 8, PTOWSP_RECORD_TASKS);
-    assert_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "ran no task"));
-    done();
-    memset(&v, 0, sizeof v);
-    const char *text = INDEPENDENT;
-    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL),
-                     PTOWSP_OK);
-    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule.dispatch_key = ptowsp_i64(v.m, 0);
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    const ptowsp_record_options records = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_program_create(v.context, v.m, &desc, &v.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(v.run, "n", 8), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
-    report(PTOWSP_REPORT_TEXT, NULL, 0);
-    assert_non_null(strstr(v.text, "\nWaiting limits this run: lanes are idle for 75.0 % of their "
-                                   "time, 75.0 % with no task left. Split "));
-    assert_non_null(strstr(v.text, "\n3 of 4 lanes ran no task, although there are 8: look at the "
-                                   "dispatch of the schedule.\n"));
-    done();
-}
-
-// Lanes of a unit for which there is no task are no mistake, nor are vector lanes that work for MIX
-// tasks of cube lanes.
-static void verdict__lanes_of_other_units_are_not_counted(void **state) {
-    (void)state;
-    static const char *const units[3] = {"vector", "cube", "mix"};
-    ptowsp_schedule schedule = lanes(0);
-    schedule.pools = PTOWSP_POOLS_BY_UNIT;
-    schedule.cube_lane_count = 4;
-    schedule.vector_lane_count = 8;
-    for (int i = 0; i < 3; i++) {
-        char text[256];
-        snprintf(text, sizeof text,
-                 "module m\naxis n dynamic\nkernel a(axes 1) %s, 1000 cycles, time only\n"
-                 "workload w\n  parallel i in n\n    task a(i)\n",
-                 units[i]);
-        make(text, &schedule, 64, PTOWSP_RECORD_TASKS);
-        const char *found = report(PTOWSP_REPORT_TEXT, NULL, 0);
-        assert_non_null(strstr(found, i == 0 ? " of 8,000 cycles (100.0 %) and limits this run."
-                                             : " of 16,000 cycles (100.0 %) and limits this run."));
-        assert_null(strstr(found, "ran no task"));
-        done();
-    }
-}
-
 // A window of one task: the lanes wait for it.
 static void verdict__a_small_window_is_what_lanes_wait_for(void **state) {
     (void)state;
@@ -299,10 +202,6 @@ static void verdict__of_no_time_is_empty(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdict__full_lanes_limit),
-        cmocka_unit_test(verdict__a_full_pool_is_named),
-        cmocka_unit_test(verdict__a_chain_limits),
-        cmocka_unit_test(verdict__lanes_without_a_task_are_counted),
-        cmocka_unit_test(verdict__lanes_of_other_units_are_not_counted),
         cmocka_unit_test(verdict__a_small_window_is_what_lanes_wait_for),
         cmocka_unit_test(verdict__barriers_without_data_are_counted),
         cmocka_unit_test(verdict__processes_and_channels_are_named),

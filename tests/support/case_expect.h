@@ -6,6 +6,8 @@
 #include "case_run.h"
 #include "run_results.h"
 
+#include "../report_text.h"
+
 static inline const char *case_kernel_name(const case_subject *s, uint64_t task) {
     const char *name =
         ptowsp_program_kernel_name(s->program, ptowsp_run_records(s->run)[task].kernel);
@@ -528,17 +530,47 @@ static inline void case_expect_cycle(case_subject *s, const char *at) {
     }
 }
 
+// The parts of a list: PART / PART ...; NULL after the last one.
+static inline const char *case_next_part(const char **at) {
+    const char *end = strstr(*at, " / "), *part = *at;
+    if (!*part) {
+        return NULL;
+    }
+    *at = end ? end + 3 : part + strlen(part);
+    return case_copy(part, end ? (size_t)(end - part) : strlen(part));
+}
+
+// reports PART / PART ...: parts of the report as text; unreported PART / PART ...
+static inline void case_expect_report(case_subject *s, const char *at, bool is_there) {
+    static char text[1 << 18];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    const ptowsp_output output = {text_take, &buffer};
+    text[0] = '\0';
+    case_ok(s, "report", ptowsp_run_report(s->run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output));
+    for (const char *part; (part = case_next_part(&at));) {
+        case_check_count++;
+        if ((strstr(text, part) != NULL) != is_there) {
+            CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still", text);
+        }
+    }
+}
+
+static inline void case_expect_reports(case_subject *s, const char *at) {
+    case_expect_report(s, at, true);
+}
+
+static inline void case_expect_unreported(case_subject *s, const char *at) {
+    case_expect_report(s, at, false);
+}
+
 // says PART / PART ...: parts of the text of a deadlock, or of the error; never PART
 static inline void case_expect_says(case_subject *s, const char *at) {
-    while (*at) {
-        const char *end = strstr(at, " / ");
-        const char *part = case_copy(at, end ? (size_t)(end - at) : strlen(at));
+    for (const char *part; (part = case_next_part(&at));) {
         case_check_count++;
         if (!strstr(case_stuck_text(s), part) &&
             !strstr(ptowsp_context_error(s->context).text, part)) {
             CASE_FAIL(s, "\"%s\" is not in: %s", part, case_stuck_text(s));
         }
-        at = end ? end + 3 : at + strlen(at);
     }
 }
 
@@ -639,6 +671,8 @@ static const struct {
     {"waits", case_expect_waits, false},
     {"cycle", case_expect_cycle, false},
     {"says", case_expect_says, false},
+    {"reports", case_expect_reports, false},
+    {"unreported", case_expect_unreported, false},
     {"never", case_expect_never, false},
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
@@ -648,8 +682,8 @@ static const struct {
 };
 
 static inline bool case_is_setting(const char *word) {
-    static const char *const settings[] = {"let",    "with",  "from", "then",
-                                           "lowers", "fails", "edges"};
+    static const char *const settings[] = {"let",    "with",  "from",  "then",
+                                           "lowers", "fails", "edges", "records"};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         if (!strcmp(word, settings[i])) {
             return true;

@@ -51,6 +51,7 @@ struct case_subject {
     bool has_edges;                // tiles may end at the edges of tensors
     size_t round, round_end;       // items of this round: to `then`, or the end
     test_memory memory;
+    size_t allocated;  // by the execution that ended last
     ptowsp_context *context;
     ptowsp_module *module;
     pwsp_parse_saved saved;
