@@ -1,4 +1,4 @@
-"""The rules of time, plainly written: what oracle_cases.py works every expected value out with.
+"""The rules of time, plainly written: what write_cases.py works every expected value out with.
 
 Model runs a workload task by task. Data is simulated as far as time and control depend on it: the
 first element of each tile, and what a few kernels write.
