@@ -85,7 +85,7 @@ src/plan/generate.h src/plan/generate_cuts.h src/plan/generate_avx512.c src/plan
 src/plan/plan.h src/plan/fault.c
 src/plan/work.c
 src/plan/plan.c
-src/plan/attention.h src/plan/attention.c
+src/plan/attention.h src/plan/attention_positions.c src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_share.c
 src/plan/attention_decode.c
@@ -245,7 +245,7 @@ PLANNER="
 src/base/cpu.h
 src/plan/count.h src/plan/count.c
 src/plan/plan.h src/plan/fault.c
-src/plan/attention.h src/plan/attention.c
+src/plan/attention.h src/plan/attention_positions.c src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_share.c
 src/plan/attention_decode.c

@@ -151,6 +151,10 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     if (status == PTOWSP_OK) {
         status = pwsp_costs_set(a, info);
     }
+    if (status == PTOWSP_OK) {
+        status = pwsp_positions_configure(c, info);
+        a->has_own_tiles = c->positions != NULL;
+    }
     if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {
         status = pwsp_tiers_check(c->tiers, c->tier_count, info);
     }
@@ -173,8 +177,14 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     if (kv == 0 || queries == 0) {
         return PTOWSP_OK;
     }
-    if (a->config.is_causal && queries > kv) {
+    const ptowsp_attention_positions *positions = a->config.positions;
+    if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
+    }
+    const ptowsp_status status =
+        positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
     }
     if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
@@ -200,6 +210,8 @@ PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint
     }
     tile.rows = tokens * a->config.group;
     tile.is_slotted = !s->is_whole;
+    tile.is_empty = false;
+    tile.sinks = 0;
     tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(before < s->token_count && tile.begin < tile.end);
     return tile;
@@ -208,7 +220,7 @@ PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint
 PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
     uint64_t units = 1, slots = tile->is_slotted;
     if (pwsp_attention_cuts_chunks(a)) {
-        units = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        units = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
         slots = units > 1 || tile->is_slotted ? units : 0;
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
@@ -267,6 +279,10 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
                               batch->sequence_count, 0);
     }
+    ptowsp_status status = pwsp_positions_count_check(&a->config, batch, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     a->kv_lengths = batch->kv_lengths;
     a->query_lengths = batch->query_lengths;
     a->sequence_count = batch->sequence_count;
@@ -284,7 +300,7 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
     }
     for (uint32_t sequence = 0; sequence < batch->sequence_count; sequence++) {
         uint32_t tiles;
-        ptowsp_status status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
+        status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
         if (status != PTOWSP_OK) {
             return status;
         }

@@ -28,8 +28,9 @@ typedef struct pwsp_attention {
     const PTOWSP_GM int32_t *kv_lengths;
     const PTOWSP_GM int32_t *query_lengths;
     uint32_t sequence_count;
-    // Prefix plans: sequences are these segments, and lengths are those of positions.
+    // Prefix plans: sequences are these segments, and lengths are those of positions in the tree.
     const ptowsp_prefix_segment *segments;
+    bool has_own_tiles;  // of segments, or by config.positions
 
     // Of the batch before it is cut: in BALANCED mode units are tiles.
     uint64_t tile_count, unit_count, merge_count, slot_count;
@@ -38,19 +39,33 @@ typedef struct pwsp_attention {
     uint64_t slotted_count;  // tiles of segments that are not whole
 } pwsp_attention;
 
-// A query tile: the KV that it sees, and what that costs.
+// A query tile: the KV that it sees, and what that costs. Its first `sinks` tokens are the first of the
+// sequence: see attention_positions.c.
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
     uint32_t rows;
     bool is_slotted;  // its units have slots, even if it is not split
-    uint64_t rate;    // of a KV token
+    bool is_empty;    // it sees nothing
+    uint32_t sinks;
+    uint64_t rate;  // of a KV token
 } pwsp_query_tile;
 
 // Checks a configuration, and fills in its defaults.
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
-// The same, then checks a batch under it, and counts.
+// Checks which arrays of positions there are, and drops them if none is.
+PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
+                                                     ptowsp_plan_info *info);
+
+// Checks that positions are of all sequences of a batch; and those of a sequence with KV and queries.
+PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
+                                                       const ptowsp_attention_batch *batch,
+                                                       ptowsp_plan_info *info);
+PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32_t sequence,
+                                                 ptowsp_plan_info *info);
+
+// The same as pwsp_attention_configure, then checks a batch under it, and counts.
 PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
                                                    const ptowsp_attention_config *config,
                                                    pwsp_attention *a, ptowsp_plan_info *info);
@@ -79,7 +94,7 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
     return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
-           !a->segments && !a->config.shares_merges;
+           !a->has_own_tiles && !a->config.shares_merges;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
@@ -113,11 +128,14 @@ PWSP_INLINE uint64_t pwsp_tile_rate(const pwsp_attention *a, uint32_t rows) {
 
 PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
                                                    uint32_t index);
+PWSP_INTERNAL pwsp_query_tile pwsp_position_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                                    uint32_t index);
 
 PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                uint32_t index) {
-    if (a->segments) {
-        return pwsp_segment_tile_at(a, sequence, index);
+    if (a->has_own_tiles) {
+        return a->segments ? pwsp_segment_tile_at(a, sequence, index)
+                           : pwsp_position_tile_at(a, sequence, index);
     }
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t before = (int64_t)index * a->tile_tokens;
@@ -129,11 +147,23 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.begin = unseen > 0 ? (uint32_t)unseen / a->grain * a->grain : 0;
     tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
     tile.rows = (uint32_t)tokens * a->config.group;
-    tile.is_slotted = false;
+    tile.is_slotted = tile.is_empty = false;
+    tile.sinks = 0;
     tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
 }
+
+// Where a query token stands, in KV tokens from the first one on, and positions from one to the next.
+typedef struct pwsp_position_place {
+    double token;
+    float stride;
+} pwsp_position_place;
+
+// The place of a query token of a batch that fits its configuration.
+PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_batch *batch,
+                                                         const ptowsp_attention_config *config,
+                                                         uint32_t sequence, uint32_t query);
 
 // What batches within limits have at most, of one head: tiles, and pieces by a->chunk.
 typedef struct pwsp_attention_most {
@@ -174,17 +204,59 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
     return pwsp_min_u64(pwsp_mul_u64(rows, a->merged_row), PWSP_COST_MAX);
 }
 
-// In INVARIANT mode: the pieces of [begin, end), cut at the multiples of the chunk.
-PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
+// In INVARIANT mode: the pieces of KV tokens [begin, end) of a tile, cut at the multiples of the chunk
+// and behind sinks.
+PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);
-    return (end - 1) / a->chunk - begin / a->chunk + 1;
+    const uint32_t window = tile->begin + tile->sinks;
+    const bool has_sinks = begin < window;
+    begin = has_sinks ? window : begin;
+    return has_sinks + (begin < end ? (end - 1) / a->chunk - begin / a->chunk + 1 : 0);
+}
+
+// In INVARIANT mode: where the piece ends that begins at kv, if the tile does not end before.
+PWSP_INLINE uint64_t pwsp_chunk_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                    uint32_t kv) {
+    const uint32_t window = tile->begin + tile->sinks;
+    return kv < window ? window : (kv / a->chunk + 1) * a->chunk;
+}
+
+// In INVARIANT mode: where the last piece begins, or the last `count` of them; 0 if there are not more.
+PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     uint64_t count) {
+    const uint32_t window = tile->begin + tile->sinks;
+    const uint64_t pieces = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
+    PTOWSP_ASSERT(count > 0);
+    if (count >= pieces) {
+        return 0;
+    }
+    return tile->sinks > 0 && count == pieces - 1 ? window
+                                                  : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
+}
+
+// The KV tokens of a sequence that [begin, end) of a tile are written as. In BALANCED mode sinks are not
+// among them: the first unit has them besides.
+PWSP_INLINE uint32_t pwsp_piece_start(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                      uint32_t begin) {
+    if (begin > tile->begin || tile->is_empty) {
+        return tile->is_empty ? 0 : begin;
+    }
+    return pwsp_attention_cuts_chunks(a) && tile->sinks > 0 ? 0 : begin + tile->sinks;
+}
+PWSP_INLINE uint32_t pwsp_piece_length(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t begin, uint32_t end) {
+    if (begin > tile->begin || pwsp_attention_cuts_chunks(a)) {
+        return tile->is_empty ? 0 : end - begin;
+    }
+    return tile->is_empty ? 0 : end - begin - tile->sinks;
 }
 
 // What KV tokens [begin, end) of a tile cost, without a merge.
 PWSP_INLINE uint64_t pwsp_range_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
                                      uint32_t begin, uint32_t end) {
     const uint64_t pieces =
-        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, begin, end) : UINT64_C(1);
+        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile, begin, end) : UINT64_C(1);
     return pieces * a->unit + (end - begin) * tile->rate;
 }
 
@@ -194,7 +266,7 @@ PWSP_INLINE uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_ti
                                     uint32_t kv) {
     uint64_t cost = (tile->end - kv) * tile->rate, pieces = 1;
     if (pwsp_attention_cuts_chunks(a)) {
-        pieces = pwsp_chunk_pieces(a, kv, tile->end);
+        pieces = pwsp_chunk_pieces(a, tile, kv, tile->end);
     }
     cost += pieces * a->unit;
     if (kv == tile->begin && (pieces > 1 || tile->is_slotted)) {

@@ -74,14 +74,16 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_MISSING, i, 0, sequence);
         }
         const PTOWSP_GM ptowsp_work *unit = &proof->plan->units[i];
-        const uint32_t left = tile.end - at, length = unit->params[3];
-        const bool is_first = at == tile.begin, is_last = length == left;
+        const uint32_t left = tile.end - at, start = pwsp_piece_start(a, &tile, at);
+        const uint32_t beside = left - pwsp_piece_length(a, &tile, at, tile.end);
+        const uint32_t length = unit->params[3];
+        const bool is_first = at == tile.begin, is_last = length == left - beside;
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
         const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
             (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
-                                      {unit->reserved, index},     {unit->params[2], at},
+                                      {unit->reserved, index},     {unit->params[2], start},
                                       {unit->flags, flags},        {unit->tier, tier},
                                       {unit->work_id, slot}};
         const ptowsp_status status =
@@ -89,15 +91,15 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         if (status != PTOWSP_OK) {
             return status;
         }
-        uint64_t end = (uint64_t)at + length;
+        uint64_t end = (uint64_t)at + beside + length;
         if (pwsp_attention_cuts_chunks(a)) {
-            end = pwsp_min_u64((at / a->chunk + 1) * a->chunk, tile.end);
+            end = pwsp_min_u64(pwsp_chunk_end(a, &tile, at), tile.end);
         } else if (!is_last) {
             end = pwsp_min_u64(end / a->config.page_size * a->config.page_size, tile.end);
         }
-        if (length == 0 || at + (uint64_t)length != end) {
+        if ((length == 0 && !tile.is_empty) || at + (uint64_t)beside + length != end) {
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
-                                   end > at ? end - at : left);
+                                   end > at + (uint64_t)beside ? end - at - beside : left - beside);
         }
         if (has_slot) {
             if (slot >= proof->plan->slot_count) {

@@ -42,7 +42,8 @@ PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_
     }
     const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - left - kv);
     const uint64_t end = (kv + taken) / page * page;
-    return end >= kv + a->piece_min ? (uint32_t)end : kv;
+    const bool has_window = kv > tile->begin || end > kv + (uint64_t)tile->sinks;
+    return end >= kv + a->piece_min && has_window ? (uint32_t)end : kv;
 }
 
 // The lanes after this one that `tokens` of a tile need, if they begin with it.
@@ -97,10 +98,13 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
 
 PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
                                        uint32_t kv, uint64_t room, uint64_t last) {
-    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    const uint64_t next = pwsp_chunk_end(a, tile, kv);
     const uint64_t price = a->unit + (next - kv) * tile->rate;
     if (next > last || price > room) {
         return kv;
+    }
+    if (kv < tile->begin + tile->sinks) {
+        return pwsp_chunks_end(a, tile, (uint32_t)next, room - price, last);
     }
     // Of a whole chunk, though the tile may have none: it may see less than one.
     const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
@@ -114,9 +118,10 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
     const pwsp_attention *a = f->a;
     uint64_t price = 0;
     if (kv == tile->begin) {
-        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
+        price = pwsp_mul_u64(pwsp_chunk_pieces(a, tile, kv, tile->end),
+                             pwsp_slot_cost(a, tile->rows));
     }
-    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
+    const uint64_t last = pwsp_chunk_last(a, tile, 1);
     return price > f->at.room ? kv : pwsp_chunks_end(a, tile, kv, f->at.room - price, last);
 }
 
@@ -207,6 +212,8 @@ static bool pwsp_fill_next(pwsp_filler *f) {
     f->tile.end = first.end;
     f->tile.rows = first.rows;
     f->tile.is_slotted = first.is_slotted;
+    f->tile.is_empty = first.is_empty;
+    f->tile.sinks = first.sinks;
     f->tile.rate = first.rate;
     f->head_cost = pwsp_tile_cost(a, &first, first.begin);
     for (uint32_t i = 1; i < f->tiles; i++) {

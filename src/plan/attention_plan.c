@@ -74,17 +74,21 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
     found.tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
-    if (a->config.window) {
+    if (a->config.window && !a->config.positions) {
         const uint64_t tokens = a->config.is_causal ? a->tile_tokens : query_max;
         seen = pwsp_min_u64(seen, a->config.window + pwsp_max_u64(tokens, 1) - 1);
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    const bool has_sinks = a->config.positions && a->config.positions->sinks;  // pieces of their own
+    each += has_sinks;
     found.cuts = each > 1;
     found.pieces = pwsp_mul_u64(found.tiles, each);
     if (kv_total > 0 && count > 0) {
         found.pieces = pwsp_min_u64(
-            found.pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+            found.pieces,
+            pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk) + has_sinks * count,
+                         most));
     }
     return found;
 }
@@ -103,7 +107,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
         }
     }
     uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (a->config.is_causal) {
+    if (a->config.is_causal && !(a->config.positions && a->config.positions->query_first)) {
         query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
     }
     // Batches whose sequences have more tiles are refused.

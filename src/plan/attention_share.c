@@ -26,9 +26,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query
         return pwsp_range_cost(a, tile, kv, tile->end) <= room ? tile->end : kv;
     }
     if (pwsp_attention_cuts_chunks(a)) {
-        const uint64_t last = (tile->end - 1) / a->chunk, least = (after - 1) + kv / a->chunk;
-        return last > least ? pwsp_chunks_end(a, tile, kv, room, (last - after + 1) * a->chunk)
-                            : kv;
+        return pwsp_chunks_end(a, tile, kv, room, pwsp_chunk_last(a, tile, after));
     }
     return room < a->unit ? kv : pwsp_piece_end(a, tile, kv, room - a->unit, after * a->piece_min);
 }
@@ -79,7 +77,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
     uint64_t cost = pwsp_range_cost(a, tile, tile->begin, tile->end), each = f->time;
     uint64_t most = (tile->end - tile->begin) / a->piece_min;
     if (pwsp_attention_cuts_chunks(a)) {
-        most = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        most = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
         cost = pwsp_sum_u64(cost, pwsp_mul_u64(most, slot_cost));
     } else {
         if (each <= pwsp_sum_u64(a->unit, slot_cost)) {

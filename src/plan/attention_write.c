@@ -37,13 +37,13 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     for (uint32_t at = begin; at < end; pieces++) {
         uint32_t next = end;
         if (cuts) {
-            next = (uint32_t)pwsp_min_u64((at / a->chunk + 1) * a->chunk, end);
+            next = (uint32_t)pwsp_min_u64(pwsp_chunk_end(a, tile, at), end);
         }
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         const bool is_whole = flags == (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
-        pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole || tile->is_slotted, at,
-                         next - at);
+        pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole || tile->is_slotted,
+                         pwsp_piece_start(a, tile, at), pwsp_piece_length(a, tile, at, next));
         at = next;
     }
     w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
@@ -103,9 +103,11 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
-        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
-                          pwsp_word_pair(sequence, head), pwsp_word_pair(first->begin, length),
-                          count);
+        pwsp_write_wholes(
+            w, pwsp_word_whole(pwsp_attention_tier(a, sequence)), pwsp_word_pair(sequence, head),
+            pwsp_word_pair(pwsp_piece_start(a, first, first->begin),
+                           pwsp_piece_length(a, first, first->begin, first->end)),
+            count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }

@@ -53,7 +53,7 @@ PWSP_INLINE pwsp_share_rows pwsp_share_rows_of(const pwsp_query_tile *tile, pwsp
 // The slots of a tile of which `share.count` lanes have parts.
 PWSP_INLINE uint64_t pwsp_share_slots(const pwsp_attention *a, const pwsp_query_tile *tile,
                                       pwsp_tile_share share) {
-    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile->begin, tile->end)
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile, tile->begin, tile->end)
                                          : share.count;
 }
 

@@ -87,6 +87,9 @@ static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *con
     if (config->window > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
     }
+    if (config->positions) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
+    }
     return config->shares_merges
                ? pwsp_plan_fail(info, PTOWSP_FAULT_TREE_SHARES, PTOWSP_NO_INDEX, 1, 0)
                : PTOWSP_OK;
@@ -182,6 +185,7 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
                                               const ptowsp_prefix_segment *segments, uint32_t count,
                                               uint64_t *out_reads, ptowsp_plan_info *info) {
     a->segments = segments;
+    a->has_own_tiles = true;
     a->sequence_count = count;
     a->tile_count = a->unit_count = a->merge_count = a->slot_count = a->slotted_count = 0;
     a->total = a->tile_cost_max = a->slot_cost_max = 0;

@@ -1,0 +1,569 @@
+// Attention plans with positions: every pair of a query and a KV token that it sees is in exactly one
+// unit, by a list of all pairs; nothing else is planned than tiles need; bits of positions that say
+// what is so anyway; the pairs of context parallelism, tree drafts, compressed KV; and bad input.
+
+#include "positions_sample.h"
+
+#include <stdio.h>
+
+typedef ptowsp_attention_plan aplan;
+
+static char explained[200];
+
+static const char *explain(const ptowsp_plan_info *info) {
+    ptowsp_text_buffer buffer = {explained, sizeof explained, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    return explained;
+}
+
+static aplan make(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
+                  ptowsp_attention_sizes *out_sizes) {
+    ptowsp_plan_info info;
+    aplan plan;
+    if (ptowsp_attention_size(batch, config, out_sizes, &info) != PTOWSP_OK) {
+        fail_msg("%s", explain(&info));
+    }
+    void *block = malloc((size_t)out_sizes->block_bytes);
+    assert_non_null(block);
+    assert_int_equal(ptowsp_attention_place(out_sizes, block, out_sizes->block_bytes, &plan),
+                     PTOWSP_OK);
+    if (ptowsp_attention_generate(batch, config, &plan, &info) != PTOWSP_OK) {
+        fail_msg("%s", explain(&info));
+    }
+    assert_int_equal(plan.unit_count, out_sizes->unit_count);
+    assert_int_equal(plan.merge_count, out_sizes->merge_count);
+    assert_int_equal(plan.slot_count, out_sizes->slot_count);
+    assert_int_equal(plan.slot_rows, out_sizes->slot_rows);
+    if (ptowsp_attention_check(batch, config, &plan, &info) != PTOWSP_OK) {
+        fail_msg("check: %s", explain(&info));
+    }
+    return plan;
+}
+
+// -- every pair once ------------------------------------------------------------------------------
+
+static uint32_t queries_of(const positions_sample *s, uint32_t i) {
+    return s->batch.query_lengths ? (uint32_t)s->queries[i] : 1;
+}
+
+// Whether a unit has a KV token.
+static bool unit_has(const positions_sample *s, const ptowsp_work *unit, uint32_t token) {
+    const uint32_t start = ptowsp_work_kv_start(unit);
+    const uint32_t sinks = s->positions.sinks ? (uint32_t)s->sinks[unit->params[0]] : 0;
+    const bool is_sink = ptowsp_work_is_first(unit) && token < sinks && token < start;
+    return is_sink || (token >= start && token - start < ptowsp_work_kv_len(unit));
+}
+
+// How often units of a tile have a token: for a head, by [tile][token].
+static void count_units(const positions_sample *s, const aplan *plan, uint32_t i, uint32_t head,
+                        uint32_t *counts, uint32_t *units) {
+    const uint32_t kv = (uint32_t)s->kv[i];
+    for (uint32_t u = 0; u < plan->unit_count; u++) {
+        const ptowsp_work *unit = &plan->units[u];
+        if (unit->params[0] == i && unit->params[1] == head) {
+            units[unit->reserved]++;
+            assert_true(ptowsp_work_kv_end(unit) <= kv);
+            for (uint32_t t = 0; t < kv; t++) {
+                counts[(size_t)unit->reserved * kv + t] += unit_has(s, unit, t);
+            }
+        }
+    }
+}
+
+// Of a tile: whether each pair that is seen has its token in one unit; and whether units have no others
+// than sinks, and tokens from the begin of the first window to the end of the last.
+static void check_tile(const positions_sample *s, uint32_t i, uint32_t first, uint32_t end,
+                       const uint32_t *counts, uint32_t grain) {
+    const uint32_t kv = (uint32_t)s->kv[i], sinks = s->positions.sinks ? (uint32_t)s->sinks[i] : 0;
+    uint32_t low = 0, end_of_all = 0;
+    for (uint32_t t = 0; t < kv; t++) {
+        bool is_seen = false;
+        for (uint32_t j = first; j < end; j++) {
+            is_seen |= positions_sees(s, i, j, t);
+        }
+        assert_int_equal(is_seen && counts[t] != 1, 0);
+        assert_true(counts[t] <= 1);
+        low += positions_side(s, i, first, t) < 0;
+        end_of_all += positions_side(s, i, end - 1, t) <= 0;
+    }
+    const uint32_t sinks_end = (sinks + grain - 1) / grain * grain;
+    for (uint32_t t = 0; t < kv; t++) {
+        const bool is_of_window = t >= low / grain * grain && low < end_of_all;
+        assert_false(counts[t] > 0 && (t >= end_of_all || (!is_of_window && t >= sinks_end)));
+    }
+}
+
+static void check_pairs(const positions_sample *s, const aplan *plan) {
+    const uint32_t tokens = plan->tile_tokens;
+    const uint32_t grain = s->config.mode == PTOWSP_ATTENTION_INVARIANT ? s->config.grain : 1;
+    for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
+        const uint32_t kv = (uint32_t)s->kv[i], queries = kv > 0 ? queries_of(s, i) : 0;
+        const uint32_t tiles = (queries + tokens - 1) / tokens;
+        for (uint32_t head = 0; head < s->config.head_count && tiles > 0; head++) {
+            uint32_t *counts = (uint32_t *)calloc((size_t)tiles * kv, sizeof *counts);
+            uint32_t *units = (uint32_t *)calloc(tiles, sizeof *units);
+            count_units(s, plan, i, head, counts, units);
+            for (uint32_t tile = 0; tile < tiles; tile++) {
+                const uint32_t first = tile * tokens;
+                assert_true(units[tile] > 0);
+                check_tile(s, i, first, first + tokens < queries ? first + tokens : queries,
+                           counts + (size_t)tile * kv, grain);
+            }
+            free(counts);
+            free(units);
+        }
+    }
+}
+
+// What a query sees is also what ptowsp_attention_see says.
+static void check_seen(const positions_sample *s) {
+    for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
+        for (uint32_t j = 0; j < queries_of(s, i); j++) {
+            const ptowsp_attention_seen seen = ptowsp_attention_see(&s->batch, &s->config, i, j);
+            assert_true(seen.sinks <= seen.begin && seen.begin <= seen.end);
+            for (uint32_t t = 0; t < (uint32_t)s->kv[i]; t++) {
+                const bool sees = t < seen.sinks || (t >= seen.begin && t < seen.end);
+                assert_int_equal(sees, positions_sees(s, i, j, t));
+            }
+        }
+    }
+}
+
+static void positions__every_pair_that_is_seen_is_in_one_unit(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, round % 8 ? 40 : 150, round % 8 ? 12 : 40, &seed);
+        aplan plan = make(&s.batch, &s.config, &sizes);
+        check_pairs(&s, &plan);
+        check_seen(&s);
+        free(plan.units);
+    }
+}
+
+static void positions__bounds_hold_for_all_arrays_of_the_same_names(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 1;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes, bound;
+        positions_make(&s, 60, 20, &seed);
+        ptowsp_attention_limits limits = {s.batch.sequence_count, 0, 0, 0, 0};
+        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
+            const int32_t queries = (int32_t)queries_of(&s, i);
+            limits.kv_length_max = s.kv[i] > limits.kv_length_max ? s.kv[i] : limits.kv_length_max;
+            limits.query_length_max =
+                queries > limits.query_length_max ? queries : limits.query_length_max;
+            limits.kv_token_count_max += (uint64_t)s.kv[i];
+            limits.query_token_count_max += (uint64_t)queries;
+        }
+        for (int pass = 0; pass < 2; pass++) {  // with totals, and without
+            assert_int_equal(ptowsp_attention_bound(&s.config, &limits, &bound, NULL), PTOWSP_OK);
+            assert_int_equal(ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL), PTOWSP_OK);
+            assert_true(sizes.unit_count <= bound.unit_count);
+            assert_true(sizes.merge_count <= bound.merge_count);
+            assert_true(sizes.slot_count <= bound.slot_count);
+            assert_true(sizes.slot_rows <= bound.slot_rows);
+            limits.kv_token_count_max = limits.query_token_count_max = 0;
+        }
+    }
+}
+
+// -- faults of a plan -----------------------------------------------------------------------------
+
+static void positions__check_finds_units_of_other_tokens(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 2;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, 40, 12, &seed);
+        aplan plan = make(&s.batch, &s.config, &sizes);
+        if (plan.unit_count > 0) {
+            const uint32_t field = (uint32_t)test_random_in(&seed, 2, 3);
+            ptowsp_work *unit = &plan.units[test_random_in(&seed, 0, plan.unit_count - 1)];
+            unit->params[field] += test_random_in(&seed, 0, 1) ? 1u : UINT32_MAX;
+            assert_int_equal(ptowsp_attention_check(&s.batch, &s.config, &plan, NULL),
+                             PTOWSP_INVALID_PARAMS);
+        }
+        free(plan.units);
+    }
+}
+
+// -- bits -----------------------------------------------------------------------------------------
+
+static void assert_same(const aplan *a, const aplan *b) {
+    assert_int_equal(a->unit_count, b->unit_count);
+    assert_int_equal(a->merge_count, b->merge_count);
+    assert_memory_equal(a->units, b->units, a->unit_count * sizeof *a->units);
+    assert_memory_equal(a->merges, b->merges, a->merge_count * sizeof *a->merges);
+    assert_memory_equal(a->unit_begin, b->unit_begin, (a->lane_count + 1) * sizeof(uint32_t));
+    assert_memory_equal(a->lane_costs, b->lane_costs, a->lane_count * sizeof(double));
+}
+
+// Arrays that say what is so without them give the same plan, and a structure without arrays does.
+static void positions__that_say_nothing_new_change_nothing(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 3;
+    const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, 60, 12, &seed);
+        const uint32_t window = s.config.window;
+        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
+            const int32_t queries = (int32_t)queries_of(&s, i);
+            s.kv[i] = s.kv[i] < queries ? queries : s.kv[i];
+            s.query_first[i] = s.kv[i] - queries;
+            s.query_stride[i] = s.kv_stride[i] = 1;
+            s.kv_first[i] = s.sinks[i] = 0;
+            s.before[i] = window > 0 ? window - 1 : UINT32_MAX;
+            s.after[i] = s.config.is_causal ? 0 : UINT32_MAX;
+        }
+        const ptowsp_attention_config with = s.config;
+        aplan b = make(&s.batch, &with, &sizes);
+        s.config.positions = round % 2 ? NULL : &none;
+        aplan a = make(&s.batch, &s.config, &sizes);
+        assert_same(&a, &b);
+        free(a.units);
+        free(b.units);
+    }
+}
+
+// -- paper ----------------------------------------------------------------------------------------
+
+// Pairs that the tiles of one sequence and head cover and that `sees` says are wanted; tiles of a token.
+static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_config config,
+                         bool (*sees)(uint32_t query, uint32_t token)) {
+    ptowsp_attention_sizes sizes;
+    config.head_count = config.lane_count = config.tile_rows = 1;
+    aplan plan = make(batch, &config, &sizes);
+    uint32_t pairs = 0;
+    for (uint32_t u = 0; u < plan.unit_count; u++) {
+        const ptowsp_work *unit = &plan.units[u];
+        for (uint32_t t = ptowsp_work_kv_start(unit); t < ptowsp_work_kv_end(unit); t++) {
+            pairs += !sees || sees(unit->reserved, t);
+        }
+    }
+    free(plan.units);
+    return pairs;
+}
+
+// 30 tokens are dealt to 2 ranks in turn. Query j of rank 0 stands at 2 j and sees 2 j + 1 tokens: of
+// its own rank j + 1, of the other j. 15 queries see 15^2 = 225: 15 * 16 / 2 = 120 and 15 * 14 / 2 = 105.
+// Rank 1 stands at 2 j + 1, and sees j + 1 of each.
+static void positions__ranks_with_tokens_in_turn_see_225_pairs(void **state) {
+    (void)state;
+    const int32_t kv = 15, queries = 15, two = 2;
+    int32_t rank = 0, from = 0;
+    ptowsp_attention_positions positions = {1, &rank, &two, &from, &two, NULL, NULL, NULL};
+    const ptowsp_attention_batch batch = {&kv, &queries, 1};
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.is_causal = true;
+    config.positions = &positions;
+    assert_int_equal(pairs_of(&batch, config, NULL), 120);
+    from = 1;
+    assert_int_equal(pairs_of(&batch, config, NULL), 105);
+    rank = 1;
+    assert_int_equal(pairs_of(&batch, config, NULL), 120);
+    from = 0;
+    assert_int_equal(pairs_of(&batch, config, NULL), 120);
+    config.positions = NULL;  // as if each rank had the last tokens: 15 pairs too many for rank 0
+    assert_int_equal(pairs_of(&batch, config, NULL), 120);
+}
+
+// With blocks of 15 tokens, rank 1 sees all of what rank 0 has, 225 pairs; n - q + j has 120 of them.
+static void positions__ranks_with_blocks_see_225_pairs(void **state) {
+    (void)state;
+    const int32_t kv = 15, queries = 15, rank = 15;
+    const ptowsp_attention_positions positions = {1, &rank, NULL, NULL, NULL, NULL, NULL, NULL};
+    const ptowsp_attention_batch batch = {&kv, &queries, 1};
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.is_causal = true;
+    assert_int_equal(pairs_of(&batch, config, NULL), 120);
+    config.positions = &positions;
+    assert_int_equal(pairs_of(&batch, config, NULL), 225);
+}
+
+// A binary tree of 63 drafts after 300 tokens, under a window of 128: draft j has depth d(j) = the
+// exponent of j + 1, stands at 300 + d, and sees the last 128 - d - 1 of the 300 tokens, itself and
+// its d ancestors: 128. So 63 * 128 = 8,064 pairs.
+enum { TREE_CONTEXT = 300, TREE_DRAFTS = 63, TREE_WINDOW = 128 };
+
+static uint32_t tree_depth(uint32_t draft) {
+    uint32_t depth = 0;
+    for (; draft > 0; draft = (draft - 1) / 2) {
+        depth++;
+    }
+    return depth;
+}
+
+static bool tree_sees(uint32_t query, uint32_t token) {
+    if (token < TREE_CONTEXT) {
+        return token + TREE_WINDOW > TREE_CONTEXT + tree_depth(query);
+    }
+    for (uint32_t draft = query;; draft = (draft - 1) / 2) {
+        if (draft == token - TREE_CONTEXT) {
+            return true;
+        }
+        if (draft == 0) {
+            return false;
+        }
+    }
+}
+
+// Under the window by index, draft j does not have the first j - d(j) tokens of its window: the sum of
+// all j, 62 * 63 / 2 = 1,953, less that of depths, 1 * 2 + 2 * 4 + 3 * 8 + 4 * 16 + 5 * 32 = 258, is
+// 1,695 pairs. The superset, a window longer by the largest j - d = 62 - 5, has them all.
+static void positions__superset_of_a_tree_under_a_window_has_its_8064_pairs(void **state) {
+    (void)state;
+    const int32_t kv = TREE_CONTEXT + TREE_DRAFTS, queries = TREE_DRAFTS;
+    const ptowsp_attention_batch batch = {&kv, &queries, 1};
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.is_causal = true;
+    config.window = TREE_WINDOW;
+    assert_int_equal(pairs_of(&batch, config, tree_sees), 8064 - 1695);
+    const uint32_t before = TREE_WINDOW - 1 + 62 - 5;
+    ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, &before, NULL, NULL};
+    config.positions = &positions;
+    assert_int_equal(pairs_of(&batch, config, tree_sees), 8064);
+    const uint32_t less = before - 1;  // the last draft misses its first token
+    positions.before = &less;
+    assert_true(pairs_of(&batch, config, tree_sees) < 8064);
+}
+
+// 4 : 1. 10 queries from position 21 on, and 7 entries, of tokens 0 to 3, ..., 24 to 27: positions 21,
+// 22 see 5 entries, 23 to 26 see 6, 27 to 30 see 7. 2 * 5 + 4 * 6 + 4 * 7 = 62.
+static void positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on(void **state) {
+    (void)state;
+    const int32_t kv = 7, queries = 10, first = 21, three = 3, four = 4;
+    const ptowsp_attention_positions positions = {1,    &first, NULL, &three, &four,
+                                                  NULL, NULL,   NULL};
+    const ptowsp_attention_batch batch = {&kv, &queries, 1};
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.is_causal = true;
+    config.positions = &positions;
+    assert_int_equal(pairs_of(&batch, config, NULL), 62);
+}
+
+// Decode with 1,000 tokens, a window of 100 and 4 sinks: BALANCED has one unit, [900, 1000), INVARIANT
+// [0, 64) and pieces of the window from the grain 896 on, cut at 960; costs are of 104 and 168 tokens.
+static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) {
+    (void)state;
+    const int32_t kv = 1000, sinks = 4;
+    const ptowsp_attention_positions positions = {1,    NULL, NULL, NULL,
+                                                  NULL, NULL, NULL, &sinks};
+    const ptowsp_attention_batch batch = {&kv, NULL, 1};
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes sizes;
+    memset(&config, 0, sizeof config);
+    config.head_count = config.lane_count = 1;
+    config.is_causal = true;
+    config.window = 100;
+    config.positions = &positions;
+    config.cost.per_token = 1.0;
+    aplan plan = make(&batch, &config, &sizes);
+    assert_int_equal(plan.unit_count, 1);
+    assert_int_equal(ptowsp_work_kv_start(&plan.units[0]), 900);
+    assert_int_equal(ptowsp_work_kv_len(&plan.units[0]), 100);
+    assert_true(plan.cost_max == 104.0);
+    free(plan.units);
+    config.mode = PTOWSP_ATTENTION_INVARIANT;
+    config.chunk = 320;
+    plan = make(&batch, &config, &sizes);
+    const uint32_t pieces[3][2] = {{0, 64}, {896, 64}, {960, 40}};
+    assert_int_equal(plan.unit_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_work_kv_start(&plan.units[i]), pieces[i][0]);
+        assert_int_equal(ptowsp_work_kv_len(&plan.units[i]), pieces[i][1]);
+    }
+    assert_true(plan.cost_max == 168.0);
+    free(plan.units);
+}
+
+// -- bad input ------------------------------------------------------------------------------------
+
+typedef struct bad {
+    int32_t kv[2], queries[2], first[2], stride[2], kv_first[2], kv_stride[2], sinks[2];
+    uint32_t before[2], after[2];
+    ptowsp_attention_positions positions;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+} bad;
+
+static void bad_start(bad *b) {
+    static const bad good = {.kv = {5, 9},
+                             .queries = {2, 3},
+                             .first = {3, 6},
+                             .stride = {1, 1},
+                             .kv_stride = {1, 1},
+                             .sinks = {5, 9},
+                             .before = {3, UINT32_MAX},
+                             .after = {0, (uint32_t)INT32_MAX + 1}};
+    *b = good;
+    const ptowsp_attention_positions all = {2,           b->first,  b->stride, b->kv_first,
+                                            b->kv_stride, b->before, b->after,  b->sinks};
+    b->positions = all;
+    b->batch.kv_lengths = b->kv;
+    b->batch.query_lengths = b->queries;
+    b->batch.sequence_count = 2;
+    b->config.head_count = b->config.lane_count = 1;
+    b->config.positions = &b->positions;
+}
+
+// Every function that reads the arrays refuses them, with this text.
+static void assert_refused(const bad *b, uint64_t index, const char *text) {
+    ptowsp_attention_sizes sizes;
+    ptowsp_plan_info info;
+    aplan plan;
+    char block[4096];
+    memset(&plan, 0, sizeof plan);
+    for (int call = 0; call < 3; call++) {
+        ptowsp_status status;
+        if (call == 0) {
+            status = ptowsp_attention_size(&b->batch, &b->config, &sizes, &info);
+        } else if (call == 1) {
+            const ptowsp_attention_sizes room = {8, 8, 8, 64, 1, sizeof block};
+            assert_int_equal(ptowsp_attention_place(&room, block, sizeof block, &plan), PTOWSP_OK);
+            status = ptowsp_attention_generate(&b->batch, &b->config, &plan, &info);
+        } else {
+            status = ptowsp_attention_check(&b->batch, &b->config, &plan, &info);
+        }
+        assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.index, index);
+        assert_string_equal(explain(&info), text);
+    }
+}
+
+static void positions__bad_arrays_are_refused_by_name(void **state) {
+    (void)state;
+    bad b;
+    ptowsp_attention_sizes sizes;
+    bad_start(&b);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
+    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+    b.first[1] = -1;
+    assert_refused(&b, 1, "plan: sequence 1 begins at the negative position -1");
+    bad_start(&b);
+    b.kv_first[0] = INT32_MIN;
+    assert_refused(&b, 0, "plan: sequence 0 begins at the negative position -2147483648");
+    bad_start(&b);
+    b.stride[0] = 0;
+    assert_refused(&b, 0, "plan: sequence 0 has positions with the stride 0");
+    bad_start(&b);
+    b.kv_stride[1] = -4;
+    assert_refused(&b, 1, "plan: sequence 1 has positions with the stride -4");
+    bad_start(&b);
+    b.sinks[1] = 10;
+    assert_refused(&b, 1, "plan: sequence 1 has 10 sinks, of 9 KV tokens");
+    b.sinks[1] = -1;
+    assert_refused(&b, 1, "plan: sequence 1 has -1 sinks, of 9 KV tokens");
+}
+
+static void positions__end_at_int32_max(void **state) {
+    (void)state;
+    bad b;
+    ptowsp_attention_sizes sizes;
+    bad_start(&b);
+    b.first[1] = INT32_MAX - 2;  // 3 queries
+    b.kv_first[0] = INT32_MAX - 4;
+    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+    b.first[1]++;
+    assert_refused(&b, 1, "plan: sequence 1 ends at position 2147483648, beyond 2147483647");
+    bad_start(&b);
+    b.kv_stride[0] = INT32_MAX / 4;  // times 4: INT32_MAX - 3
+    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+    b.kv_first[0] = 4;
+    assert_refused(&b, 0, "plan: sequence 0 ends at position 2147483648, beyond 2147483647");
+}
+
+static void positions__arrays_that_do_not_go_together_are_refused(void **state) {
+    (void)state;
+    bad b;
+    bad_start(&b);
+    b.positions.sequence_count = 1;
+    assert_refused(&b, PTOWSP_NO_INDEX, "plan: positions are of 1 sequences, and the batch has 2");
+    bad_start(&b);
+    b.config.is_causal = true;
+    assert_refused(&b, PTOWSP_NO_INDEX, "plan: positions.after is given, and config.is_causal");
+    for (int i = 0; i < 3; i++) {
+        static const char *const texts[3] = {
+            "plan: positions.query_first is NULL, but not array 1 of positions",
+            "plan: positions.query_first is NULL, but not array 2 of positions",
+            "plan: positions.query_first is NULL, but not array 3 of positions"};
+        bad_start(&b);
+        b.positions.query_first = NULL;
+        b.positions.query_stride = i == 0 ? b.stride : NULL;
+        b.positions.kv_first = i == 1 ? b.kv_first : NULL;
+        b.positions.kv_stride = i == 2 ? b.kv_stride : NULL;
+        assert_refused(&b, PTOWSP_NO_INDEX, texts[i]);
+    }
+    const ptowsp_attention_limits limits = {2, 9, 3, 0, 0};
+    ptowsp_attention_sizes sizes;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_bound(&b.config, &limits, &sizes, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_POSITIONS_ALONE);
+}
+
+// Sequences without KV or queries have no positions that could be wrong, and more queries than KV are
+// none too many where they stand elsewhere.
+static void positions__of_sequences_without_units_are_not_read(void **state) {
+    (void)state;
+    bad b;
+    ptowsp_attention_sizes sizes;
+    bad_start(&b);
+    b.kv[0] = b.queries[1] = 0;
+    b.stride[0] = b.kv_stride[1] = 0;
+    b.sinks[1] = 100;
+    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 0);
+    bad_start(&b);
+    b.positions.after = NULL;
+    b.config.is_causal = true;
+    b.queries[0] = 50;
+    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+    b.positions.query_first = b.positions.query_stride = NULL;
+    b.positions.kv_first = b.positions.kv_stride = NULL;
+    assert_refused(&b, 0, "plan: sequence 0 has 50 queries for 5 KV tokens, under is_causal");
+}
+
+static void positions__see_says_nothing_of_what_is_not_there(void **state) {
+    (void)state;
+    bad b;
+    bad_start(&b);
+    const ptowsp_attention_seen none = {0, 0, 0};
+    const ptowsp_attention_seen seen[5] = {ptowsp_attention_see(NULL, &b.config, 0, 0),
+                                           ptowsp_attention_see(&b.batch, NULL, 0, 0),
+                                           ptowsp_attention_see(&b.batch, &b.config, 2, 0),
+                                           ptowsp_attention_see(&b.batch, &b.config, 0, 2),
+                                           ptowsp_attention_see(&b.batch, &b.config, 0, UINT32_MAX)};
+    for (int i = 0; i < 5; i++) {
+        assert_memory_equal(&seen[i], &none, sizeof none);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions__every_pair_that_is_seen_is_in_one_unit),
+        cmocka_unit_test(positions__bounds_hold_for_all_arrays_of_the_same_names),
+        cmocka_unit_test(positions__check_finds_units_of_other_tokens),
+        cmocka_unit_test(positions__that_say_nothing_new_change_nothing),
+        cmocka_unit_test(positions__ranks_with_tokens_in_turn_see_225_pairs),
+        cmocka_unit_test(positions__ranks_with_blocks_see_225_pairs),
+        cmocka_unit_test(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs),
+        cmocka_unit_test(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on),
+        cmocka_unit_test(positions__sinks_are_beside_the_first_unit_or_a_piece),
+        cmocka_unit_test(positions__bad_arrays_are_refused_by_name),
+        cmocka_unit_test(positions__end_at_int32_max),
+        cmocka_unit_test(positions__arrays_that_do_not_go_together_are_refused),
+        cmocka_unit_test(positions__of_sequences_without_units_are_not_read),
+        cmocka_unit_test(positions__see_says_nothing_of_what_is_not_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
