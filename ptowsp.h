@@ -1476,8 +1476,9 @@ typedef struct ptowsp_attention_positions {
     const PTOWSP_GM int32_t *kv_stride;     // at least 1. NULL: 1
     // Positions before and after its own that a query sees; beyond INT32_MAX: all.
     const PTOWSP_GM uint32_t *before;  // NULL: window - 1, or all without a window
-    const PTOWSP_GM uint32_t *after;   // NULL: none under is_causal, otherwise all. Not with is_causal
-    const PTOWSP_GM int32_t *sinks;    // KV tokens, at most kv_length. NULL: 0
+    const PTOWSP_GM uint32_t
+        *after;  // NULL: none under is_causal, otherwise all. Not with is_causal
+    const PTOWSP_GM int32_t *sinks;  // KV tokens, at most kv_length. NULL: 0
 } ptowsp_attention_positions;
 
 typedef enum ptowsp_attention_mode {
@@ -1520,7 +1521,7 @@ typedef struct ptowsp_attention_config {
     ptowsp_attention_cost cost;
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
-    bool shares_merges;  // see Shared merges
+    bool shares_merges;                           // see Shared merges
     const ptowsp_attention_positions *positions;  // NULL: as Queries says
 } ptowsp_attention_config;
 

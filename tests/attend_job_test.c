@@ -570,7 +570,7 @@ static void attend_job__kernels_refuse_what_is_not_of_the_step(void **unused) {
     work.params[3] = s->plan.slot_count + 1;
     assert_int_equal(ptowsp_attend_merge(&s->job, &work), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_attend_join(&s->job, &work), PTOWSP_INVALID_PARAMS);
-    ptowsp_attend_unit unit = {1, 0, 39, 2, 0, 90, NULL};  // request 1 has 40 query tokens
+    ptowsp_attend_unit unit = {1, 0, 39, 2, 0, 90, NULL, 0};  // request 1 has 40 query tokens
     assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
     unit.query_count = 1;

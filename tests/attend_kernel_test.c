@@ -631,7 +631,7 @@ static void attend__of_one_token_is_its_value_row(void **unused) {
     step.batch = &given;
     step.config = &config;
     step.pages = &page;
-    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, 1, NULL};
+    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, 1, NULL, 0};
     ptowsp_partial state;
     ptowsp_attend_compute(&kv, &step, &unit, &state, acc);
     assert_true(state.m == 0.75f && state.l == 1.0f);  // 3 * 1 / sqrt(16)
@@ -674,9 +674,10 @@ static void same_row(const result *x, uint32_t a, const result *y, uint32_t b) {
 static ptowsp_attend_unit random_piece(const batch *b, uint64_t *state) {
     const shape *s = &b->s;
     uint32_t request = (uint32_t)test_random_in(state, 0, s->request_count - 1);
-    ptowsp_attend_unit unit = {
-        request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0,
-        NULL};
+    ptowsp_attend_unit unit = {request, (uint32_t)test_random_in(state, 0, s->heads - 1),
+                               0,       s->queries[request],
+                               0,       0,
+                               NULL,    0};
     unit.kv_start = (uint32_t)test_random_in(state, 0, s->lengths[request] - 1);
     unit.kv_len = (uint32_t)test_random_in(state, 1, s->lengths[request] - unit.kv_start);
     return unit;
@@ -725,8 +726,8 @@ static void attend__row_depends_on_the_tokens_it_sees_alone(void **unused) {
         batch b = make_batch(&s, state++);
         settle(&b);
         const pwsp_attend_variant *variant = fastest();
-        ptowsp_attend_unit unit = {0,   0,   0, 30, (uint32_t)test_random_in(&state, 0, 110),
-                                   150, NULL};
+        ptowsp_attend_unit unit = {0,   0,    0, 30, (uint32_t)test_random_in(&state, 0, 110),
+                                   150, NULL, 0};
         result whole = compute(variant, &b, &b.step, unit);
         uint32_t query = (uint32_t)test_random_in(&state, 0, 29);
         unit.kv_len = 150 - 30 + query + 1 - unit.kv_start;  // up to what this query sees
@@ -738,7 +739,7 @@ static void attend__row_depends_on_the_tokens_it_sees_alone(void **unused) {
         for (uint32_t r = 0; s.window > 0 && r < 30; r++) {  // from where each query's window is
             const uint32_t begin = 150 - 30 + r + 1 - s.window;
             const uint32_t start = unit.kv_start > begin ? unit.kv_start : begin;
-            ptowsp_attend_unit later = {0, 0, 0, 30, start, 150, NULL};
+            ptowsp_attend_unit later = {0, 0, 0, 30, start, 150, NULL, 0};
             result seen = compute(variant, &b, &b.step, later);
             for (uint32_t g = 0; g < 4; g++) {
                 same_row(&whole, r * 4 + g, &seen, r * 4 + g);
@@ -757,7 +758,7 @@ static void attend__layout_of_the_cache_changes_no_bit(void **unused) {
         shape s = random_shape(&state);
         s.value_dim = s.key_dim;
         result results[3];
-        ptowsp_attend_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL, 0};
         unit.kv_start = (uint32_t)test_random_in(&state, 0, s.lengths[0] - 1);
         unit.kv_len = s.lengths[0];
         uint64_t seed = state;
@@ -808,7 +809,7 @@ static void attend__finished_row_is_its_finished_state(void **unused) {
         s.has_sinks = false;
         batch b = make_batch(&s, state);
         settle(&b);
-        ptowsp_attend_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL};
+        ptowsp_attend_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL, 0};
         result parts = compute(fastest(), &b, &b.step, unit);
         ptowsp_attend_compute(&b.kv, &b.step, &unit, NULL, NULL);
         float *out = (float *)allocate(s.value_dim, sizeof *out);
@@ -837,7 +838,7 @@ static void attend__rows_that_see_nothing_are_empty(void **unused) {
     uint32_t count = variants(list);
     for (uint32_t i = 0; i < count; i++) {
         // Queries stand at 90 to 99. Of tokens 78 and 79 query j sees those from 71 + j on.
-        ptowsp_attend_unit unit = {0, 0, 0, 10, 78, 2, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, 10, 78, 2, NULL, 0};
         result r = compute(list[i], &b, &b.step, unit);
         for (uint32_t row = 0; row < r.rows; row++) {
             bool is_empty = 71 + row / 2 > 79;
@@ -876,7 +877,7 @@ static void attend__tokens_that_no_row_sees_are_not_read(void **unused) {
         s.window = 30;  // queries stand at 117 to 119, so the first token seen is 88, in page 11
         batch b = make_batch(&s, 1);
         settle(&b);
-        ptowsp_attend_unit unit = {0, 0, 0, 3, 0, 120, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, 3, 0, 120, NULL, 0};
         result before = compute(fastest(), &b, &b.step, unit);
         for (uint32_t page = 0; page < 11; page++) {
             b.pages[page] = UINT32_MAX;
@@ -904,7 +905,7 @@ static void attend__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) 
             ((float *)b.cache[is_value])[cache_index(&b, is_value, 0, 90, 0, d)] = NAN;
         }
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_attend_unit unit = {0, 0, 0, 20, 0, 100, NULL};
+            ptowsp_attend_unit unit = {0, 0, 0, 20, 0, 100, NULL, 0};
             pwsp_attend_compute(list[i], &b.kv, &b.step, &unit, NULL, NULL);
             for (uint32_t row = 0; row < 60; row++) {
                 float out = b.outputs[(size_t)row * s.value_dim];
@@ -945,7 +946,7 @@ static void attend__tokens_that_a_mask_hides_change_nothing(void **unused) {
             }
         }
         b.step.mask = mask;
-        ptowsp_attend_unit unit = {0, 0, 0, 16, 0, 130, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, 16, 0, 130, NULL, 0};
         for (uint32_t i = 0; i < count; i++) {
             result before = compute(list[i], &b, &b.step, unit);
             const uint32_t dim = is_value ? s.value_dim : s.key_dim;

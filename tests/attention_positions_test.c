@@ -342,8 +342,7 @@ static void positions__superset_of_a_tree_under_a_window_has_its_8064_pairs(void
 static void positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on(void **state) {
     (void)state;
     const int32_t kv = 7, queries = 10, first = 21, three = 3, four = 4;
-    const ptowsp_attention_positions positions = {1,    &first, NULL, &three, &four,
-                                                  NULL, NULL,   NULL};
+    const ptowsp_attention_positions positions = {1, &first, NULL, &three, &four, NULL, NULL, NULL};
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
@@ -357,8 +356,7 @@ static void positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on(void
 static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) {
     (void)state;
     const int32_t kv = 1000, sinks = 4;
-    const ptowsp_attention_positions positions = {1,    NULL, NULL, NULL,
-                                                  NULL, NULL, NULL, &sinks};
+    const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
     const ptowsp_attention_batch batch = {&kv, NULL, 1};
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
@@ -407,8 +405,8 @@ static void bad_start(bad *b) {
                              .before = {3, UINT32_MAX},
                              .after = {0, (uint32_t)INT32_MAX + 1}};
     *b = good;
-    const ptowsp_attention_positions all = {2,           b->first,  b->stride, b->kv_first,
-                                            b->kv_stride, b->before, b->after,  b->sinks};
+    const ptowsp_attention_positions all = {
+        2, b->first, b->stride, b->kv_first, b->kv_stride, b->before, b->after, b->sinks};
     b->positions = all;
     b->batch.kv_lengths = b->kv;
     b->batch.query_lengths = b->queries;
@@ -538,11 +536,11 @@ static void positions__see_says_nothing_of_what_is_not_there(void **state) {
     bad b;
     bad_start(&b);
     const ptowsp_attention_seen none = {0, 0, 0};
-    const ptowsp_attention_seen seen[5] = {ptowsp_attention_see(NULL, &b.config, 0, 0),
-                                           ptowsp_attention_see(&b.batch, NULL, 0, 0),
-                                           ptowsp_attention_see(&b.batch, &b.config, 2, 0),
-                                           ptowsp_attention_see(&b.batch, &b.config, 0, 2),
-                                           ptowsp_attention_see(&b.batch, &b.config, 0, UINT32_MAX)};
+    const ptowsp_attention_seen seen[5] = {
+        ptowsp_attention_see(NULL, &b.config, 0, 0), ptowsp_attention_see(&b.batch, NULL, 0, 0),
+        ptowsp_attention_see(&b.batch, &b.config, 2, 0),
+        ptowsp_attention_see(&b.batch, &b.config, 0, 2),
+        ptowsp_attention_see(&b.batch, &b.config, 0, UINT32_MAX)};
     for (int i = 0; i < 5; i++) {
         assert_memory_equal(&seen[i], &none, sizeof none);
     }

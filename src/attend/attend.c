@@ -3,7 +3,7 @@
 
 #include "attend.h"
 
-#include "../plan/plan.h"
+#include "../plan/attention.h"
 
 // -- variants -------------------------------------------------------------------------------------
 
@@ -140,10 +140,30 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
-    return PTOWSP_OK;
+    if (step->prefix && config->positions) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
+    }
+    return pwsp_positions_count_check(config, step->batch, info);
 }
 
 // -- units of a plan ------------------------------------------------------------------------------
+
+// Where the sinks of a request end, if before `end`.
+static uint32_t pwsp_attend_sinks_end(const ptowsp_attend_step *step, uint32_t request,
+                                      uint32_t end) {
+    const ptowsp_attention_positions *positions = step->config->positions;
+    const int32_t sinks = positions && positions->sinks ? positions->sinks[request] : 0;
+    return sinks > 0 && (uint32_t)sinks < end ? (uint32_t)sinks : sinks > 0 ? end : 0;
+}
+
+// The sinks that the first unit of a tile has besides, as section 10 says under Positions.
+static uint32_t pwsp_attend_sinks_beside(const ptowsp_attend_step *step, const ptowsp_work *work) {
+    const ptowsp_attention_positions *positions = step->config->positions;
+    const uint32_t request = ptowsp_work_request(work), start = ptowsp_work_kv_start(work);
+    const bool has_sinks = positions && request < positions->sequence_count;
+    return has_sinks && ptowsp_work_is_first(work) ? pwsp_attend_sinks_end(step, request, start)
+                                                   : 0;
+}
 
 ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step, const ptowsp_work *work) {
     ptowsp_attend_unit unit;
@@ -174,6 +194,7 @@ ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step, const p
             return unit;
         }
         count = pwsp_attend_query_count(step, unit.request);
+        unit.sinks = pwsp_attend_sinks_beside(step, work);
     }
     if (first < count) {
         unit.query_start = (uint32_t)at;
@@ -205,10 +226,11 @@ PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *s
     return place;
 }
 
-// The request of a query token of the unit, and its position there. Of several requests it is the last
-// of the plan whose tokens begin there or before.
-static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
-                                    uint32_t query, uint32_t *out_request) {
+// The request of a query token of the unit, and its place there. Of several requests it is the last of
+// the plan whose tokens begin there or before.
+static pwsp_position_place pwsp_attend_position(const ptowsp_attend_step *step,
+                                                const ptowsp_attend_unit *unit, uint32_t query,
+                                                uint32_t *out_request) {
     const uint32_t at = unit->query_start + query;
     uint32_t request = unit->request, first = 0;
     if (unit->tokens) {
@@ -226,56 +248,68 @@ static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp
         first = requests[low].token_begin;
     }
     *out_request = request;
-    return (int64_t)step->batch->kv_lengths[request] - pwsp_attend_query_count(step, request) +
-           (at - first);
+    return pwsp_position_place_of(step->batch, step->config, request, at - first);
 }
 
-// The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
-// where it keeps the order of rows: both ends grow.
+// A range of tokens as far as it lies in another. An empty one lies where it keeps the order of rows:
+// both ends grow.
+static pwsp_attend_range pwsp_attend_inside(pwsp_attend_range range, pwsp_attend_range tokens) {
+    pwsp_attend_range inside = {range.first > tokens.first ? range.first : tokens.first,
+                                range.end > tokens.first ? range.end : tokens.first};
+    inside.first = inside.first < tokens.end ? inside.first : tokens.end;
+    inside.end = inside.end < tokens.end ? inside.end : tokens.end;
+    return inside;
+}
+
+// What a query token sees of the unit's tokens, or of its sinks alone.
 static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
                                              const ptowsp_attend_unit *unit, uint32_t query,
-                                             uint32_t start, uint32_t end) {
-    pwsp_attend_range range = {start, end};
+                                             pwsp_attend_range tokens, bool is_of_sinks) {
     if (unit->tokens) {
-        return range;
+        return tokens;
     }
-    const ptowsp_attention_config *config = step->config;
-    int64_t length = step->batch->kv_lengths[unit->request];
-    uint32_t request;
-    int64_t position = pwsp_attend_position(step, unit, query, &request);
-    int64_t first = config->window > 0 ? position + 1 - config->window : 0;
-    int64_t stop = config->is_causal ? position + 1 : length;
-    first = first > start ? first : start;
-    stop = stop < end ? stop : end;
-    range.end = start;
-    if (first < stop) {
-        range.first = (uint32_t)first;
-        range.end = (uint32_t)stop;
-    } else if (first >= end) {
-        range.first = range.end = end;
-    }
-    return range;
+    const ptowsp_attention_seen seen =
+        ptowsp_attention_see(step->batch, step->config, unit->request, unit->query_start + query);
+    const pwsp_attend_range window = {seen.begin, seen.end}, sinks = {0, seen.sinks};
+    return pwsp_attend_inside(is_of_sinks ? sinks : window, tokens);
 }
 
 // Fills in row `row` of the unit as row r of the chunk.
 static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
                                 const ptowsp_attend_unit *unit, uint32_t row, uint32_t r,
-                                float *accs, pwsp_attend_range tokens) {
+                                float *accs) {
     const pwsp_attend_place place = pwsp_attend_place_of(step, unit, row);
     c->queries[r] = step->queries + place.token * step->query_token_stride +
                     place.head * step->query_head_stride;
     c->accs[r] = accs ? accs + (size_t)row * c->cache->value_dim : place.output;
-    c->seen[r] =
-        pwsp_attend_visible(step, unit, row / pwsp_attend_group(step), tokens.first, tokens.end);
     if (c->is_biased || c->mask_words > 0) {
         uint32_t request;
-        c->positions[r] = pwsp_attend_position(step, unit, row / pwsp_attend_group(step), &request);
-        c->slopes[r] = c->is_biased ? step->slopes[place.head] : 0.0f;
+        const pwsp_position_place at =
+            pwsp_attend_position(step, unit, row / pwsp_attend_group(step), &request);
+        c->positions[r] = at.token;
+        c->slopes[r] = c->is_biased ? step->slopes[place.head] * at.stride : 0.0f;
         c->masks[r].words = c->mask_words > 0 ? step->mask + place.token * step->mask_stride : NULL;
         c->masks[r].start = step->mask_starts ? step->mask_starts[request] : 0;
     }
     ptowsp_merge_clear(&c->states[r], c->accs[r], c->cache->value_dim);
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
+}
+
+// Adds what the rows of the chunk, from row `row` of the unit on, see of tokens.
+static void pwsp_attend_run_rows(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
+                                 const ptowsp_attend_unit *unit, uint32_t row,
+                                 pwsp_attend_range tokens, bool is_of_sinks) {
+    if (tokens.first >= tokens.end) {
+        return;
+    }
+    const uint32_t group = pwsp_attend_group(step);
+    for (uint32_t r = 0; r < c->row_count; r++) {
+        const bool is_same = r > 0 && (row + r) % group > 0;  // query token as in the row before
+        c->seen[r] = is_same
+                         ? c->seen[r - 1]
+                         : pwsp_attend_visible(step, unit, (row + r) / group, tokens, is_of_sinks);
+    }
+    pwsp_attend_run_chunk(c);
 }
 
 // With a sink s the row is acc / (l + e^(s - m)): what a finished row is without it, times 1 / (1 +
@@ -346,6 +380,8 @@ PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
     const uint32_t start = unit->kv_start < length ? unit->kv_start : length;
     const uint32_t end = unit->kv_len < length - start ? start + unit->kv_len : length;
     const pwsp_attend_range tokens = {start, end};
+    const pwsp_attend_range beside = {0, unit->sinks};
+    const pwsp_attend_range sinks = {start, pwsp_attend_sinks_end(step, unit->request, end)};
     const uint32_t row_count = ptowsp_attend_unit_rows(step, unit);
     const uint32_t chunks = (uint32_t)pwsp_ceil_div_u64(row_count, PWSP_ATTEND_ROWS);
     for (uint32_t i = 0, row = 0; i < chunks; i++) {
@@ -355,9 +391,11 @@ PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
         c.row_count = (row_count - row + chunks - i - 1) / (chunks - i);
         pwsp_attend_start_chunk(&c, step, unit);
         for (uint32_t r = 0; r < c.row_count; r++) {
-            pwsp_attend_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);
+            pwsp_attend_add_row(&c, step, unit, row + r, r, states ? accs : NULL);
         }
-        pwsp_attend_run_chunk(&c);
+        pwsp_attend_run_rows(&c, step, unit, row, beside, true);
+        pwsp_attend_run_rows(&c, step, unit, row, sinks, true);
+        pwsp_attend_run_rows(&c, step, unit, row, tokens, false);
         for (uint32_t r = 0; r < c.row_count; r++) {
             if (states) {
                 states[row + r] = c.states[r];
@@ -375,6 +413,11 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
     uint32_t count;
     if (unit->request >= step->batch->sequence_count ||
         step->batch->kv_lengths[unit->request] < 0) {
+        return false;
+    }
+    ptowsp_plan_info spare;
+    if (unit->sinks > unit->kv_start || (unit->tokens && step->config->positions) ||
+        pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }
     if (!unit->tokens) {

@@ -109,7 +109,8 @@ typedef struct pwsp_attend_rows {
     const char *keys[PWSP_ATTEND_BLOCK], *values[PWSP_ATTEND_BLOCK];
 } pwsp_attend_rows;
 
-// Rows of a unit, sorted by query token: both ends of what they see grow from row to row.
+// Rows of a unit, sorted by query token: both ends of what they see grow from row to row, but rows may
+// see nothing of it. Where sinks lie apart a chunk runs twice, over sinks and over windows.
 typedef struct pwsp_attend_chunk {
     pwsp_attend_variant variant;
     const ptowsp_attend_cache *cache;
@@ -124,11 +125,11 @@ typedef struct pwsp_attend_chunk {
     float slopes[PWSP_ATTEND_ROWS];
     size_t mask_words;  // of a row; 0: there is no mask
     pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
-    int64_t positions[PWSP_ATTEND_ROWS];
-    bool is_converted;                // parts, to f32
-    ptowsp_attend_type tile_type;     // of elements in tiles
-    uint32_t score_rows, value_rows;  // of tiles, at most
-    uint32_t part_tokens;             // of values
+    double positions[PWSP_ATTEND_ROWS];  // in KV tokens
+    bool is_converted;                   // parts, to f32
+    ptowsp_attend_type tile_type;        // of elements in tiles
+    uint32_t score_rows, value_rows;     // of tiles, at most
+    uint32_t part_tokens;                // of values
     const char
         *part_rows[PWSP_ATTEND_BLOCK];  // of values that tiles do not have as the cache has them
 
@@ -151,7 +152,7 @@ typedef struct pwsp_attend_chunk {
 // Prepares a chunk whose variant, cache and row_count are set.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c);
 
-// Computes the states and accs of the rows of a chunk, from what they see.
+// Adds what the rows of a chunk see to their states and accs.
 PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c);
 
 // ptowsp_attend_compute of what was checked, with a variant. For tests, too.

@@ -114,10 +114,10 @@ static void pwsp_attend_mask(pwsp_attend_chunk *c, uint32_t token) {
     for (uint32_t r = 0; r < c->row_count; r++) {
         c->in_block[r] = pwsp_attend_clip(c->seen[r], token, PWSP_ATTEND_BLOCK);
     }
-    while (pwsp_attend_is_empty(c->in_block[c->row_first])) {
+    while (c->row_first < c->row_end && pwsp_attend_is_empty(c->in_block[c->row_first])) {
         c->row_first++;
     }
-    while (pwsp_attend_is_empty(c->in_block[c->row_end - 1])) {
+    while (c->row_first < c->row_end && pwsp_attend_is_empty(c->in_block[c->row_end - 1])) {
         c->row_end--;
     }
 }
@@ -330,7 +330,7 @@ static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
         pwsp_attend_bias bias = {0.0f, 0.0f, UINT64_MAX};
         if (c->is_biased) {
             bias.slope = c->slopes[r];
-            bias.distance = (float)(c->positions[r] - token);
+            bias.distance = (float)(c->positions[r] - (double)token);
         }
         if (c->mask_words > 0) {
             bias.seen = pwsp_attend_mask_bits(&c->masks[r], c->mask_words, token);
@@ -348,6 +348,9 @@ static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
 static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
     const pwsp_attend_range block = {0, PWSP_ATTEND_BLOCK};
     pwsp_attend_mask(c, token);
+    if (c->row_first == c->row_end) {
+        return;  // it lies between windows
+    }
     if (c->cache->type == PTOWSP_ATTEND_I8) {
         pwsp_attend_find_scales(c->cache, c->pages, c->kv_head, token, c->rows->seen, c->key_scales,
                                 c->value_scales);
@@ -357,6 +360,9 @@ static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
     for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         pwsp_attend_range seen = c->is_full ? block : c->in_block[r];
         count = c->is_full ? c->row_end - r : 1;
+        if (pwsp_attend_is_empty(seen)) {
+            continue;  // between windows of other rows
+        }
         c->variant.softmax(&c->scoring, c->is_biased || c->is_masked ? c->biases + r : NULL,
                            c->scores + (size_t)r * PWSP_ATTEND_BLOCK, seen.first, seen.end, count,
                            c->states + r, c->factors + r);

@@ -181,8 +181,7 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
     }
-    const ptowsp_status status =
-        positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
+    const ptowsp_status status = positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
         return status;
     }

@@ -231,8 +231,9 @@ PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_t
     if (count >= pieces) {
         return 0;
     }
-    return tile->sinks > 0 && count == pieces - 1 ? window
-                                                  : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
+    return tile->sinks > 0 && count == pieces - 1
+               ? window
+               : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
 }
 
 // The KV tokens of a sequence that [begin, end) of a tile are written as. In BALANCED mode sinks are not

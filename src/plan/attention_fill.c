@@ -118,8 +118,8 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
     const pwsp_attention *a = f->a;
     uint64_t price = 0;
     if (kv == tile->begin) {
-        price = pwsp_mul_u64(pwsp_chunk_pieces(a, tile, kv, tile->end),
-                             pwsp_slot_cost(a, tile->rows));
+        price =
+            pwsp_mul_u64(pwsp_chunk_pieces(a, tile, kv, tile->end), pwsp_slot_cost(a, tile->rows));
     }
     const uint64_t last = pwsp_chunk_last(a, tile, 1);
     return price > f->at.room ? kv : pwsp_chunks_end(a, tile, kv, f->at.room - price, last);

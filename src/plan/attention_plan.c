@@ -80,7 +80,8 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
-    const bool has_sinks = a->config.positions && a->config.positions->sinks;  // pieces of their own
+    const bool has_sinks =
+        a->config.positions && a->config.positions->sinks;  // pieces of their own
     each += has_sinks;
     found.cuts = each > 1;
     found.pieces = pwsp_mul_u64(found.tiles, each);

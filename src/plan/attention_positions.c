@@ -47,8 +47,8 @@ static int64_t pwsp_position_stride(const PTOWSP_GM int32_t *array, uint32_t seq
     return stride > 0 ? stride : 1;
 }
 
-static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config,
-                                                int64_t kv, int64_t queries, uint32_t sequence) {
+static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config, int64_t kv,
+                                                int64_t queries, uint32_t sequence) {
     const uint32_t window = config->window <= INT32_MAX ? config->window : 0;
     const int64_t before = window > 0 ? (int64_t)window - 1 : PWSP_POSITION_ALL;
     const int64_t after = config->is_causal ? 0 : PWSP_POSITION_ALL;
@@ -112,14 +112,14 @@ ptowsp_attention_seen ptowsp_attention_see(const ptowsp_attention_batch *batch,
 }
 
 PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_batch *batch,
-                                                             const ptowsp_attention_config *config,
-                                                             uint32_t sequence, uint32_t query) {
+                                                         const ptowsp_attention_config *config,
+                                                         uint32_t sequence, uint32_t query) {
     const int64_t queries = batch->query_lengths ? batch->query_lengths[sequence] : 1;
     const pwsp_position_line line =
         pwsp_position_line_of(config, batch->kv_lengths[sequence], queries, sequence);
     const int64_t position = line.query_first + query * line.query_stride;
-    const pwsp_position_place place = {
-        (double)(position - line.kv_first) / (double)line.kv_stride, (float)line.kv_stride};
+    const pwsp_position_place place = {(double)(position - line.kv_first) / (double)line.kv_stride,
+                                       (float)line.kv_stride};
     return place;
 }
 

@@ -103,11 +103,11 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
-        pwsp_write_wholes(
-            w, pwsp_word_whole(pwsp_attention_tier(a, sequence)), pwsp_word_pair(sequence, head),
-            pwsp_word_pair(pwsp_piece_start(a, first, first->begin),
-                           pwsp_piece_length(a, first, first->begin, first->end)),
-            count);
+        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
+                          pwsp_word_pair(sequence, head),
+                          pwsp_word_pair(pwsp_piece_start(a, first, first->begin),
+                                         pwsp_piece_length(a, first, first->begin, first->end)),
+                          count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
