@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DIM = 24, HEADS = 3, GROUP = 3, TOKENS = 400, QUERIES = 120, MASK_WORDS = 6 };
+enum { DIM = 24, HEADS = 3, GROUP = 3, TOKENS = 1300, QUERIES = 120, MASK_WORDS = 7 };
 
 // A step of attention. Sequences have their KV one after another, in pages that are shuffled.
 typedef struct step {
@@ -88,7 +88,7 @@ static void settle(step *b) {
 static step *make_step(uint64_t *state) {
     step *b = (step *)calloc(1, sizeof *b);
     assert_non_null(b);
-    positions_make(&b->s, test_random_in(state, 0, 2) ? 60 : 20, 18, state);
+    positions_make(&b->s, test_random_in(state, 0, 1) ? 200 : 40, 18, state);
     b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 40);
     uint32_t tokens = 0, queries = 0;
     for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {

@@ -115,6 +115,55 @@ static void check_pairs(const positions_sample *s, const aplan *plan) {
     }
 }
 
+// The unit of a token for a query, as its index.
+static uint32_t unit_of(const positions_sample *s, const aplan *plan, uint32_t i, uint32_t tile,
+                        uint32_t token) {
+    for (uint32_t u = 0; u < plan->unit_count; u++) {
+        const ptowsp_work *unit = &plan->units[u];
+        if (unit->params[0] == i && unit->params[1] == 0 && unit->reserved == tile &&
+            unit_has(s, unit, token)) {
+            return u;
+        }
+    }
+    fail_msg("no unit has token %u", (unsigned)token);
+    return 0;
+}
+
+// In INVARIANT mode, tokens that a query sees side by side are in different units if the second is at a
+// multiple of the chunk, or at the end of the sinks, rounded up to the grain; there is no other reason.
+static void check_cuts(const positions_sample *s, const aplan *plan, uint32_t i, uint32_t j) {
+    const bool has_window = s->positions.before ? s->before[i] <= INT32_MAX : s->config.window > 0;
+    const uint32_t sinks = s->positions.sinks && has_window ? (uint32_t)s->sinks[i] : 0;
+    const uint32_t end = (sinks + s->config.grain - 1) / s->config.grain * s->config.grain;
+    const uint32_t tile = j / plan->tile_tokens;
+    for (uint32_t t = 1; t < (uint32_t)s->kv[i]; t++) {
+        if (positions_sees(s, i, j, t) && positions_sees(s, i, j, t - 1)) {
+            const bool is_cut = t == end || (t > end && t % s->config.chunk == 0);
+            assert_int_equal(unit_of(s, plan, i, tile, t) != unit_of(s, plan, i, tile, t - 1),
+                             is_cut);
+        }
+    }
+}
+
+static void positions__invariant_cuts_follow_from_chunk_and_sinks_alone(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 4;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 1000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, 60, 6, &seed);
+        s.config.mode = PTOWSP_ATTENTION_INVARIANT;
+        s.config.head_count = 1;
+        aplan plan = make(&s.batch, &s.config, &sizes);
+        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
+            for (uint32_t j = 0; s.kv[i] > 0 && j < queries_of(&s, i); j++) {
+                check_cuts(&s, &plan, i, j);
+            }
+        }
+        free(plan.units);
+    }
+}
+
 // What a query sees is also what ptowsp_attention_see says.
 static void check_seen(const positions_sample *s) {
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
@@ -385,6 +434,44 @@ static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) 
     free(plan.units);
 }
 
+// A lane that has sinks goes on with chunks: 8 pieces of 64 tokens are 4 on each of 2 lanes.
+static void positions__lanes_go_on_after_sinks(void **state) {
+    (void)state;
+    const int32_t kv = 512, sinks = 1;
+    const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
+    const ptowsp_attention_batch batch = {&kv, NULL, 1};
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes sizes;
+    memset(&config, 0, sizeof config);
+    config.head_count = 1;
+    config.lane_count = 2;
+    config.window = 1000;
+    config.mode = PTOWSP_ATTENTION_INVARIANT;
+    config.chunk = 64;
+    config.positions = &positions;
+    config.cost.per_token = 1.0;
+    for (int pass = 0; pass < 2; pass++) {
+        aplan plan = make(&batch, &config, &sizes);
+        assert_int_equal(plan.unit_count, 8);
+        assert_int_equal(plan.unit_begin[1], 4);
+        assert_true(plan.cost_max == 256.0);
+        free(plan.units);
+        config.shares_merges = true;
+    }
+    // A lane takes sinks alone: 64 tokens, and the window from the grain 896 to 1000.
+    const int32_t longer = 1000;
+    const ptowsp_attention_batch windowed = {&longer, NULL, 1};
+    config.window = 64;
+    config.chunk = 1024;
+    for (int pass = 0; pass < 2; pass++) {
+        config.shares_merges = pass;
+        aplan plan = make(&windowed, &config, &sizes);
+        assert_int_equal(plan.unit_count, 2);
+        assert_true(plan.cost_max == 104.0);
+        free(plan.units);
+    }
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 typedef struct bad {
@@ -549,6 +636,7 @@ static void positions__see_says_nothing_of_what_is_not_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions__every_pair_that_is_seen_is_in_one_unit),
+        cmocka_unit_test(positions__invariant_cuts_follow_from_chunk_and_sinks_alone),
         cmocka_unit_test(positions__bounds_hold_for_all_arrays_of_the_same_names),
         cmocka_unit_test(positions__check_finds_units_of_other_tokens),
         cmocka_unit_test(positions__that_say_nothing_new_change_nothing),
@@ -557,6 +645,7 @@ int main(void) {
         cmocka_unit_test(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs),
         cmocka_unit_test(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on),
         cmocka_unit_test(positions__sinks_are_beside_the_first_unit_or_a_piece),
+        cmocka_unit_test(positions__lanes_go_on_after_sinks),
         cmocka_unit_test(positions__bad_arrays_are_refused_by_name),
         cmocka_unit_test(positions__end_at_int32_max),
         cmocka_unit_test(positions__arrays_that_do_not_go_together_are_refused),

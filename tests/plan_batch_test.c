@@ -303,6 +303,11 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     bind_refused(&f, NULL,
                  "bind: the configuration of plan kv has shares_merges, which programs do not do");
     f.config = config;
+    const ptowsp_attention_positions positions = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    f.config.positions = &positions;
+    bind_refused(&f, NULL,
+                 "bind: the configuration of plan kv has positions, which programs do not do");
+    f.config = config;
     f.batch.kv_lengths = NULL;
     bind_refused(&f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
     f.batch = batch;

@@ -60,7 +60,7 @@ static inline void positions_sequence(positions_sample *s, uint32_t i, int64_t k
     s->kv[i] = (int32_t)positions_some(state, 0, kv_max);
     s->queries[i] = (int32_t)positions_some(state, 0, query_max);
     s->query_first[i] = (int32_t)positions_some(state, 0, 2 * kv_max);
-    s->query_stride[i] = (int32_t)positions_some(state, 1, 9);
+    s->query_stride[i] = (int32_t)positions_some(state, 1, test_random_in(state, 0, 3) ? 9 : 90);
     s->kv_first[i] = (int32_t)positions_some(state, 0, kv_max);
     s->kv_stride[i] = (int32_t)positions_some(state, 1, 5);
     s->before[i] = test_random_in(state, 0, 4) ? (uint32_t)positions_some(state, 0, kv_max)

@@ -191,6 +191,10 @@ static void prefix_faults__of_plans(void **state) {
     REFUSED(f, PLAN(f), "lengths is NULL with sequence_count 4");
     case_make(&f), f.config.window = 5;
     REFUSED(f, PLAN(f), "prefix plans have no window, and config.window is 5");
+    const ptowsp_attention_positions positions = {COUNT, f.queries, NULL, NULL,
+                                                  NULL,  NULL,      NULL, NULL};
+    case_make(&f), f.config.positions = &positions;
+    REFUSED(f, PLAN(f), "prefix plans have no positions");
     case_make(&f), f.config.shares_merges = true;
     REFUSED(f, PLAN(f), "prefix plans have no shared merges");
     case_make(&f), f.batch.attention.sequence_count = 3;

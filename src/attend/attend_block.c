@@ -360,9 +360,6 @@ static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
     for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         pwsp_attend_range seen = c->is_full ? block : c->in_block[r];
         count = c->is_full ? c->row_end - r : 1;
-        if (pwsp_attend_is_empty(seen)) {
-            continue;  // between windows of other rows
-        }
         c->variant.softmax(&c->scoring, c->is_biased || c->is_masked ? c->biases + r : NULL,
                            c->scores + (size_t)r * PWSP_ATTEND_BLOCK, seen.first, seen.end, count,
                            c->states + r, c->factors + r);

@@ -46,10 +46,10 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
     if (status != PTOWSP_OK) {
         return pwsp_plan_fail_fault(error, "bind", name, status, &info);
     }
-    if (config->shares_merges) {
+    if (config->shares_merges || config->positions) {
         return PWSP_ERROR_REFUSE(
-            error, "bind: the configuration of plan %s has shares_merges, which programs do not do",
-            name);
+            error, "bind: the configuration of plan %s has %s, which programs do not do", name,
+            config->shares_merges ? "shares_merges" : "positions");
     }
     if (capacity &&
         (capacity->lane_count != config->lane_count || capacity->unit_count > UINT32_MAX ||
