@@ -84,11 +84,17 @@ _PlanConfig = _struct(
 )
 _PlanInfo = _struct("plan_info", "u64 work_count; i32 fault; u64 index; i64 value limit; bool is_over")
 _AttentionBatch = _struct("attention_batch", "ptr kv_lengths query_lengths; u32 sequence_count")
+_AttentionPositions = _struct(
+    "attention_positions",
+    "u32 sequence_count; ptr query_first query_stride kv_first kv_stride before after sinks",
+)
+_AttentionSeen = _struct("attention_seen", "u32 sinks begin end")
 _AttentionCost = _struct("attention_cost", "f64 per_unit per_token per_row_token per_merged_row")
 _AttentionConfig = _struct(
     "attention_config",
     "u32 head_count group lane_count; ptr lane_speeds; i32 mode; bool is_causal; u32 window page_size tile_rows"
-    " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges",
+    " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges;"
+    " ptr positions",
 )
 _AttentionSizes = _struct(
     "attention_sizes", "u64 unit_count merge_count slot_count; u32 slot_rows lane_count; u64 block_bytes"
@@ -280,6 +286,7 @@ i32 attention_size p p p p
 i32 attention_place p p u64 p
 i32 attention_generate p p p p
 i32 attention_check p p p p
+attention_seen attention_see p p u32 u32
 i32 attention_export p p
 v attention_print p text
 u64 attention_progress_size p
@@ -922,6 +929,29 @@ def _attention_batch(kv_lengths, query_lengths):
     return batch
 
 
+def _positions(positions, count):
+    """The structure of a mapping of arrays, which it keeps; None: none."""
+    made, kept = _AttentionPositions(count), {}
+    known = [field for field, _ in _AttentionPositions._fields_[1:]]
+    for field, value in _items(positions, "positions"):
+        if field not in known:
+            raise ValueError(f"positions has {field!r}; it has {', '.join(known)}")
+        if value is not None:
+            dtypes = (np.int32, np.uint32) if field in ("before", "after") else np.int32
+            kept[field] = _array(value, dtypes, f"positions[{field!r}]", (count,))
+            setattr(made, field, _at(kept[field]))
+    made.kept = kept
+    return made if kept else None
+
+
+def _config_with(config, positions):
+    """A copy of a configuration, which keeps what it refers to."""
+    copy = _AttentionConfig.from_buffer_copy(config)
+    copy.kept = config, positions
+    copy.positions = None if positions is None else ctypes.addressof(positions)
+    return copy
+
+
 def _attention_config(
     heads,
     lanes,
@@ -987,18 +1017,29 @@ class AttentionPlanner:
     def __init__(self, *, heads, lanes, **config):
         self._config = _attention_config(heads, lanes, **config)
 
-    def plan(self, kv_lengths, query_lengths=None):
-        """Plans a step: int32 [sequences] each; query_lengths None: a query token each. Returns an AttentionPlan."""
+    def plan(self, kv_lengths, query_lengths=None, positions=None):
+        """Plans a step: int32 [sequences] each; query_lengths None: a query token each. Returns an AttentionPlan.
+
+        positions     a mapping of arrays [sequences], each of which may be missing (Positions in section 10):
+          query_first, query_stride   int32: where the first query token stands, and how far the next. Default: the
+                                      last of the KV
+          kv_first, kv_stride         int32: the same of KV tokens; default 0 and 1
+          before, after               int32 or uint32: positions before and after its own that a query sees; below
+                                      0: all. Default: by window and causal
+          sinks                       int32: first KV tokens that a query sees whatever the window
+        """
         batch, sizes = _attention_batch(kv_lengths, query_lengths), _AttentionSizes()
-        _plan(_lib.attention_size, batch, self._config, sizes)
-        plan = AttentionPlan(self._config, sizes)
-        plan._generate(batch)
+        config = _config_with(self._config, _positions(positions, batch.sequence_count))
+        _plan(_lib.attention_size, batch, config, sizes)
+        plan = AttentionPlan(config, sizes)
+        plan._generate(batch, config)
         return plan
 
-    def reserve(self, *, sequences, kv_length, query_length=1, kv_tokens=0, query_tokens=0):
+    def reserve(self, *, sequences, kv_length, query_length=1, kv_tokens=0, query_tokens=0, positions=()):
         """An empty AttentionPlan with room for any step within limits (ptowsp_attention_limits).
 
         AttentionPlan.update() plans into it, as captured launches need: addresses and capacities stay.
+        positions     the names of the arrays that steps have
         """
         limits = _AttentionLimits(
             _int(sequences, "sequences"),
@@ -1008,19 +1049,21 @@ class AttentionPlanner:
             _int(query_tokens, "query_tokens", 0, 2**64 - 1),
         )
         sizes = _AttentionSizes()
-        _plan(_lib.attention_bound, self._config, limits, sizes)
-        plan = AttentionPlan(self._config, sizes)
-        plan._generate(_attention_batch([], None))
+        config = _config_with(self._config, _positions({name: [] for name in positions}, 0))
+        _plan(_lib.attention_bound, config, limits, sizes)
+        plan = AttentionPlan(config, sizes)
+        plan._generate(_attention_batch([], None), config)
         return plan
 
 
-def attention_plan(kv_lengths, query_lengths=None, *, heads, lanes, **config):
+def attention_plan(kv_lengths, query_lengths=None, positions=None, *, heads, lanes, **config):
     """Plans a step of attention (section 10): AttentionPlanner(heads=..., lanes=..., **config).plan(...).
 
     kv_lengths      int32 [sequences], those of the queries included
     query_lengths   int32 [sequences]; default 1 each: decode
+    positions       where queries and KV stand, windows and sinks of each sequence: AttentionPlanner.plan()
     """
-    return AttentionPlanner(heads=heads, lanes=lanes, **config).plan(kv_lengths, query_lengths)
+    return AttentionPlanner(heads=heads, lanes=lanes, **config).plan(kv_lengths, query_lengths, positions)
 
 
 class AttentionPlan(_Shown):
@@ -1060,17 +1103,29 @@ class AttentionPlan(_Shown):
     def _array_at(self, address, dtype, count):
         return _view(self._memory, address, dtype, count)
 
-    def _generate(self, batch):
-        _plan(_lib.attention_generate, batch, self._config, self._c)
+    def _generate(self, batch, config):
+        _plan(_lib.attention_generate, batch, config, self._c)
         self._batch = batch
+        self._config.positions, self._config.kept = config.positions, config.kept  # in place, as jobs refer to it
 
-    def update(self, kv_lengths, query_lengths=None):
+    def update(self, kv_lengths, query_lengths=None, positions=None):
         """Plans another step into the same arrays. What does not fit is BUFFER_OVERFLOW, and the plan stays."""
         batch = _attention_batch(kv_lengths, query_lengths)
+        config = _config_with(self._config, _positions(positions, batch.sequence_count))
+        config.kept = self._config.kept[0], config.kept[1]
         with self._gate:
             if any(job._count for job in self._jobs):
                 raise PtowspError(Status.BUSY, "attention plan: a job runs it")
-            self._generate(batch)
+            self._generate(batch, config)
+
+    def see(self, sequence, query=0):
+        """What a query token sees (ptowsp_attention_see): (sinks, begin, end), KV tokens below sinks, and from begin
+        to end."""
+        sequence = _int(sequence, "sequence", 0, self._batch.sequence_count - 1)
+        queries = self._batch.kept[1]
+        query = _int(query, "query", 0, max(0, (1 if queries is None else int(queries[sequence])) - 1))
+        seen = _lib.attention_see(ctypes.byref(self._batch), ctypes.byref(self._config), sequence, query)
+        return seen.sinks, seen.begin, seen.end
 
     @property
     def units(self):
@@ -1598,13 +1653,18 @@ class AttendJob(_Runs):
             is_outside = first + kv > room[0] if keys.ndim == 3 else (first >= room[0]) | (kv > room[1])
             return self._refuse((kv > 0) & is_outside, f"KV tokens outside of keys, {room}")
         begins = np.maximum(kv - counts + 1 - window, 0) // size if window else np.zeros_like(kv)
+        ends, sinks = -(-kv // size), np.zeros_like(kv)
+        if self._plan._config.positions:
+            seen = [self._plan.see(i) if kv[i] and counts[i] else (0, 0, 0) for i in range(len(kv))]
+            sinks, begins = (-(-s // size) for s, _, _ in seen), (b // size for _, b, _ in seen)
         starts = self._kept.get("page_starts")
-        for sequence, (begin, end) in enumerate(zip(begins, -(-kv // size))):
+        for sequence, (sink_end, begin, end) in enumerate(zip(sinks, begins, ends)):
             table = pages[sequence] if starts is None else pages[int(starts[sequence]) :]
             if end > len(table):
                 raise ValueError(f"sequence {sequence} has {end} pages, and its table in pages {len(table)}")
-            if begin < end and table[begin:end].max() >= len(keys):
-                raise ValueError(f"sequence {sequence} has page {table[begin:end].max()}, and keys has {len(keys)}")
+            seen = np.concatenate((table[:sink_end], table[begin:end]))
+            if len(seen) and seen.max() >= len(keys):
+                raise ValueError(f"sequence {sequence} has page {seen.max()}, and keys has {len(keys)}")
 
     def _refuse(self, is_wrong, what):
         if is_wrong.any():

@@ -392,6 +392,68 @@ class AttentionPlans(Case):
         self.assertEqual(plan.cost_max, 27)
         self.refuses(ptowsp.PtowspError, "tier", plan_with_tiers, [200], tiers=[(0, 1, 100)])
 
+    def test_positions_reach_the_planner_and_stay_with_the_plan(self):
+        config = dict(heads=1, lanes=1, causal=True)
+        plan = ptowsp.attention_plan([1000, 60], positions={"before": [99, -1], "sinks": [4, 2]}, **config)
+        self.same(plan.units["kv_start"], [900, 0])
+        self.same(plan.units["kv_len"], [100, 60])
+        self.assertEqual([plan.see(0), plan.see(1)], [(4, 900, 1000), (0, 0, 60)])
+        plan.check()
+        planner = ptowsp.AttentionPlanner(mode="invariant", **config)
+        plan = planner.reserve(sequences=2, kv_length=1000, positions=("before", "sinks"))
+        for kv, before, sinks in ([1000, 60], [99, 20], [4, 4]), ([1000], [9], [1000]):
+            positions = {"before": np.array(before, np.uint32), "sinks": np.array(sinks, np.int32)}
+            plan.update(kv, None, positions)
+            self.same(plan.units, planner.plan(kv, None, positions).units)
+            plan.check()
+        units = plan.units.tobytes()
+        self.refuses(ptowsp.PtowspError, "sequence 0 has 8 sinks, of 7 KV tokens", plan.update, [7], None, {"sinks": [8]})
+        self.assertEqual(plan.units.tobytes(), units)  # and plan.see() is of the same step
+        self.assertEqual(plan.see(0), (0, 0, 1000))
+        plan.update([1000])
+        self.assertEqual(plan.see(0), (0, 0, 1000))
+
+    def test_tokens_dealt_to_ranks_in_turn_give_the_attention_of_all(self):
+        rng = np.random.default_rng(SEED)
+        ranks, n, heads, dim = 3, 50, 2, 8
+        q, k, v = (rng.standard_normal((n, heads, dim)).astype(np.float32) for _ in range(3))
+        scores = np.einsum("qhd,khd->hqk", q.astype(np.float64), k) / np.sqrt(dim)
+        weights = np.where(np.tril(np.ones((n, n), bool)), np.exp(scores), 0)
+        expected = np.einsum("hqk,khd->qhd", weights / weights.sum(2, keepdims=True), v)
+        for rank in range(ranks):
+            mine, outs, lses = q[rank::ranks].copy(), [], []
+            for source in range(ranks):
+                keys, values = k[source::ranks].copy(), v[source::ranks].copy()
+                positions = {"query_first": [rank], "kv_first": [source]}
+                positions.update({"query_stride": [ranks], "kv_stride": [ranks]})
+                plan = ptowsp.attention_plan(
+                    [len(keys)], [len(mine)], positions, heads=heads, lanes=2, causal=True, tile_rows=4
+                )
+                lses.append(np.empty(mine.shape[:2], np.float32))
+                outs.append(plan.attend(mine, keys, values, lse=lses[-1]))
+            shares = np.exp(np.array(lses, np.float64))[..., None]
+            merged = (np.array(outs) * shares).sum(0) / shares.sum(0)
+            self.assertLess(np.abs(merged - expected[rank::ranks]).max(), 1e-5)
+
+    def test_positions_that_are_wrong_are_refused(self):
+        def plan(positions, **config):
+            return ptowsp.attention_plan([5, 9], [2, 3], positions, heads=1, lanes=1, **config)
+
+        self.refuses(ValueError, "positions has 'first'; it has query_first, ", plan, {"first": [0, 0]})
+        self.refuses(TypeError, "positions must be a mapping", plan, [1, 2])
+        self.refuses(ValueError, "positions['sinks']", plan, {"sinks": [1]})
+        self.refuses(TypeError, "positions['sinks']", plan, {"sinks": np.ones(2, np.float32)})
+        self.refuses(TypeError, "positions['query_first']", plan, {"query_first": np.ones(2, np.int64)})
+        self.refuses(ptowsp.PtowspError, "is NULL, but not array 2", plan, {"kv_first": [0, 0]})
+        self.refuses(ptowsp.PtowspError, "after is given", plan, {"after": [0, 0]}, causal=True)
+        error = self.refuses(ptowsp.PtowspError, "negative position -1", plan, {"query_first": [0, -1]})
+        self.assertEqual(error.index, 1)
+        self.refuses(ptowsp.PtowspError, "stride 0", plan, {"query_first": [0, 0], "query_stride": [1, 0]})
+        good = plan({"before": None, "sinks": None})
+        self.assertIsNone(good._config.positions)
+        self.refuses(ValueError, "sequence", good.see, 2)
+        self.refuses(ValueError, "query", good.see, 1, 3)
+
     def test_units_that_are_whole_need_no_merge_function(self):
         called = []
         ptowsp.attention_plan([5, 6], heads=1, lanes=1).run(lambda unit, lane: called.append((unit.kv_len, lane)))
@@ -928,6 +990,22 @@ class Kernels(Case):
         self.check_runs(plan, step, step.expected(causal=True, window=20), "f32")
         step.keywords["pages"][0, 8] = -1
         self.refuses(ValueError, "page 4294967295", plan.attend, step.q, *step.arrays, **step.keywords)
+
+    def test_pages_between_sinks_and_the_window_may_be_gone(self):
+        rng = np.random.default_rng(SEED)
+        for mode in "balanced", "invariant":
+            step = KernelStep(rng, "f32", "pages", [90], [3], 1, 1, (8, 8))
+            config = dict(heads=1, lanes=2, page_size=8, causal=True, window=20, mode=mode)
+            plan = ptowsp.attention_plan([90], [3], {"sinks": [9]}, **config)
+            step.keywords["pages"] = step.keywords["pages"].copy()
+            whole = plan.attend(step.q, *step.arrays, **step.keywords)
+            # Tokens 0 to 8 are sinks, in pages 0 and 1; from 68 on the first query token sees: page 8.
+            step.keywords["pages"][0, 2:8] = -1
+            self.same(plan.attend(step.q, *step.arrays, **step.keywords), whole)
+            for page in 1, 8:
+                was, step.keywords["pages"][0, page] = step.keywords["pages"][0, page], -1
+                self.refuses(ValueError, "page 4294967295", plan.attend, step.q, *step.arrays, **step.keywords)
+                step.keywords["pages"][0, page] = was
 
     def test_jobs_are_reused_over_steps_in_the_same_memory(self):
         rng = np.random.default_rng(SEED)

@@ -177,7 +177,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
     if (!p) {
         return PTOWSP_OK;
     }
-    const bool are_there[3] = {p->query_stride, p->kv_first, p->kv_stride};
+    const bool are_there[3] = {p->query_stride != NULL, p->kv_first != NULL, p->kv_stride != NULL};
     for (uint32_t i = 0; i < 3 && !p->query_first; i++) {
         if (are_there[i]) {
             return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_ALONE, PTOWSP_NO_INDEX, i + 1, 0);
