@@ -1386,7 +1386,20 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      windows to both sides               before, after; without is_causal
 //      sinks in front of a window          before, sinks
 //
-// ptowsp_attention_see tells what a query token sees. Tiles have the KV from the least begin to the
+// So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
+// one sequence; rows of all of them are then merged (section 9):
+//
+//      const int32_t first = rank, kv_first = from, stride = ranks;
+//      const ptowsp_attention_positions positions = {
+//          1, &first, &stride, &kv_first, &stride, NULL, NULL, NULL};
+//      config.is_causal = true;
+//      config.positions = &positions;
+//      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {
+//          ptowsp_plan_explain(&info, text);
+//          return 1;
+//      }
+//
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least begin to the
 // greatest end, and sinks besides where these end before:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
@@ -1468,7 +1481,7 @@ typedef struct ptowsp_attention_batch {
 
 // Arrays by sequence, see Positions. Any may be NULL. Positions are from 0 to INT32_MAX.
 typedef struct ptowsp_attention_positions {
-    uint32_t sequence_count;                // elements of each array; at least those of the batch
+    uint32_t sequence_count;                // elements of each array; at least the batch's
     const PTOWSP_GM int32_t *query_first;   // NULL: kv_length - query_length; required with strides
                                             // of queries, and with positions of KV
     const PTOWSP_GM int32_t *query_stride;  // at least 1. NULL: 1
@@ -1606,8 +1619,8 @@ typedef struct ptowsp_attention_seen {
     uint32_t sinks, begin, end;
 } ptowsp_attention_seen;
 
-// What query token `query` of a sequence sees, as Queries and Positions say. All zero for a NULL, and
-// for tokens that are not of the batch.
+// The KV tokens that query token `query` of a sequence sees (Queries, Positions). All zero for a
+// NULL, and for tokens that are not of the batch.
 PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen
 ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
                      uint32_t sequence, uint32_t query);
@@ -7979,7 +7992,7 @@ typedef struct ptowsp_attend_step {
     // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
     const float *sinks;
     // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
-    // the score, after the cap. Positions are those of config.positions, if there are. NULL: none.
+    // the score, after the cap. Positions follow config.positions. NULL: none.
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above

@@ -126,6 +126,28 @@ static int section_8(void) {
     return 0;
 }
 
+// 30 tokens dealt to 2 ranks in turn: query j of the first sees j of the second's 15 tokens.
+static int section_10(void) {
+    const int32_t rank = 0, from = 1, ranks = 2, length = 15;
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_attention_batch batch = {&length, &length, 1};
+    ptowsp_attention_config config = {.head_count = 1, .lane_count = 1, .tile_rows = 1};
+    static char block[1 << 12];
+    ptowsp_attention_sizes sizes;
+    ptowsp_attention_plan plan;
+    ptowsp_plan_info info;
+    check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
+              !ptowsp_attention_place(&sizes, block, sizeof block, &plan),
+          "section 10, the plan");
+#include "10_1.inc"
+    uint32_t pairs = 0;
+    for (uint32_t i = 0; i < plan.unit_count; i++) {
+        pairs += ptowsp_work_kv_len(&plan.units[i]);
+    }
+    check(plan.unit_count == 15 && pairs == 105, "section 10");
+    return 0;
+}
+
 static int section_12(void) {
     const uint32_t request_count = 2;
     const uint64_t block_count = 2;
@@ -495,20 +517,35 @@ static int appendix_a(void) {
 }
 
 int main(void) {
-    static int (*const pieces[])(void) = {section_3,          section_7,
-                                          section_8,          section_12,
-                                          section_16_loops,   section_16_plan,
-                                          section_16_tensors, section_17_source,
-                                          section_17_pto,     section_17_collective,
-                                          section_17_rules,   section_18_softmax,
-                                          section_18_loop,    section_18_instruction,
-                                          section_18_timing,  section_20_list,
-                                          section_20_tiers,   section_20_choice,
-                                          section_21,         section_22,
-                                          section_24_bind,    section_24,
-                                          section_25,         section_26,
-                                          section_27,         section_31,
-                                          section_32,         appendix_a};
+    static int (*const pieces[])(void) = {section_3,
+                                          section_7,
+                                          section_8,
+                                          section_10,
+                                          section_12,
+                                          section_16_loops,
+                                          section_16_plan,
+                                          section_16_tensors,
+                                          section_17_source,
+                                          section_17_pto,
+                                          section_17_collective,
+                                          section_17_rules,
+                                          section_18_softmax,
+                                          section_18_loop,
+                                          section_18_instruction,
+                                          section_18_timing,
+                                          section_20_list,
+                                          section_20_tiers,
+                                          section_20_choice,
+                                          section_21,
+                                          section_22,
+                                          section_24_bind,
+                                          section_24,
+                                          section_25,
+                                          section_26,
+                                          section_27,
+                                          section_31,
+                                          section_32,
+                                          appendix_a};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;

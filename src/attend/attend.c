@@ -261,7 +261,7 @@ static pwsp_attend_range pwsp_attend_inside(pwsp_attend_range range, pwsp_attend
     return inside;
 }
 
-// What a query token sees of the unit's tokens, or of its sinks alone.
+// The unit's tokens that a query token sees, or its sinks alone.
 static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
                                              const ptowsp_attend_unit *unit, uint32_t query,
                                              pwsp_attend_range tokens, bool is_of_sinks) {
@@ -295,7 +295,7 @@ static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
 }
 
-// Adds what the rows of the chunk, from row `row` of the unit on, see of tokens.
+// Adds the tokens that rows of the chunk see, from row `row` of the unit on.
 static void pwsp_attend_run_rows(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
                                  const ptowsp_attend_unit *unit, uint32_t row,
                                  pwsp_attend_range tokens, bool is_of_sinks) {

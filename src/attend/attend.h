@@ -109,8 +109,8 @@ typedef struct pwsp_attend_rows {
     const char *keys[PWSP_ATTEND_BLOCK], *values[PWSP_ATTEND_BLOCK];
 } pwsp_attend_rows;
 
-// Rows of a unit, sorted by query token: both ends of what they see grow from row to row, but rows may
-// see nothing of it. Where sinks lie apart a chunk runs twice, over sinks and over windows.
+// Rows of a unit, sorted by query token: both ends of what they see grow from row to row; some may see
+// nothing. Where sinks lie apart a chunk runs twice, over sinks and over windows.
 typedef struct pwsp_attend_chunk {
     pwsp_attend_variant variant;
     const ptowsp_attend_cache *cache;
@@ -152,7 +152,7 @@ typedef struct pwsp_attend_chunk {
 // Prepares a chunk whose variant, cache and row_count are set.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c);
 
-// Adds what the rows of a chunk see to their states and accs.
+// Adds the tokens that rows of a chunk see to their states and accs.
 PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c);
 
 // ptowsp_attend_compute of what was checked, with a variant. For tests, too.

@@ -28,7 +28,7 @@ typedef struct pwsp_attention {
     const PTOWSP_GM int32_t *kv_lengths;
     const PTOWSP_GM int32_t *query_lengths;
     uint32_t sequence_count;
-    // Prefix plans: sequences are these segments, and lengths are those of positions in the tree.
+    // Prefix plans: sequences are these segments, and lengths are by position in the tree.
     const ptowsp_prefix_segment *segments;
     bool has_own_tiles;  // of segments, or by config.positions
 
@@ -39,7 +39,7 @@ typedef struct pwsp_attention {
     uint64_t slotted_count;  // tiles of segments that are not whole
 } pwsp_attention;
 
-// A query tile: the KV that it sees, and what that costs. Its first `sinks` tokens are the first of the
+// A query tile: the KV that it sees, and the cost. Its first `sinks` tokens are the first of the
 // sequence: see attention_positions.c.
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
@@ -58,7 +58,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
 PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
                                                      ptowsp_plan_info *info);
 
-// Checks that positions are of all sequences of a batch; and those of a sequence with KV and queries.
+// Check that positions are of all sequences of a batch, and the positions of one sequence.
 PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
                                                        const ptowsp_attention_batch *batch,
                                                        ptowsp_plan_info *info);
@@ -205,7 +205,7 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
 }
 
 // In INVARIANT mode: the pieces of KV tokens [begin, end) of a tile, cut at the multiples of the chunk
-// and behind sinks.
+// and after sinks.
 PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, const pwsp_query_tile *tile,
                                        uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);

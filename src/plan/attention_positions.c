@@ -1,4 +1,4 @@
-// Positions: what a query token sees of its sequence, and the tiles made of that.
+// Positions: the KV tokens that a query token sees, and the tiles made of them.
 //
 // Queries and KV tokens of a sequence stand on one line, each at equal distances:
 //
@@ -6,7 +6,7 @@
 //      queries              query_first    + query_stride ...
 //      sees                 [position - before, position + after]
 //
-// so what a query sees is a range of KV tokens, and both of its ends only grow from query to query. A
+// so a query sees a range of KV tokens, and both of its ends only grow from query to query. A
 // tile is the range from the first begin to the last end. Sinks are a range of their own, at the
 // beginning, until the window reaches them.
 //
