@@ -1399,23 +1399,26 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //          return 1;
 //      }
 //
-// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least begin to the
-// greatest end, and sinks besides where these end before:
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least
+// begin to the greatest end, and sinks besides where these end before:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
 //                  are not counted in kv_len; in the cost they are.
 //      INVARIANT   In every tile of a sequence with sinks and a window, the sinks, rounded up to a
 //                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.
-//                  With that the guarantees below hold.
+//                  So a row of such a sequence is cut there, too, in all of its tiles.
 //
 // A tile whose queries see nothing has one unit, of kv_len 0: its rows are zeros, and their
 // log-sum-exp is -INFINITY, so that results of several ranks can be merged (section 9).
 //
-// A mask that no such rule describes takes two steps. Ask for a superset, then hide the rest by the
-// bits of a mask (section 31). So draft j of a tree, of depth d, under a window: the plan takes the
-// draft for token j after the context, so before = window - 1 + the largest j - d, and the mask has
-// bits from the first KV token on that only some drafts see. Documents packed into a sequence: the
-// mask alone, or each document as a sequence of its own, which reads less.
+// A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
+// bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of
+// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
+// is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
+// packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
+//
+// Planning with positions takes 20 to 40 ns more for a tile, and more than that for a step of decode,
+// which has a faster way without them.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
@@ -1443,7 +1446,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  pages may have been freed.
 //
 // INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
-// multiples of `chunk` and nowhere else; every piece starts at a multiple of `grain`. Under
+// multiples of `chunk` and nowhere else, but for sinks (Positions); every piece starts at a multiple of `grain`. Under
 // is_causal both follow from the position of the query token and the configuration alone. They do
 // not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
 // drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
@@ -7992,7 +7995,8 @@ typedef struct ptowsp_attend_step {
     // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
     const float *sinks;
     // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
-    // the score, after the cap. Positions follow config.positions. NULL: none.
+    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
+    // NULL: none.
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above

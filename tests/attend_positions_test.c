@@ -240,6 +240,63 @@ static void attend__values_with_positions_are_softmax_over_what_is_seen(void **u
     }
 }
 
+// A tree of 31 drafts, each with two behind it, after 80 tokens and under a window of 40 positions.
+enum { CONTEXT = 80, DRAFTS = 31, WINDOW = 40 };
+
+static int32_t depth_of(int32_t draft) {
+    return draft == 0 ? 0 : 1 + depth_of((draft - 1) / 2);
+}
+
+static bool tree_sees(int32_t draft, int32_t token) {
+    if (token < CONTEXT) {
+        return token > CONTEXT + depth_of(draft) - WINDOW;
+    }
+    return draft == token - CONTEXT || (draft > 0 && tree_sees((draft - 1) / 2, token));
+}
+
+// The plan has the superset that section 10 says, and bits from token CONTEXT - before on.
+static void attend__tree_under_a_window_is_a_superset_and_a_mask(void **unused) {
+    (void)unused;
+    uint64_t state = test_seed() + 5;
+    step *b = make_step(&state);
+    memset(&b->s.config, 0, sizeof b->s.config);
+    memset(&b->s.positions, 0, sizeof b->s.positions);
+    b->s.config.head_count = b->s.config.group = b->s.config.page_size = 1;
+    b->s.config.lane_count = 3;
+    b->s.config.is_causal = true;
+    b->s.config.positions = &b->s.positions;
+    b->s.positions.sequence_count = b->s.batch.sequence_count = 1;
+    b->s.batch.query_lengths = b->s.queries;
+    b->s.kv[0] = CONTEXT + DRAFTS;
+    b->s.queries[0] = DRAFTS;
+    b->s.before[0] = WINDOW - 1 + 30 - 4;  // the last draft has depth 4
+    b->s.positions.before = b->s.before;
+    const int32_t start = CONTEXT - (int32_t)b->s.before[0];
+    const uint32_t mask_start = (uint32_t)start;
+    memset(b->mask, 0, sizeof b->mask);
+    for (int32_t j = 0; j < DRAFTS; j++) {
+        for (int32_t t = start; t < CONTEXT + DRAFTS; t++) {
+            const uint32_t bit = (uint32_t)(t - start);
+            b->mask[j * MASK_WORDS + (int32_t)bit / 32] |= (uint32_t)tree_sees(j, t) << bit % 32;
+        }
+    }
+    b->step.mask = b->mask;
+    b->step.mask_starts = &mask_start;
+    b->step.sinks = b->step.slopes = NULL;
+    fill_cache(b);
+    settle(b);
+    run(b, 2, false);
+    for (int32_t j = 0; j < DRAFTS; j++) {  // a mask from token 0 on, for the reference
+        memset(b->mask + j * MASK_WORDS, 0, MASK_WORDS * sizeof *b->mask);
+        for (int32_t t = 0; t < CONTEXT + DRAFTS; t++) {
+            assert_true(!tree_sees(j, t) || positions_sees(&b->s, 0, j, t));
+            b->mask[j * MASK_WORDS + t / 32] |= (uint32_t)tree_sees(j, t) << t % 32;
+        }
+        check_row(b, 0, (uint32_t)j, 0);
+    }
+    free(b);
+}
+
 // -- bits -----------------------------------------------------------------------------------------
 
 static void attend__bits_with_positions_do_not_depend_on_workers(void **unused) {
@@ -389,6 +446,7 @@ static void attend__runs_survive_arrays_that_changed_after_planning(void **unuse
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attend__values_with_positions_are_softmax_over_what_is_seen),
+        cmocka_unit_test(attend__tree_under_a_window_is_a_superset_and_a_mask),
         cmocka_unit_test(attend__bits_with_positions_do_not_depend_on_workers),
         cmocka_unit_test(attend__invariant_bits_with_positions_are_those_alone),
         cmocka_unit_test(attend__tokens_outside_of_windows_change_nothing),
