@@ -1417,8 +1417,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
 // packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
 //
-// Planning with positions takes 20 to 40 ns more for a tile, and more than that for a step of decode,
-// which has a faster way without them.
+// Cost     Planning with positions takes 10 to 25 ns more for each tile of a head: 45 to 70 us for a
+//          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:

@@ -196,8 +196,8 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
-                                                   uint32_t index) {
+static pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                            uint32_t index) {
     const ptowsp_prefix_segment *s = &a->segments[segment];
     const uint32_t before = index * a->tile_tokens, left = s->token_count - before;
     const uint32_t tokens = left < a->tile_tokens ? left : a->tile_tokens;
@@ -214,6 +214,12 @@ PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint
     tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(before < s->token_count && tile.begin < tile.end);
     return tile;
+}
+
+PWSP_INTERNAL pwsp_query_tile pwsp_own_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index) {
+    return a->segments ? pwsp_segment_tile_at(a, sequence, index)
+                       : pwsp_position_tile_at(a, sequence, index);
 }
 
 PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {

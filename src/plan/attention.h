@@ -44,10 +44,10 @@ typedef struct pwsp_attention {
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
     uint32_t rows;
+    uint32_t sinks;
+    uint64_t rate;    // of a KV token
     bool is_slotted;  // its units have slots, even if it is not split
     bool is_empty;    // it sees nothing
-    uint32_t sinks;
-    uint64_t rate;  // of a KV token
 } pwsp_query_tile;
 
 // Checks a configuration, and fills in its defaults.
@@ -126,16 +126,16 @@ PWSP_INLINE uint64_t pwsp_tile_rate(const pwsp_attention *a, uint32_t rows) {
     return pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
 }
 
-PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
-                                                   uint32_t index);
+// A tile of a segment, or by positions.
+PWSP_INTERNAL pwsp_query_tile pwsp_own_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index);
 PWSP_INTERNAL pwsp_query_tile pwsp_position_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                     uint32_t index);
 
 PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                uint32_t index) {
     if (a->has_own_tiles) {
-        return a->segments ? pwsp_segment_tile_at(a, sequence, index)
-                           : pwsp_position_tile_at(a, sequence, index);
+        return pwsp_own_tile_at(a, sequence, index);
     }
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t before = (int64_t)index * a->tile_tokens;
@@ -209,10 +209,15 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
 PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, const pwsp_query_tile *tile,
                                        uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);
-    const uint32_t window = tile->begin + tile->sinks;
-    const bool has_sinks = begin < window;
-    begin = has_sinks ? window : begin;
-    return has_sinks + (begin < end ? (end - 1) / a->chunk - begin / a->chunk + 1 : 0);
+    uint64_t pieces = 0;
+    if (tile->sinks > 0 && begin < tile->begin + tile->sinks) {
+        begin = tile->begin + tile->sinks;
+        pieces = 1;
+        if (begin >= end) {
+            return 1;
+        }
+    }
+    return pieces + (end - 1) / a->chunk - begin / a->chunk + 1;
 }
 
 // In INVARIANT mode: where the piece ends that begins at kv, if the tile does not end before.
@@ -236,21 +241,24 @@ PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_t
                : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
 }
 
-// The KV tokens of a sequence that [begin, end) of a tile are written as. In BALANCED mode sinks are not
-// among them: the first unit has them besides.
-PWSP_INLINE uint32_t pwsp_piece_start(const pwsp_attention *a, const pwsp_query_tile *tile,
-                                      uint32_t begin) {
-    if (begin > tile->begin || tile->is_empty) {
-        return tile->is_empty ? 0 : begin;
+// The KV tokens of a sequence that [begin, end) of a tile are written as.
+typedef struct pwsp_kv_piece {
+    uint32_t start, length;
+} pwsp_kv_piece;
+
+// In BALANCED mode sinks are not among them: the first unit has them besides.
+PWSP_INLINE pwsp_kv_piece pwsp_kv_piece_of(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                           uint32_t begin, uint32_t end) {
+    pwsp_kv_piece piece = {begin, end - begin};
+    if (tile->sinks > 0 && begin == tile->begin) {
+        const bool is_apart = !pwsp_attention_cuts_chunks(a);
+        piece.start = is_apart ? begin + tile->sinks : 0;
+        piece.length = is_apart ? end - piece.start : end - begin;
     }
-    return pwsp_attention_cuts_chunks(a) && tile->sinks > 0 ? 0 : begin + tile->sinks;
-}
-PWSP_INLINE uint32_t pwsp_piece_length(const pwsp_attention *a, const pwsp_query_tile *tile,
-                                       uint32_t begin, uint32_t end) {
-    if (begin > tile->begin || pwsp_attention_cuts_chunks(a)) {
-        return tile->is_empty ? 0 : end - begin;
+    if (tile->is_empty) {
+        piece.start = piece.length = 0;
     }
-    return tile->is_empty ? 0 : end - begin - tile->sinks;
+    return piece;
 }
 
 // What KV tokens [begin, end) of a tile cost, without a merge.

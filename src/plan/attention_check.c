@@ -74,16 +74,16 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_MISSING, i, 0, sequence);
         }
         const PTOWSP_GM ptowsp_work *unit = &proof->plan->units[i];
-        const uint32_t left = tile.end - at, start = pwsp_piece_start(a, &tile, at);
-        const uint32_t beside = left - pwsp_piece_length(a, &tile, at, tile.end);
+        const pwsp_kv_piece rest = pwsp_kv_piece_of(a, &tile, at, tile.end);
+        const uint32_t left = tile.end - at, beside = left - rest.length;
         const uint32_t length = unit->params[3];
-        const bool is_first = at == tile.begin, is_last = length == left - beside;
+        const bool is_first = at == tile.begin, is_last = length == rest.length;
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
         const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
             (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
-                                      {unit->reserved, index},     {unit->params[2], start},
+                                      {unit->reserved, index},     {unit->params[2], rest.start},
                                       {unit->flags, flags},        {unit->tier, tier},
                                       {unit->work_id, slot}};
         const ptowsp_status status =
@@ -99,7 +99,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         }
         if ((length == 0 && !tile.is_empty) || at + (uint64_t)beside + length != end) {
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
-                                   end > at + (uint64_t)beside ? end - at - beside : left - beside);
+                                   end > at + (uint64_t)beside ? end - at - beside : rest.length);
         }
         if (has_slot) {
             if (slot >= proof->plan->slot_count) {

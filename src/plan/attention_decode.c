@@ -88,7 +88,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
             return end;
         }
     }
-    const pwsp_query_tile tile = {0, d->length, a->slot_rows, false, false, 0, d->rate};
+    const pwsp_query_tile tile = {0, d->length, a->slot_rows, 0, d->rate, false, false};
     const pwsp_lane_fill lane = {d->time, d->lane, d->room};
     return pwsp_split_find(a, &lane, &tile, d->kv);
 }

@@ -125,10 +125,10 @@ PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// A tile that sees nothing is planned as one token without a cost: it has one piece.
+// A tile that sees nothing is planned as one sink without a cost: it has one piece.
 static void pwsp_tile_empty(pwsp_query_tile *tile) {
     tile->begin = 0;
-    tile->end = 1;
+    tile->end = tile->sinks = 1;
     tile->rate = 0;
     tile->is_empty = true;
 }

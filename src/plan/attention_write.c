@@ -26,6 +26,20 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     return w;
 }
 
+// Writes the first piece of a tile with sinks. Returns where it ends.
+static uint32_t pwsp_write_sinks(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                 uint32_t index, uint32_t tier, const pwsp_query_tile *tile,
+                                 uint32_t end) {
+    const pwsp_attention *a = w->a;
+    const bool cuts = pwsp_attention_cuts_chunks(a);
+    const uint32_t next = cuts && tile->begin + tile->sinks < end ? tile->begin + tile->sinks : end;
+    const pwsp_kv_piece piece = pwsp_kv_piece_of(a, tile, tile->begin, next);
+    const bool is_whole = next == tile->end;
+    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0);
+    pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole, piece.start, piece.length);
+    return next;
+}
+
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end) {
@@ -33,17 +47,21 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     PTOWSP_ASSERT(tile->begin <= begin && begin < end && end <= tile->end);
     const uint32_t tier = pwsp_attention_tier(a, sequence);
     const bool cuts = pwsp_attention_cuts_chunks(a);
-    uint32_t pieces = 0;
-    for (uint32_t at = begin; at < end; pieces++) {
+    uint32_t pieces = 0, at = begin;
+    if (tile->sinks > 0 && begin == tile->begin) {
+        at = pwsp_write_sinks(w, sequence, head, index, tier, tile, end);
+        pieces = 1;
+    }
+    for (; at < end; pieces++) {
         uint32_t next = end;
         if (cuts) {
-            next = (uint32_t)pwsp_min_u64(pwsp_chunk_end(a, tile, at), end);
+            next = (uint32_t)pwsp_min_u64((at / a->chunk + 1) * a->chunk, end);
         }
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         const bool is_whole = flags == (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
-        pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole || tile->is_slotted,
-                         pwsp_piece_start(a, tile, at), pwsp_piece_length(a, tile, at, next));
+        pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole || tile->is_slotted, at,
+                         next - at);
         at = next;
     }
     w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
@@ -103,10 +121,9 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
+        const pwsp_kv_piece piece = pwsp_kv_piece_of(a, first, first->begin, first->end);
         pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
-                          pwsp_word_pair(sequence, head),
-                          pwsp_word_pair(pwsp_piece_start(a, first, first->begin),
-                                         pwsp_piece_length(a, first, first->begin, first->end)),
+                          pwsp_word_pair(sequence, head), pwsp_word_pair(piece.start, piece.length),
                           count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
