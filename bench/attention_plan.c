@@ -393,6 +393,18 @@ void bench_attention_plan(void) {
         b.lengths[i] = b.queries[i] = 8192;
     }
     attention_case(&b, "attention plan, prefill 64 x 8,192", 0, "", 1.003, "1.003");
+    // One rank of two, which has every second token.
+    int32_t *rank = (int32_t *)calloc(64, sizeof *rank),
+            *ranks = (int32_t *)calloc(64, sizeof *ranks);
+    require(rank && ranks, "memory");
+    for (uint32_t i = 0; i < 64; i++) {
+        ranks[i] = 2;
+    }
+    const ptowsp_attention_positions positions = {64, rank, ranks, rank, ranks, NULL, NULL, NULL};
+    b.config.positions = &positions;
+    attention_case(&b, "attention plan, the same by positions", 0, "", 1.003, "1.003");
+    free(rank);
+    free(ranks);
     free(b.lengths);
     free(b.queries);
 }

@@ -443,6 +443,35 @@ static void attend__runs_survive_arrays_that_changed_after_planning(void **unuse
     }
 }
 
+// Jobs of prefix plans, and of arrays that are shorter than the batch, are refused by name.
+static void attend__jobs_with_positions_that_do_not_fit_are_refused(void **unused) {
+    (void)unused;
+    uint64_t state = test_seed() + 6;
+    step *b = make_step(&state);
+    ptowsp_attention_plan plan;
+    memset(&plan, 0, sizeof plan);
+    const ptowsp_attention_positions few = {0, NULL, NULL, NULL, NULL, b->s.before, NULL, NULL};
+    ptowsp_prefix_plan prefix;
+    memset(&prefix, 0, sizeof prefix);
+    b->s.config.positions = &few;
+    b->s.config.tile_rows = b->s.config.group;
+    for (int pass = 0; pass < 2; pass++) {
+        ptowsp_attention_plan *of = pass == 0 ? &plan : &prefix.attention;
+        of->group = b->s.config.group;
+        of->tile_tokens = 1;
+        of->lane_count = b->s.config.lane_count;
+        b->step.plan = of;
+        b->step.prefix = pass == 0 ? NULL : &prefix;
+        const ptowsp_attend_job job = {.cache = &b->cache, .step = &b->step};
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_attend_check(&job, &info), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.fault,
+                         pass == 0 ? PTOWSP_FAULT_POSITIONS_COUNT : PTOWSP_FAULT_TREE_POSITIONS);
+        assert_int_equal(ptowsp_attend_run_worker(&job, 0, 1, &info), PTOWSP_INVALID_PARAMS);
+    }
+    free(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attend__values_with_positions_are_softmax_over_what_is_seen),
@@ -450,6 +479,7 @@ int main(void) {
         cmocka_unit_test(attend__bits_with_positions_do_not_depend_on_workers),
         cmocka_unit_test(attend__invariant_bits_with_positions_are_those_alone),
         cmocka_unit_test(attend__tokens_outside_of_windows_change_nothing),
+        cmocka_unit_test(attend__jobs_with_positions_that_do_not_fit_are_refused),
         cmocka_unit_test(attend__runs_survive_arrays_that_changed_after_planning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,74 @@ static void positions__bounds_hold_for_all_arrays_of_the_same_names(void **state
     }
 }
 
+// Positions, strides and windows at the ends of their types are refused, or planned right.
+static void positions__at_the_ends_of_their_types_are_refused_or_right(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 5;
+    uint32_t planned = 0, refused = 0;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, 30, 9, &seed);
+        static const int64_t ends[] = {INT32_MIN, -1, 0, 1, INT32_MAX - 30, INT32_MAX, UINT32_MAX};
+        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
+            int32_t *const fields[5] = {&s.query_first[i], &s.query_stride[i], &s.kv_first[i],
+                                        &s.kv_stride[i], &s.sinks[i]};
+            const uint32_t field = (uint32_t)test_random_in(&seed, 0, 19);
+            if (field < 5) {
+                *fields[field] = (int32_t)ends[test_random_in(&seed, 0, 5)];
+            }
+            s.before[i] = field == 5 ? (uint32_t)ends[test_random_in(&seed, 2, 6)] : s.before[i];
+            s.after[i] = field == 6 ? (uint32_t)ends[test_random_in(&seed, 2, 6)] : s.after[i];
+        }
+        const ptowsp_status status = ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL);
+        if (status == PTOWSP_OK) {
+            aplan plan = make(&s.batch, &s.config, &sizes);
+            check_pairs(&s, &plan);
+            free(plan.units);
+            planned++;
+        } else {
+            assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+            refused++;
+        }
+    }
+    assert_met(planned > 0 && refused > 0);
+}
+
+// Arrays of FlashInfer's form have the pieces of each tile, those that see nothing included.
+static void positions__export_counts_pieces(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 6;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 500); round++) {
+        positions_sample s;
+        ptowsp_attention_sizes sizes;
+        positions_make(&s, 40, 12, &seed);
+        aplan plan = make(&s.batch, &s.config, &sizes);
+        const size_t most = plan.unit_capacity + (size_t)1;
+        int32_t *requests = (int32_t *)calloc(most, 4), *pieces = (int32_t *)calloc(most, 4);
+        int32_t *tiles = (int32_t *)calloc(most, 4), *merges = (int32_t *)calloc(most, 4);
+        const ptowsp_attention_arrays arrays = {requests, pieces, tiles, merges};
+        assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+        uint32_t tile = 0;
+        for (uint32_t u = 0; u < plan.unit_count; u++) {
+            const ptowsp_work *unit = &plan.units[u];
+            const bool is_same = u > 0 && memcmp(unit->params, unit[-1].params, 8) == 0 &&
+                                 unit->reserved == unit[-1].reserved;
+            assert_int_equal(ptowsp_work_is_first(unit), !is_same);
+            tile += !is_same;
+            assert_int_equal(requests[u], unit->params[0]);
+            assert_int_equal(pieces[u], is_same ? pieces[u - 1] + 1 : 0);
+            assert_true(is_same || tiles[tile - 1] == (int32_t)u);
+        }
+        assert_int_equal(tile, plan.tile_count);
+        free(requests);
+        free(pieces);
+        free(tiles);
+        free(merges);
+        free(plan.units);
+    }
+}
+
 // -- faults of a plan -----------------------------------------------------------------------------
 
 static void positions__check_finds_units_of_other_tokens(void **state) {
@@ -638,6 +706,8 @@ int main(void) {
         cmocka_unit_test(positions__every_pair_that_is_seen_is_in_one_unit),
         cmocka_unit_test(positions__invariant_cuts_follow_from_chunk_and_sinks_alone),
         cmocka_unit_test(positions__bounds_hold_for_all_arrays_of_the_same_names),
+        cmocka_unit_test(positions__at_the_ends_of_their_types_are_refused_or_right),
+        cmocka_unit_test(positions__export_counts_pieces),
         cmocka_unit_test(positions__check_finds_units_of_other_tokens),
         cmocka_unit_test(positions__that_say_nothing_new_change_nothing),
         cmocka_unit_test(positions__ranks_with_tokens_in_turn_see_225_pairs),
