@@ -407,7 +407,7 @@ class AttentionPlans(Case):
             self.same(plan.units, planner.plan(kv, None, positions).units)
             plan.check()
         units = plan.units.tobytes()
-        self.refuses(ptowsp.PtowspError, "sequence 0 has 8 sinks, of 7 KV tokens", plan.update, [7], None, {"sinks": [8]})
+        self.refuses(ptowsp.PtowspError, "has 8 sinks, of 7 KV tokens", plan.update, [7], None, {"sinks": [8]})
         self.assertEqual(plan.units.tobytes(), units)  # and plan.see() is of the same step
         self.assertEqual(plan.see(0), (0, 0, 1000))
         plan.update([1000])
@@ -2041,6 +2041,10 @@ class Examples(Case):
 
     def test_attention(self):
         self.says("attention.py", [r"\d+ units, \d+ merges: \d+\.\d ms, and by numpy \d+\.\d ms"])
+
+    def test_context_parallel(self):
+        ratio = "largest cost of a rank / mean"
+        self.says("context_parallel.py", [rf"tokens in turn: {ratio} 1\.0\d", rf"tokens in blocks: {ratio} 1\.[4-7]\d"])
 
     def test_plan_batch(self):
         unit = r"lane 5: request \d, head \d, tokens \d+ to \d+"
