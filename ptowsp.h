@@ -7917,7 +7917,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
 //          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those that only bits of a mask hide may be; they change nothing.
+//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
+//          may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DIM = 24, HEADS = 3, GROUP = 3, TOKENS = 1300, QUERIES = 120, MASK_WORDS = 7 };
+enum { DIM = 24, HEADS = 3, TOKENS = 1300, QUERIES = 120, MASK_WORDS = 7, ROWS = 130 };
 
 // A step of attention. Sequences have their KV one after another, in pages that are shuffled.
 typedef struct step {
@@ -15,8 +15,8 @@ typedef struct step {
     float keys[TOKENS * HEADS * DIM], values[TOKENS * HEADS * DIM];  // by token of the batch
     uint16_t halves[2][TOKENS * 2 * HEADS * DIM];                    // the cache, of f16
     float floats[2][TOKENS * 2 * HEADS * DIM];                       // or f32
-    float queries[QUERIES * HEADS * GROUP * DIM], outputs[QUERIES * HEADS * GROUP * DIM];
-    float lse[QUERIES * HEADS * GROUP], sinks[HEADS * GROUP], slopes[HEADS * GROUP];
+    float queries[QUERIES * ROWS * DIM], outputs[QUERIES * ROWS * DIM];
+    float lse[QUERIES * ROWS], sinks[ROWS], slopes[ROWS];
     uint32_t mask[QUERIES * MASK_WORDS];
     uint32_t kv_begin[POSITIONS_SEQUENCES], query_starts[POSITIONS_SEQUENCES];
     uint32_t pages[2 * TOKENS], page_starts[POSITIONS_SEQUENCES];
@@ -90,6 +90,12 @@ static step *make_step(uint64_t *state) {
     assert_non_null(b);
     positions_make(&b->s, test_random_in(state, 0, 1) ? 200 : 40, 18, state);
     b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 40);
+    if (test_random_in(state, 0, 15) == 0) {  // as under MLA: chunks of rows begin inside a group
+        b->s.config.head_count = 1;
+        b->s.config.group = ROWS;
+        b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 4) * ROWS;
+    }
+    const uint32_t rows = b->s.config.head_count * b->s.config.group;
     uint32_t tokens = 0, queries = 0;
     for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
         b->kv_begin[i] = tokens;
@@ -106,10 +112,10 @@ static step *make_step(uint64_t *state) {
             b->values[i] = ptowsp_f32_from_f16(ptowsp_f16_from_f32(b->values[i]));
         }
     }
-    for (uint32_t i = 0; i < queries * HEADS * GROUP * DIM; i++) {
+    for (uint32_t i = 0; i < queries * rows * DIM; i++) {
         b->queries[i] = 3.0f * some_float(state);
     }
-    for (uint32_t i = 0; i < HEADS * GROUP; i++) {
+    for (uint32_t i = 0; i < ROWS; i++) {
         b->sinks[i] = i % 3 ? some_float(state) : -INFINITY;
         b->slopes[i] = 0.05f * (some_float(state) + 1.0f);
     }
