@@ -1417,7 +1417,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
 // packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
 //
-// Cost     Planning with positions takes 10 to 25 ns more for each tile of a head: 45 to 70 us for a
+// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head: 45 to 70 us for a
 //          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
@@ -2304,7 +2304,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //
 // Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.
 // Threads  Pure functions, but for the tree: planning leaves its decision there.
-// Limits   2^32 - 1 requests and query tokens; no window. A segment has at most 65,536 tiles.
+// Limits   2^32 - 1 requests and query tokens; no window, no positions. A segment has at most
+//          65,536 tiles.
 
 #define PTOWSP_NO_NODE UINT32_MAX
 
@@ -2440,7 +2441,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
 // never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
 // request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
 // tile.
-// Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
+// Errors   As ptowsp_attention_bound; a window or positions. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
                                                           ptowsp_prefix_sizes *out_sizes,
@@ -2460,9 +2461,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_si
                                                           ptowsp_prefix_plan *out_plan);
 
 // Decides which nodes are shared, and plans the requests of a tree.
-// Errors   As ptowsp_attention_generate, by requests of the batch; a window; a tree with requests
-//          that the batch does not have, or that share more than they have. The plan is untouched,
-//          but for the first part of its arrays after BUFFER_OVERFLOW.
+// Errors   As ptowsp_attention_generate, by requests of the batch; a window or positions; a tree
+//          with requests that the batch does not have, or that share more than they have. The plan
+//          is untouched, but for the first part of its arrays after BUFFER_OVERFLOW.
 // Cost     O(requests + nodes) for the decision, in trees with few open decisions above each node;
 //          then as ptowsp_attention_generate for the flat plan and for segments, and O(joins).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
@@ -5850,8 +5851,8 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *pl
 // memory grows when a plan does not fit, and the slots of a plan are checked as all views are,
 // against their tensor; ptowsp_attention_size tells how many there are.
 // Errors   As above; as ptowsp_attention_bound for the configuration; OUT_OF_MEMORY; INVALID_PARAMS
-//          for the capacity of a different configuration. Executing returns the status of
-//          ptowsp_attention_generate, with its text and the sequence as index.
+//          for the capacity of a different configuration, shares_merges or positions. Executing
+//          returns the status of ptowsp_attention_generate, with its text and the sequence as index.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                                   const ptowsp_attention_batch *batch,
                                                   const ptowsp_attention_config *config,

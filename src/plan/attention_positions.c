@@ -81,12 +81,20 @@ static uint32_t pwsp_position_count(const pwsp_position_line *line, int64_t posi
     return (uint32_t)(line->kv_stride == 1 ? distance : (distance - 1) / line->kv_stride + 1);
 }
 
-static ptowsp_attention_seen pwsp_position_see(const pwsp_position_line *line, uint32_t query) {
-    const int64_t position = line->query_first + query * line->query_stride;
+// The KV tokens from the begin of the window of query token `first` to its end for query token `last`,
+// and the sinks of the first where they lie apart.
+static ptowsp_attention_seen pwsp_position_see(const pwsp_position_line *line, uint32_t first,
+                                               uint32_t last) {
+    const int64_t from = line->query_first + first * line->query_stride;
+    const int64_t to = line->query_first + last * line->query_stride;
     ptowsp_attention_seen seen;
-    seen.begin = pwsp_position_count(line, position - line->before);
-    seen.end = pwsp_position_count(line, position + line->after + 1);
-    seen.sinks = line->sinks < seen.end ? line->sinks : seen.end;
+    seen.begin = pwsp_position_count(line, from - line->before);
+    seen.end = pwsp_position_count(line, to + line->after + 1);
+    seen.sinks = 0;
+    if (line->sinks > 0 && seen.begin > 0) {
+        const uint32_t end = pwsp_position_count(line, from + line->after + 1);
+        seen.sinks = line->sinks < end ? line->sinks : end;
+    }
     if (seen.begin <= seen.sinks) {
         seen.begin = seen.sinks = 0;
     }
@@ -108,7 +116,7 @@ ptowsp_attention_seen ptowsp_attention_see(const ptowsp_attention_batch *batch,
         return none;
     }
     const pwsp_position_line line = pwsp_position_line_of(config, kv, queries, sequence);
-    return pwsp_position_see(&line, query);
+    return pwsp_position_see(&line, query, query);
 }
 
 PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_batch *batch,
@@ -139,9 +147,8 @@ PWSP_INTERNAL pwsp_query_tile pwsp_position_tile_at(const pwsp_attention *a, uin
     const uint32_t left = queries - before, tokens = left < a->tile_tokens ? left : a->tile_tokens;
     const pwsp_position_line line =
         pwsp_position_line_of(&a->config, a->kv_lengths[sequence], queries, sequence);
-    const ptowsp_attention_seen first = pwsp_position_see(&line, before),
-                                last = pwsp_position_see(&line, before + tokens - 1);
-    uint64_t sinks = first.sinks, begin = first.begin, end = last.end;
+    const ptowsp_attention_seen seen = pwsp_position_see(&line, before, before + tokens - 1);
+    uint64_t sinks = seen.sinks, begin = seen.begin, end = seen.end;
     if (begin == end) {  // the window is empty
         begin = 0;
         end = sinks;
