@@ -82,7 +82,7 @@ static uint32_t pwsp_position_count(const pwsp_position_line *line, int64_t posi
 }
 
 // The KV tokens from the begin of the window of query token `first` to its end for query token `last`,
-// and the sinks of the first where they lie apart.
+// and the sinks, if they lie apart: then the first sees all of them, as its window begins after them.
 static ptowsp_attention_seen pwsp_position_see(const pwsp_position_line *line, uint32_t first,
                                                uint32_t last) {
     const int64_t from = line->query_first + first * line->query_stride;
@@ -90,11 +90,7 @@ static ptowsp_attention_seen pwsp_position_see(const pwsp_position_line *line, u
     ptowsp_attention_seen seen;
     seen.begin = pwsp_position_count(line, from - line->before);
     seen.end = pwsp_position_count(line, to + line->after + 1);
-    seen.sinks = 0;
-    if (line->sinks > 0 && seen.begin > 0) {
-        const uint32_t end = pwsp_position_count(line, from + line->after + 1);
-        seen.sinks = line->sinks < end ? line->sinks : end;
-    }
+    seen.sinks = line->sinks < seen.end ? line->sinks : seen.end;
     if (seen.begin <= seen.sinks) {
         seen.begin = seen.sinks = 0;
     }
