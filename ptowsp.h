@@ -7739,11 +7739,31 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // through; their files are read here. Directives that the device side does not support are
 // refused: see column ascend_npu of ptowsp_capability_print.
 
+// The runtime that runs a tree's tasks. OWN: the scheduler in the tree. SIMPLER: PTO Runtime (simpler),
+// for whose users the tree is a scene test:
+//
+//      orchestration/PROGRAM.cpp   submits the tasks, from orchestration/tree/expand.cpp
+//      kernels/KERNEL.cpp          one for each kernel: that of the other tree, and its entry
+//      test_PROGRAM.py             python test_PROGRAM.py -p a2a3sim
+//      recording/                  a run to check it with, if the description has one
+//
+// expand.cpp and the text of kernels are those of the other tree, byte for byte. Dependences are explicit
+// task ids in MANUAL scopes, so the runtime's own map of tensors, which has no write-after-read, is not
+// used. Transient tensors are one allocation. A task of MIX is one submit for a cube core and two vector
+// cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are
+// one submit with a count of blocks. Streams are dependences; the runtime chooses cores.
+typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;
+
 typedef struct ptowsp_npu_desc {
     const char *directory;  // of the tree; its parent exists
     bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with
                             // everything in it; otherwise the directory must not exist
     bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED
+    ptowsp_npu_runtime runtime;
+    // SIMPLER. The task window of the runtime's ring, a power of two from 16 to 65536; default: the
+    // schedule's window, rounded up, or 1024. A scope ends after a fourth of it.
+    uint32_t task_window;
+    ptowsp_run *run;  // SIMPLER: of the program; executed and recorded into the tree; or NULL
 } ptowsp_npu_desc;
 
 // Writes the tree of a program: first beside the directory, then in its place by renaming, so there
@@ -7754,9 +7774,13 @@ typedef struct ptowsp_npu_desc {
 //          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of 910B:
 //          others have no halves that a device's cores could start; and a kernel that moves a
 //          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
-//          in a run: see the README of the tree. The text names it. LIMIT_EXCEEDED: more than 65535
-//          statements, or other parts. INVALID_PARAMS: no directory; it exists, and is_replacing is
-//          false or it cannot be replaced. SYSTEM_FAILED: the text has the system's message and the
+//          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,
+//          collectives, kernels that are not tile kernels, tensors of f64, dispatch by a key or a plan,
+//          named pools, issue in order, priorities, and a start or timing that is not the default.
+//          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32
+//          elements or more, or more than 255 bound tensors and arrays. INVALID_PARAMS: no directory;
+//          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,
+//          or a run of another program. Those of ptowsp_npu_record, if there is a run. SYSTEM_FAILED: the text has the system's message and the
 //          path. OUT_OF_MEMORY. On errors no files remain.
 // Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,

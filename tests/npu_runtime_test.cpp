@@ -19,6 +19,7 @@
 #undef fail  // a name of ours
 
 #include "wsp_expand.h"
+#include "wsp_scheduler.h"
 #include "wsp_run.h"
 
 #define wsp_core_run        sample_core_run
@@ -282,7 +283,7 @@ class Serial final : public Target {
         failure.set(status, index, "%s", text);
     }
     Submission *open() override {
-        Scheduler::prepare(&submission_);
+        submission_.clear();
         return &submission_;
     }
     void submit(Submission *submission) override {

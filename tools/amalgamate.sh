@@ -314,6 +314,7 @@ src/npu/npu_program.c
 src/npu/manifest.c
 src/npu/documents.c
 src/npu/tree.c
+src/npu/simpler_test.c src/npu/simpler.c
 src/npu/npu_emit.c
 src/npu/record.c
 src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c src/npu/npu_execute.c src/npu/npu_build.c
@@ -354,7 +355,7 @@ aicore/wsp_merge.cpp     aicore/wsp_merge.cpp
 aicore/wsp_native.h      aicore/wsp_native.h
 aicpu/wsp_aicpu.cpp      aicore/wsp_worker.cpp aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_cores.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp
 aicpu/wsp_aicpu.h        aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
-aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
+aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_walk.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
 host/main.cpp            host/elements.h host/bindable.h host/recording.h host/replay.h host/timeline.h host/main.cpp
@@ -362,6 +363,10 @@ host/wsp_host.cpp        host/wsp_transients.h host/wsp_bindings.h host/wsp_run.
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
 include/wsp_list.h       include/wsp_list.h
+simpler/wsp_recording.py
+simpler/wsp_simpler_kernel.h simpler/wsp_simpler_kernel.h
+simpler/wsp_simpler_target.h simpler/wsp_simpler_target.h
+simpler/wsp_walk.cpp     aicpu/wsp_expand.cpp host/wsp_transients.h host/wsp_bindings.h host/wsp_transients.cpp host/wsp_bindings.cpp simpler/wsp_words.h
 "
 
 start=$PWD
@@ -528,7 +533,8 @@ tree_file() {
             for (i = 1; i <= lines; i++) {
                 count = split(line[i], word, " ")
                 for (k = 2; k <= count; k++) {
-                    in_file[base(word[k])] = word[1]
+                    room = base(word[k])  # of several files, the one that is written or the first
+                    if (!(room in in_file) || word[1] == target) in_file[room] = word[1]
                 }
             }
         }

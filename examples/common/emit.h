@@ -14,6 +14,7 @@ typedef struct emit {
     const char *directory;  // --directory: where it goes; build/emit/NAME
     const char *cache;      // --cache: where it is built; the user's cache
     const char *record;     // --record: where the first run is recorded; nowhere
+    const char *simpler;    // --simpler: where the first run becomes a test of PTO Runtime
     bool is_recorded;       // it was
     const char *compiler, *options;
     ptowsp_context *context;
@@ -40,7 +41,8 @@ void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run);
 
 // setup_create for examples that can emit what they run: with --emit DIR each setup_run writes the tree
 // of its program to DIR/TITLE, compares it as above, and records the run in DIR/TITLE.run, by which
-// the tree checks itself: DIR/TITLE/build/run --check DIR/TITLE.run.
+// the tree checks itself: DIR/TITLE/build/run --check DIR/TITLE.run. With --simpler DIR alone, it
+// writes a scene test of PTO Runtime to DIR/TITLE, with the run, and nothing else.
 void emit_create(setup *s, int argc, char **argv);
 
 // Looks for the tree again, which must be in the cache by now. Returns whether all was equal.

@@ -129,7 +129,8 @@ static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed) {
 }
 
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
-    static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge";
+    static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge",
+                      simpler[] = "simpler/";
     bool has_merges = npu_has_merges(emitter);
     for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
         npu_fixed fixed = npu_fixed_at(i);
@@ -142,7 +143,8 @@ NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
         }
         if ((emitter->pipeline_count > 0 ||
              strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
-            (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0)) {
+            (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0) &&
+            strncmp(fixed.path, simpler, sizeof simpler - 1) != 0) {
             npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);
         }
     }

@@ -14,6 +14,7 @@
 //      tree.c          a tree on disk, whole or not at all
 //      npu_emit.c      the public functions: their checks, and the order in which files are made
 //      record.c        a recorded run, for a tree to check itself with
+//      simpler*.c      the same program as a scene test of PTO Runtime
 //      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
@@ -177,6 +178,7 @@ typedef struct npu_emitter {
     uint32_t program_file;   // aicpu/program.cpp
     uint32_t *kernel_files;  // [kernel_count]: 1 + the file with a kernel's code; 0: it is not used
     char hash[NPU_HASH_SIZE];  // of the sources
+    bool is_simpler;           // for PTO Runtime
     ptowsp_status status;      // the first error
     uint64_t index;
     char error[512];
@@ -237,8 +239,6 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 // where the program has none.
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter);
 
-NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
-
 // aicpu/expand.cpp.
 NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out);
 
@@ -249,6 +249,24 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 // it is not known yet: npu_program_set_hash puts it there.
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
+
+// PTO Runtime. What it has not got is refused; the files of a tree become those of a scene test, with
+// a task window and, if there is one, a recorded run.
+NPU_INTERNAL bool npu_simpler_check(npu_emitter *emitter, const ptowsp_npu_desc *desc);
+NPU_INTERNAL void npu_simpler_emit(npu_emitter *emitter, const ptowsp_npu_desc *desc);
+// The ids of a kernel's two kinds of cores; behind them the second vector core's.
+typedef struct npu_simpler_ids {
+    int32_t cube, vector, second;
+    uint32_t slot_bytes;  // of its FIFOs; 0: it has none
+} npu_simpler_ids;
+NPU_INTERNAL npu_simpler_ids npu_simpler_kernel_ids(const npu_emitter *emitter, uint32_t kernel);
+// test_PROGRAM.py; transient_bytes UINT64_MAX: not known.
+NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t task_window,
+                                         uint64_t transient_bytes, bool is_recorded, npu_text *out);
+
+// Adds the files of a recorded run, below a directory ("" or "recording/").
+NPU_INTERNAL void npu_record_run(npu_emitter *emitter, ptowsp_run *run,
+                                 const ptowsp_run_options *options, const char *directory);
 
 // Add README.md, from its template, and manifest.json.
 NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from);

@@ -397,7 +397,10 @@ static bool npu_write_note(npu_build *build, const char *name, const char *a, co
 }
 
 static bool npu_write_tree(npu_build *build) {
-    ptowsp_npu_desc desc = {npu_path(build, "%s/tree", build->work), false, true};
+    ptowsp_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.directory = npu_path(build, "%s/tree", build->work);
+    desc.is_for_host = true;
     if (build->status == PTOWSP_OK) {
         npu_tree_write(&build->emitter, &desc);
         build->status = build->emitter.status;

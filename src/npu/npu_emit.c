@@ -195,10 +195,18 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
         return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                    "emit: there is no directory to write to");
     }
+    const bool is_simpler = desc->runtime == PTOWSP_NPU_SIMPLER;
+    const bool is_for_host = desc->is_for_host && !is_simpler;
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
-    if (emitter.status == PTOWSP_OK && (desc->is_for_host || npu_check_mixed(&emitter))) {
-        npu_tree_write(&emitter, desc);
+    npu_emitter_open(&emitter, context, program, !is_for_host && !is_simpler);
+    if (emitter.status == PTOWSP_OK && npu_simpler_check(&emitter, desc) &&
+        (is_for_host || npu_check_mixed(&emitter))) {
+        if (is_simpler) {
+            npu_simpler_emit(&emitter, desc);
+        }
+        if (emitter.status == PTOWSP_OK) {
+            npu_tree_write(&emitter, desc);
+        }
     }
     return npu_emitter_close(&emitter);
 }

@@ -30,7 +30,9 @@ typedef struct npu_span {
 } npu_span;
 
 typedef struct npu_recording {
-    npu_emitter *emitter;  // its files are the recording's
+    npu_emitter *emitter;
+    const char *directory;  // of its files: "", or with "/" at its end
+    uint32_t first_file;
     ptowsp_run *run;
     const ptowsp_program_tables *tables;
     npu_text text;
@@ -53,7 +55,7 @@ static bool npu_record_name(npu_recording *r, const char *name) {
 // Adds a file, and prints "@d1.bin".
 static void npu_record_file(npu_recording *r, const char *kind, uint32_t number, npu_text *bytes) {
     npu_print(&r->text, "@%s%u.bin", kind, (unsigned)number);
-    npu_add_file(r->emitter, bytes, "%s%u.bin", kind, (unsigned)number);
+    npu_add_file(r->emitter, bytes, "%s%s%u.bin", r->directory, kind, (unsigned)number);
 }
 
 static void npu_record_data(npu_recording *r, const void *data, uint64_t size) {
@@ -307,31 +309,54 @@ static bool npu_record_results(npu_recording *r) {
 
 static void npu_record_end(npu_recording *r) {
     npu_emitter *emitter = r->emitter;
-    for (uint32_t i = 0; i < emitter->file_count; i++) {
+    for (uint32_t i = r->first_file; i < emitter->file_count; i++) {
         const npu_file *file = &emitter->files[i];
-        npu_print(&r->text, "file %s %llu %016llx\n", file->path, (unsigned long long)file->size,
+        npu_print(&r->text, "file %s %llu %016llx\n", file->path + strlen(r->directory),
+                  (unsigned long long)file->size,
                   (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, file->data, file->size));
     }
     npu_print(&r->text, "end %016llx\n",
               (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, r->text.data ? r->text.data : "",
                                               r->text.size));
-    npu_add_file(emitter, &r->text, "recording");
+    npu_add_file(emitter, &r->text, "%srecording", r->directory);
 }
 
-ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
-                                const ptowsp_run_options *options, const char *directory) {
+NPU_INTERNAL void npu_record_run(npu_emitter *emitter, ptowsp_run *run,
+                                 const ptowsp_run_options *options, const char *directory) {
     static const char models[][16] = {
 #define NPU_MODEL_TEXT(name, text) text,
         PTOWSP_MODELS(NPU_MODEL_TEXT)
 #undef NPU_MODEL_TEXT
     };
+    npu_recording r;
+    memset(&r, 0, sizeof r);
+    r.emitter = emitter;
+    r.directory = directory;
+    r.first_file = emitter->file_count;
+    r.run = run;
+    r.tables = emitter->tables;
+    npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter->hash,
+              models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
+    // Files may have failed where lines have not.
+    if (emitter->status == PTOWSP_OK && npu_record_bindings(&r) && emitter->status == PTOWSP_OK) {
+        emitter->status = ptowsp_run_execute(run, options);  // reports in the context
+        if (emitter->status == PTOWSP_OK && npu_record_results(&r)) {
+            npu_record_end(&r);
+        }
+    }
+    npu_text_free(&r.text);
+    npu_resize(r.blocks, 0);
+}
+
+ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
+                                const ptowsp_run_options *options, const char *directory) {
     if (!run || !directory || !*directory) {
         return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                    "emit: there is no run to record, or no directory for it");
     }
     if (options && (options->mode == PTOWSP_RUN_TIME_ONLY || options->cost.fn ||
                     options->cost.timing || options->cost.model == PTOWSP_MODEL_USER ||
-                    (size_t)options->cost.model >= sizeof models / sizeof models[0])) {
+                    (uint32_t)options->cost.model > PTOWSP_MODEL_950PR)) {
         return ptowsp_context_fail(
             context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
             "emit: a recording needs data, and a cost model that trees have");
@@ -341,25 +366,13 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
     npu_files_free(&emitter);
     emitter.files = NULL;
     emitter.file_count = emitter.file_capacity = 0;
-    npu_recording r;
-    memset(&r, 0, sizeof r);
-    r.emitter = &emitter;
-    r.run = run;
-    r.tables = emitter.tables;
-    npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter.hash,
-              models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
-    // Files may have failed where lines have not.
-    if (emitter.status == PTOWSP_OK && npu_record_bindings(&r) && emitter.status == PTOWSP_OK) {
-        emitter.status = ptowsp_run_execute(run, options);  // reports in the context
-        if (emitter.status == PTOWSP_OK && npu_record_results(&r)) {
-            npu_record_end(&r);
-        }
-    }
+    npu_record_run(&emitter, run, options, "");
     if (emitter.status == PTOWSP_OK) {
-        ptowsp_npu_desc desc = {directory, false, true};
+        ptowsp_npu_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.directory = directory;
+        desc.is_for_host = true;
         npu_tree_write(&emitter, &desc);
     }
-    npu_text_free(&r.text);
-    npu_resize(r.blocks, 0);
     return npu_emitter_close(&emitter);
 }

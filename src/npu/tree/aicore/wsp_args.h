@@ -5,13 +5,27 @@
 
 #include "wsp_target.h"
 
+// How a task is read, and how it fails: axis 0 is rows. Another runtime passes something else for a
+// task, and says here what (wsp_simpler_kernel.h).
+#ifndef WSP_TILE_SIZE
+#define WSP_TILE_SIZE(task, tile, axis) ((task)->args[(task)->axis_count + 2 * (tile) + (axis)])
+#define WSP_TILE_DATA(task, tile)       ((task)->tiles[tile].data)
+#define WSP_TILE_STRIDE(task, tile, axis)                                                          \
+    ((axis) ? (task)->tiles[tile].col_stride : (task)->tiles[tile].row_stride)
+#define WSP_SCALAR(task, i) ((task)->args[(task)->axis_count + 2 * (task)->tile_count + (i)])
+#define WSP_FAIL(task, code, number)                                                               \
+    do {                                                                                           \
+        (task)->status = (code);                                                                   \
+        (task)->fault = (number);                                                                  \
+    } while (0)
+#endif
+
 // A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed
 // check: wsp_core_fault_text.
 #define WSP_CHECK(task, number, condition)                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            (task)->status = PTOWSP_INVALID_PARAMS;                                                \
-            (task)->fault = (number);                                                              \
+            WSP_FAIL(task, PTOWSP_INVALID_PARAMS, number);                                         \
             return;                                                                                \
         }                                                                                          \
     } while (0)
@@ -26,11 +40,11 @@ constexpr uint32_t FAULT_OF_SHIM = UINT32_MAX;
 
 // The valid rows and columns of a tile parameter.
 AICORE inline int rows(__gm__ const wsp_task *task, uint32_t tile) {
-    return static_cast<int>(task->args[task->axis_count + 2 * tile]);
+    return static_cast<int>(WSP_TILE_SIZE(task, tile, 0));
 }
 
 AICORE inline int cols(__gm__ const wsp_task *task, uint32_t tile) {
-    return static_cast<int>(task->args[task->axis_count + 2 * tile + 1]);
+    return static_cast<int>(WSP_TILE_SIZE(task, tile, 1));
 }
 
 // The rows left of `whole` from `first` on, at most `most`.
@@ -50,7 +64,7 @@ AICORE inline int extent(int whole, int mul, int add, int shift, int most) {
 }
 
 AICORE inline uint64_t scalar_bits(__gm__ const wsp_task *task, uint32_t i) {
-    return task->args[task->axis_count + 2 * task->tile_count + i];
+    return WSP_SCALAR(task, i);
 }
 
 AICORE inline int64_t scalar_i64(__gm__ const wsp_task *task, uint32_t i) {

@@ -35,7 +35,9 @@ namespace wsp {
 
 // Is this the first of a block's two vector cores?
 AICORE inline bool is_first() {
-#if WSP_HAS_VECTOR && (defined(WSP_ASCEND) || WSP_IS_SHIM)
+#ifdef WSP_SUBBLOCK
+    return WSP_SUBBLOCK == 0;
+#elif WSP_HAS_VECTOR && (defined(WSP_ASCEND) || WSP_IS_SHIM)
     return get_subblockid() == 0;
 #else
     return true;
@@ -54,7 +56,10 @@ struct Share {
 };
 
 AICORE inline Share share(int rows) {
-#if defined(WSP_ASCEND) || WSP_IS_SHIM
+#if defined(WSP_SUBBLOCK)
+    (void)rows;  // where a FIFO cannot tell them apart, the first one has all
+    return Share{1 << 30, !is_first()};
+#elif defined(WSP_ASCEND) || WSP_IS_SHIM
     return Share{(rows + 1) / 2, !is_first()};
 #else
     (void)rows;
@@ -242,9 +247,19 @@ class Fifo {
 
 typedef void (*half_fn)(wsp_task *task, Pipes &pipes);
 
+// The FIFOs of the next task of this thread, if it has been given some.
+inline uint8_t *&given_fifos() {
+    static thread_local uint8_t *fifos;
+    return fifos;
+}
+
 inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
-    static thread_local List<uint8_t> fifos(2 * WSP_FIFO_BYTES);
-    uint8_t *memory = fifos.data();  // of this thread: the vector cores have others
+    static thread_local List<uint8_t> fifos;
+    uint8_t *memory = given_fifos();
+    if (!memory) {
+        fifos.resize(2 * WSP_FIFO_BYTES);
+        memory = fifos.data();  // of this thread: the vector cores have others
+    }
     const auto run = [&](half_fn half) {
         set_ffts_base_addr(1);
         Pipes pipes(memory);
@@ -272,7 +287,7 @@ inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
     } run = {{}, task, vector};
     pthread_t thread;
     if (pthread_create(&thread, nullptr, Run::start, &run) != 0) {
-        task->status = PTOWSP_OUT_OF_MEMORY;
+        WSP_FAIL(task, PTOWSP_OUT_OF_MEMORY, 0);
         return;
     }
     pthread_mutex_lock(&run.pipes.turn);

@@ -46,7 +46,7 @@ AICORE inline void load_right(__gm__ const wsp_task *task, uint32_t i, T &tile, 
     }
     using Window = Columns<typename T::DType>;
     Window window(gm.data(), pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), gm.GetShape(4)),
-                  pto::Stride<1, 1, 1, 1, -1>(task->tiles[i].col_stride));
+                  pto::Stride<1, 1, 1, 1, -1>(WSP_TILE_STRIDE(task, i, 1)));
     ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());
     TASSIGN(turned, at);
     TLOAD(turned, window);

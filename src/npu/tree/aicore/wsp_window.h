@@ -31,7 +31,7 @@ using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, RowStride, pto::L
 template <typename T>
 using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, ColumnStride, pto::Layout::DN>;
 
-// rows x cols elements from (row, col) of tile parameter `tile` on.
+// The element (row, col) of a tile parameter.
 template <typename T>
 AICORE inline __gm__ T *element(__gm__ const wsp_tile *tile, int64_t row, int64_t col) {
     __gm__ T *data = reinterpret_cast<__gm__ T *>(static_cast<uintptr_t>(tile->data));
@@ -39,14 +39,20 @@ AICORE inline __gm__ T *element(__gm__ const wsp_tile *tile, int64_t row, int64_
 }
 
 template <typename T>
+AICORE inline __gm__ T *element(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col) {
+    __gm__ T *data = reinterpret_cast<__gm__ T *>(static_cast<uintptr_t>(WSP_TILE_DATA(task, i)));
+    return data + (row * WSP_TILE_STRIDE(task, i, 0) + col * WSP_TILE_STRIDE(task, i, 1));
+}
+
+// rows x cols elements from (row, col) of tile parameter `tile` on.
+template <typename T>
 AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
                              int64_t rows, int64_t cols) {
-    __gm__ const wsp_tile *tile = &task->tiles[i];
-    return Rows<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
+    return Rows<T>(element<T>(task, i, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
 #if WSP_HAS_STRIDES
-                   RowStride(tile->row_stride, tile->col_stride));
+                   RowStride(WSP_TILE_STRIDE(task, i, 0), WSP_TILE_STRIDE(task, i, 1)));
 #else
-                   RowStride(tile->row_stride));
+                   RowStride(WSP_TILE_STRIDE(task, i, 0)));
 #endif
 }
 
@@ -54,12 +60,11 @@ AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t ro
 template <typename T>
 AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
                                  int64_t rows, int64_t cols) {
-    __gm__ const wsp_tile *tile = &task->tiles[i];
-    return Columns<T>(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
+    return Columns<T>(element<T>(task, i, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
 #if WSP_HAS_STRIDES
-                      ColumnStride(tile->row_stride, tile->col_stride));
+                      ColumnStride(WSP_TILE_STRIDE(task, i, 0), WSP_TILE_STRIDE(task, i, 1)));
 #else
-                      ColumnStride(tile->col_stride));
+                      ColumnStride(WSP_TILE_STRIDE(task, i, 1)));
 #endif
 }
 
@@ -69,9 +74,8 @@ AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_col
     (void)task, (void)i, (void)is_column;
     return true;
 #else
-    __gm__ const wsp_tile *tile = &task->tiles[i];
-    return is_column ? tile->row_stride == 1 || rows(task, i) == 1
-                     : tile->col_stride == 1 || cols(task, i) == 1;
+    return is_column ? WSP_TILE_STRIDE(task, i, 0) == 1 || rows(task, i) == 1
+                     : WSP_TILE_STRIDE(task, i, 1) == 1 || cols(task, i) == 1;
 #endif
 }
 
@@ -92,7 +96,7 @@ AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {
 #define WSP_REQUIRE(task, condition)                                                               \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            (task)->status = PTOWSP_UNSUPPORTED;                                                   \
+            WSP_FAIL(task, PTOWSP_UNSUPPORTED, 0);                                                 \
             return;                                                                                \
         }                                                                                          \
     } while (0)
@@ -132,7 +136,7 @@ template <typename T, typename G>
 AICORE inline Rows<T> one_column(__gm__ const wsp_task *task, uint32_t i, G &gm) {
     return Rows<T>(reinterpret_cast<__gm__ T *>(gm.data()),
                    pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), 1),
-                   pto::Stride<1, 1, 1, -1, 1>(task->tiles[i].row_stride));
+                   pto::Stride<1, 1, 1, -1, 1>(WSP_TILE_STRIDE(task, i, 0)));
 }
 
 template <typename T, typename G>

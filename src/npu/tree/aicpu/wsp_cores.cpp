@@ -15,9 +15,9 @@ uint32_t Scheduler::home_of(const Submission &submission) {
         return NONE;
     }
     const ptowsp_unit unit = unit_of(submission);
-    const uint32_t pool = pool_of(unit);
+    const uint32_t pool = facts_.pool_of(unit);
     const uint32_t lane = pwsp_lane_choose(policy_.lane_rule, submission.dispatch_key,
-                                           pool_counts_[pool]++, pools_[pool].count);
+                                           pool_counts_[pool]++, facts_.timed().pools[pool].count);
     const pwsp_cores_desc &desc = cores_.desc;
     return pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? desc.vector_count + lane % desc.cube_count
                                                     : lane % desc.vector_count;
@@ -27,7 +27,8 @@ uint32_t Scheduler::home_of(const Submission &submission) {
 pwsp_need Scheduler::need_of(void *self, uint32_t entry) {
     const Scheduler &me = *static_cast<Scheduler *>(self);
     const Submission &submission = me.at(entry);
-    const uint64_t rank = pwsp_priority_rank(submission.priority_key, me.timed_.is_priority_signed);
+    const uint64_t rank =
+        pwsp_priority_rank(submission.priority_key, me.facts_.timed().is_priority_signed);
     return {me.unit_of(submission), submission.task.core, me.policy_.has_priority ? rank : 0,
             submission.number};
 }

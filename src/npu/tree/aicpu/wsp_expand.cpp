@@ -14,15 +14,87 @@
 
 namespace wsp {
 
-bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
-    const Plans plans(program, bindings, *scheduler);
-    Run run(program, bindings, *scheduler);
-    if (run.good()) {
-        program.expand(run);
+// -- tasks on their way -----------------------------------------------------------------------------
+
+void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
+    if (status != PTOWSP_OK) {
+        return;
     }
-    const bool is_good = scheduler->finish();
-    std::copy(run.slots().begin(), run.slots().end(), reinterpret_cast<uint64_t *>(bindings.slots));
-    return is_good;
+    status = error;
+    index = at;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+}
+
+void Submission::clear() {
+    task.axis_count = task.tile_count = task.scalar_count = 0;
+    task.cycles = 0;
+    task.status = PTOWSP_OK;
+    task.fault = 0;
+    place = 0;
+    dispatch_key = priority_key = stream_key = 0;
+    after.clear();
+    before.clear();
+    is_direct = false;
+    is_done = 0;
+}
+
+namespace {
+
+void print_place(const void *user, uint32_t node, ptowsp_text text) {
+    const wsp_program *program = static_cast<const wsp_program *>(user);
+    pwsp_text_format(text, "%s", node < program->place_count ? program->places[node] : "");
+}
+
+}  // namespace
+
+void Facts::begin(const wsp_program &program) {
+    program_ = &program;
+    const ptowsp_schedule &schedule = program.schedule;
+    is_written_.reset(new bool[program.tensor_count + 1]());
+    is_loaded_.reset(new bool[program.tensor_count + 1]());
+    for (uint32_t i = 1; i < program.tensor_count; i++) {
+        is_written_[i] = program.tensors[i].is_written != 0;
+        is_loaded_[i] = program.tensors[i].is_loaded != 0;
+    }
+    timed_.schedule = schedule;
+    timed_.schedule.stream_count = std::max(schedule.stream_count, 1u);
+    timed_.is_priority_signed = program.is_priority_signed != 0;
+    timed_.has_streams = program.has_streams != 0;
+    timed_.pools = pools_;
+    timed_.pool_count = pwsp_schedule_pools(&schedule, pools_);
+    timed_.lane_count = program.lane_count;
+    timed_.scope_depth = std::max(program.scope_depth, 1u);
+    timed_.pipeline_count = program.pipeline_count;
+    timed_.tensor_count = std::max(program.tensor_count, 1u);
+    timed_.edge_count = program.edge_count;
+    timed_.tensor_is_loaded = is_loaded_.get();
+    timed_.tensor_is_written = is_written_.get();
+    timed_.print_place = print_place;
+    timed_.user = program_;
+}
+
+pwsp_arrival Facts::arrival_of(const Submission &submission) const {
+    const wsp_task &task = submission.task;
+    const ptowsp_unit unit = static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit);
+    return {task.cycles,
+            submission.dispatch_key,
+            submission.priority_key,
+            submission.stream_key,
+            submission.tiles,
+            nullptr,  // axis values and scalars are for records, which trees do not make
+            nullptr,
+            submission.after.data(),
+            submission.before.data(),
+            task.tile_count,
+            static_cast<uint32_t>(submission.after.size()),
+            static_cast<uint32_t>(submission.before.size()),
+            task.kernel,
+            submission.place,
+            pool_of(unit),
+            unit};
 }
 
 // -- plans ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The vocabulary of expand.cpp: it walks a program, and hands its tasks to the scheduler. Numbers
+// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers
 // are those of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and
 // never traps.
 //
@@ -29,8 +29,8 @@
 #include <initializer_list>
 
 #include "wsp_number.h"
-#include "wsp_scheduler.h"
 #include "wsp_list.h"
+#include "wsp_walk.h"
 
 namespace wsp {
 
@@ -321,10 +321,6 @@ inline void enter_plan(const wsp_program &program, const char *name,
         }
     }
 }
-
-// Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The
-// slots of the bindings then have their final values.
-bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
 // Offset of a tile's first element, in elements from its tensor's start.
 inline int64_t offset_of(const pwsp_bound_tensor &tensor, const Region &region) {

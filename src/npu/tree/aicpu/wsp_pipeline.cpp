@@ -32,7 +32,7 @@ class ProcessTarget final : public Target {
         scheduler_.fail(status, index, text);
     }
     Submission *open() override {
-        Scheduler::prepare(&submission_);
+        submission_.clear();
         return &submission_;
     }
     void submit(Submission *submission) override {

@@ -2,24 +2,14 @@
 
 #include "wsp_scheduler.h"
 
+#include "wsp_expand.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 
 namespace wsp {
-
-void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
-    if (status != PTOWSP_OK) {
-        return;
-    }
-    status = error;
-    index = at;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-}
 
 // -- the clock ------------------------------------------------------------------------------------
 
@@ -41,15 +31,6 @@ bool Scheduler::check_clock(bool is_good) {
 
 // -- beginning ------------------------------------------------------------------------------------
 
-namespace {
-
-void print_place(const void *user, uint32_t node, ptowsp_text text) {
-    const wsp_program *program = static_cast<const wsp_program *>(user);
-    pwsp_text_format(text, "%s", node < program->place_count ? program->places[node] : "");
-}
-
-}  // namespace
-
 Scheduler::~Scheduler() {
     pwsp_issue_free(&issue_);
     pwsp_cores_free(&cores_);
@@ -59,28 +40,7 @@ Scheduler::~Scheduler() {
 bool Scheduler::begin_issue() {
     const wsp_program &program = *program_;
     const ptowsp_schedule &schedule = program.schedule;
-    is_written_.reset(new bool[program.tensor_count + 1]());
-    is_loaded_.reset(new bool[program.tensor_count + 1]());
-    for (uint32_t i = 1; i < program.tensor_count; i++) {
-        is_written_[i] = program.tensors[i].is_written != 0;
-        is_loaded_[i] = program.tensors[i].is_loaded != 0;
-    }
-    timed_.schedule = schedule;
-    timed_.schedule.stream_count = std::max(schedule.stream_count, 1u);
-    timed_.is_priority_signed = program.is_priority_signed != 0;
-    timed_.has_streams = program.has_streams != 0;
-    timed_.pools = pools_;
-    timed_.pool_count = pwsp_schedule_pools(&schedule, pools_);
-    timed_.lane_count = program.lane_count;
-    timed_.scope_depth = std::max(program.scope_depth, 1u);
-    timed_.pipeline_count = program.pipeline_count;
-    timed_.tensor_count = std::max(program.tensor_count, 1u);
-    timed_.edge_count = program.edge_count;
-    timed_.tensor_is_loaded = is_loaded_.get();
-    timed_.tensor_is_written = is_written_.get();
-    timed_.print_place = print_place;
-    timed_.user = program_;
-
+    facts_.begin(program);
     pwsp_issue_desc desc = pwsp_issue_desc();
     // A full window stalls; devices refuse other policies.
     desc.task_max =
@@ -94,7 +54,7 @@ bool Scheduler::begin_issue() {
     desc.region_count = desc.task_max * desc.tile_max;
     desc.is_fixed = true;
     const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
-    if (!pwsp_issue_init(&issue_, &memory, &timed_, &desc)) {
+    if (!pwsp_issue_init(&issue_, &memory, &facts_.timed(), &desc)) {
         failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }
@@ -155,14 +115,14 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     policy_ = pwsp_policy_of(&program.schedule);
     options_ = options;
     given_ = cores;
-    prepare(&scratch_);
+    scratch_.clear();
     if (!begin_issue() || !begin_cores()) {
         return false;
     }
     for (uint32_t i = 1; i < program.kernel_count; i++) {
         PTOWSP_ASSERT(program.kernels[i].unit != PTOWSP_UNIT_MIX || cores_.block_count > 0);
     }
-    return WSP_CLOCK(begin(timed_, tensors_));
+    return WSP_CLOCK(begin(facts_.timed(), tensors_));
 }
 
 // -- thread 0: retiring ---------------------------------------------------------------------------
@@ -183,27 +143,6 @@ void Scheduler::fail_task(const Submission &submission) {
     stop_behind(submission.number);
 }
 
-pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
-    const wsp_task &task = submission.task;
-    const ptowsp_unit unit = static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit);
-    return {task.cycles,
-            submission.dispatch_key,
-            submission.priority_key,
-            submission.stream_key,
-            submission.tiles,
-            nullptr,  // axis values and scalars are for records, which trees do not make
-            nullptr,
-            submission.after.data(),
-            submission.before.data(),
-            task.tile_count,
-            static_cast<uint32_t>(submission.after.size()),
-            static_cast<uint32_t>(submission.before.size()),
-            task.kernel,
-            submission.place,
-            pool_of(unit),
-            unit};
-}
-
 bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     return static_cast<Scheduler *>(self)->retire(*entry);
 }
@@ -216,7 +155,7 @@ bool Scheduler::retire(const pwsp_entry &entry) {
             fail_task(submission);
             return false;
         }
-        return WSP_CLOCK(task(arrival_of(submission)));
+        return WSP_CLOCK(task(facts_.arrival_of(submission)));
     }
     if (entry.kind == PWSP_ENTRY_LOAD) {
         const bool is_good = WSP_CLOCK(slot_load(elements_.front()));
@@ -255,24 +194,10 @@ void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {
     pwsp_store_relaxed(&has_failed_, 1u);
 }
 
-void Scheduler::prepare(Submission *submission) {
-    wsp_task &task = submission->task;
-    task.axis_count = task.tile_count = task.scalar_count = 0;
-    task.cycles = 0;
-    task.status = PTOWSP_OK;
-    task.fault = 0;
-    submission->place = 0;
-    submission->dispatch_key = submission->priority_key = submission->stream_key = 0;
-    submission->after.clear();
-    submission->before.clear();
-    submission->is_direct = false;
-    submission->is_done = 0;
-}
-
 Submission *Scheduler::open() {
     pwsp_entry *entry = pwsp_issue_open(&issue_, PWSP_ENTRY_TASK);
     if (!entry) {
-        prepare(&scratch_);
+        scratch_.clear();
         return &scratch_;
     }
     const uint64_t slot = task_number_ % issue_.desc.task_max;
@@ -281,7 +206,7 @@ Submission *Scheduler::open() {
     }
     Submission *submission = &slots_[slot];
     *pwsp_entry_words(entry) = reinterpret_cast<uintptr_t>(submission);
-    prepare(submission);
+    submission->clear();
     return submission;
 }
 
@@ -295,7 +220,7 @@ void Scheduler::submit(Submission *submission) {
         std::lock_guard<std::mutex> guard(mutex_);
         submission->task.index = next_index_++;
     }
-    const pwsp_arrival arrival = arrival_of(*submission);
+    const pwsp_arrival arrival = facts_.arrival_of(*submission);
     entry->index = submission->task.index;
     entry->kernel = arrival.kernel;
     entry->unit = arrival.unit;
@@ -396,6 +321,19 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
     }
     *out_cycles = submission->task.cycles;
     return static_cast<ptowsp_status>(submission->task.status);
+}
+
+// -- walking ---------------------------------------------------------------------------------------
+
+bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
+    const Plans plans(program, bindings, *scheduler);
+    Run run(program, bindings, *scheduler);
+    if (run.good()) {
+        program.expand(run);
+    }
+    const bool is_good = scheduler->finish();
+    std::copy(run.slots().begin(), run.slots().end(), reinterpret_cast<uint64_t *>(bindings.slots));
+    return is_good;
 }
 
 }  // namespace wsp

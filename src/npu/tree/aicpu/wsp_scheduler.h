@@ -30,57 +30,11 @@
 #include "wsp_abi.h"
 #include "wsp_clock.h"
 #include "wsp_list.h"
+#include "wsp_walk.h"
 
 namespace wsp {
 
 constexpr uint32_t AICPU_COUNT_MAX = 16, CORE_COUNT_MAX = 72, RING_SIZE_MAX = 65536;
-
-enum Access { READ = PWSP_TILE_READ, WRITE = PWSP_TILE_WRITTEN, READ_WRITE = READ | WRITE };
-
-// A tile of a tensor: row and col are in the matrix `lead` elements from its start.
-typedef pwsp_tile_at Region;
-
-// An error; the first one is kept.
-struct Failure : pwsp_error {
-    Failure() : pwsp_error() {
-        index = PTOWSP_NO_INDEX;
-    }
-    void set(ptowsp_status error, uint64_t at, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
-};
-
-// A task and the scheduler's data about it. While a core has it, only `task` changes: it begins a
-// line of the cache, because a core writes whole lines back.
-struct alignas(64) Submission {
-    wsp_task task;
-    Region tiles[PTOWSP_TASK_TILE_MAX];
-    uint32_t place;
-    uint64_t dispatch_key, priority_key, stream_key;
-    List<uint32_t> after, before;  // explicit edges
-
-    // The scheduler's:
-
-    uint64_t number;   // of the tasks of the ring, since the run began
-    uint32_t entry;    // its place there
-    bool is_direct;    // of a process: not in the ring
-    uint32_t is_done;  // atomic, of a direct one
-};
-
-// The target of a walk's tasks: the scheduler, or a process of a pipeline.
-class Target {
-  public:
-    virtual ~Target() = default;
-    virtual bool good() const = 0;
-    virtual void fail(ptowsp_status status, uint64_t index, const char *text) = 0;
-    // A task to fill in; the same until it is submitted. Never null.
-    virtual Submission *open() = 0;
-    virtual void submit(Submission *submission) = 0;
-    virtual void scope_begin(bool is_parallel) = 0;
-    virtual void scope_end() = 0;
-    virtual void reset(const uint32_t *edges, uint32_t count) = 0;
-    // Returns when the writer of the element is done. False after a failure.
-    virtual bool await_element(const Region &element) = 0;
-};
 
 // A core, as the caller passes it. Vector cores come first.
 struct Core {
@@ -184,7 +138,6 @@ class Scheduler final : public Target {
     // For pipelines, after settle(), from any thread: runs a task of the caller's on a core of its
     // unit, and returns when it is done, with its cycles. It waits for no other task.
     ptowsp_status run_now(Submission *submission, uint64_t *out_cycles);
-    static void prepare(Submission *submission);  // to be filled in
     const wsp_program &program() const {
         return *program_;
     }
@@ -227,9 +180,6 @@ class Scheduler final : public Target {
     ptowsp_unit unit_of(const Submission &submission) const {
         return static_cast<ptowsp_unit>(program_->kernels[submission.task.kernel].unit);
     }
-    uint32_t pool_of(ptowsp_unit unit) const {
-        return pwsp_schedule_unit_pool(&timed_.schedule, timed_.pool_count, unit);
-    }
     bool begin_issue();
     bool begin_cores();
 
@@ -237,7 +187,6 @@ class Scheduler final : public Target {
     void complete(Submission *submission, uint32_t by);
     void mark(pwsp_mark_kind kind);
     bool retire(const pwsp_entry &entry);
-    pwsp_arrival arrival_of(const Submission &submission) const;
     uint32_t enter_direct(Submission *submission);
     void stop_behind(uint64_t number);
     void fail_task(const Submission &submission);
@@ -263,9 +212,7 @@ class Scheduler final : public Target {
     Failure failure_, walk_failure_;
 
     // Thread 0's.
-    pwsp_pool_info pools_[PWSP_POOL_MAX];
-    pwsp_timed timed_ = pwsp_timed();
-    std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor
+    Facts facts_;
     pwsp_issue issue_ = pwsp_issue();
     uint64_t task_number_ = 0;
     std::deque<Submission> slots_;              // by number, made as they are needed
@@ -277,6 +224,10 @@ class Scheduler final : public Target {
     Clock clock_;
 #endif
 };
+
+// Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The
+// slots of the bindings then have their final values.
+bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
 }  // namespace wsp
 

@@ -32,6 +32,10 @@ class Bindings {
     ptowsp_status bind_transients(void *block, uint64_t size) {
         return transients_.bind(&failure, block, size);
     }
+    // Of the block, once verified.
+    uint64_t transient_bytes() const {
+        return transients_.peak();
+    }
     // By the index of any axis of the plan.
     ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);
     ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);

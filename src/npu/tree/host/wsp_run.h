@@ -6,6 +6,7 @@
 
 #include "wsp_bindings.h"
 #include "wsp_runner.h"
+#include "wsp_scheduler.h"
 
 namespace wsp {
 

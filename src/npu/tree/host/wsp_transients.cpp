@@ -48,10 +48,10 @@ ptowsp_status Transients::bind(Failure *failure, void *block, uint64_t size) {
 
 ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,
                                pwsp_bound_tensor *tensors) {
-    Scheduler none;  // no task begins: it keeps the first failure
+    FailureTarget none;
     const Plans plans(program_, bindings, none);
     if (!none.good()) {
-        *failure = none.walk_failure();
+        *failure = none.failure();
         return failure->status;
     }
     Run run(program_, bindings, none);
@@ -62,7 +62,7 @@ ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,
         const uint32_t tensor = program_.transients->tensors[i].tensor;
         const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);
         if (i == sizes.all().size()) {
-            const Failure &why = none.walk_failure();
+            const Failure &why = none.failure();
             return pwsp_transient_fail_size(failure, desc.name, why.status, why.index, why.text);
         }
         const ptowsp_status status = pwsp_transient_size(failure, &desc, sizes.all()[i].data(),

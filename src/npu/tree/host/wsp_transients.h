@@ -18,6 +18,11 @@ class Transients {
     // The caller's block, or with NULL a limit: see wsp_runner_bind_transients.
     ptowsp_status bind(Failure *failure, void *block, uint64_t size);
 
+    // The bytes of the block, once placed.
+    uint64_t peak() const {
+        return items_.empty() ? 0 : placement_.peak;
+    }
+
     // Binds the program's transient tensors, for what else is bound, which has been verified.
     ptowsp_status place(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);
 

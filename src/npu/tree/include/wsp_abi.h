@@ -68,7 +68,9 @@ typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t task
 
 // The memory between a block's cores on a device: two FIFOs, to the vector cores and to the cube
 // core, of slots that hold any tile of L0C or UB.
+#ifndef WSP_FIFO_SLOT_BYTES  // or where FIFOs are of one kernel alone
 #define WSP_FIFO_SLOT_BYTES (192u * 1024u)
+#endif
 #define WSP_FIFO_SLOT_COUNT 2u
 #define WSP_FIFO_BYTES      (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)
 

@@ -1,0 +1,708 @@
+// A stand-in for PTO Runtime (simpler): its orchestration interface, by the names of revision 6ebaf77,
+// with text of our own. It holds the rules that emitted orchestrations have to live with:
+//
+//      order     explicit ids alone, in MANUAL scopes: of what else tasks share, nothing makes one wait.
+//                Tasks run as late as they can and in an order chosen by a seed, so that a missing id,
+//                for a write-after-read as for others, is a wrong result
+//      scopes    begin and end in pairs; a ring for each of the depths 0 to 3 and beyond
+//      rings     slots, heap and pool entries are taken in order, and given back in order: once the task
+//                has ended, those that retain it have ended, and its scope has. What is given back is
+//                filled with 0xcd
+//      limits    32 tensors, then 16 scalars; strides above 0; ids of earlier submits, at most once
+//
+// A run writes the dumps of the runtime: deps.json, chip_swimlane_records.json, scope_stats.jsonl.
+// Everything is on one thread; cycles are counted, 100 for each task.
+
+#ifndef STAND_IN_PTO_ORCHESTRATION_API_H
+#define STAND_IN_PTO_ORCHESTRATION_API_H
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor.h"
+
+enum class PTO2ScopeMode { AUTO, MANUAL };
+
+struct PTO2OrchestrationConfig {
+    int expected_arg_count;
+};
+
+struct TensorCreateInfo {
+    TensorCreateInfo(const uint32_t shape[], uint32_t count, DataType type) : ndims(count), dtype(type) {
+        for (uint32_t i = 0; i < count; i++) {
+            shapes[i] = shape[i];
+        }
+    }
+    uint32_t shapes[5] = {}, ndims;
+    DataType dtype;
+};
+
+namespace stand_in {
+
+enum Type { INPUT, OUTPUT, INOUT };
+enum Error {
+    SCOPE_DEADLOCK = 1, HEAP_RING_DEADLOCK, FLOW_CONTROL_DEADLOCK, DEP_POOL_OVERFLOW, INVALID_ARGS,
+    TENSOR_WAIT_TIMEOUT = 8, FATAL
+};
+constexpr uint32_t RINGS = 4, TENSOR_MAX = 32, SCALAR_MAX = 16;
+
+struct Arg {
+    Type type;
+    ChipTensor tensor;
+};
+
+struct Task {
+    uint64_t id = 0;
+    int32_t kernels[3] = {-1, -1, -1};
+    uint32_t blocks = 1, ring = 0, scope = 0;
+    std::deque<Arg> args;
+    std::vector<uint64_t> scalars;
+    std::vector<size_t> before, after;  // tasks that it waits for, and those that wait for it
+    std::vector<uint64_t> ids;          // as they were given
+    size_t waits = 0, retainers = 0;    // that have not ended
+    uint64_t heap_end = 0, pool = 0;
+    bool is_dummy = false, is_alloc = false, is_done = false, is_retired = false;
+    uint64_t start = 0;
+};
+
+struct Ring {
+    std::vector<size_t> tasks;  // by number
+    size_t head = 0;
+    uint64_t heap_head = 0, heap_tail = 0, pool_head = 0, pool_tail = 0;
+    std::vector<uint64_t> memory;
+    uint32_t window = 0, pool = 0;
+    uint64_t heap = 0;
+};
+
+struct Scope {
+    uint32_t number;
+    PTO2ScopeMode mode;
+};
+
+typedef void (*Kernel)(int64_t *args);
+
+// What a test passes; the same in stand_in.py.
+struct Run {
+    uint64_t arg_count;
+    const uint64_t *addresses, *sizes;
+    uint64_t kernel_count;
+    const Kernel *kernels;
+    uint64_t seed;
+    uint64_t window[RINGS], heap[RINGS], pool[RINGS];
+    const char *directory;
+};
+
+class Runtime {
+  public:
+    int error = 0;
+    std::string text;
+    const Run *run = nullptr;
+
+    void begin(const Run *what) {
+        run = what;
+        seed_ = what->seed;
+        for (uint32_t i = 0; i < RINGS; i++) {
+            rings_[i].window = static_cast<uint32_t>(what->window[i]);
+            rings_[i].heap = what->heap[i];
+            rings_[i].pool = static_cast<uint32_t>(what->pool[i]);
+            rings_[i].memory.assign(what->heap[i] / 8 + 1, 0xcdcdcdcdcdcdcdcdu);
+        }
+        scope_begin(PTO2ScopeMode::AUTO);
+    }
+
+    void finish() {
+        scope_end();
+        while (!error && step()) {
+        }
+        for (const Task &task : tasks_) {
+            if (!error && !task.is_done) {
+                fail(FLOW_CONTROL_DEADLOCK, "a task has never been ready");
+            }
+        }
+        write();
+    }
+
+    void fail(int code, const std::string &why) {
+        if (!error) {
+            error = code;
+            text = why;
+        }
+    }
+
+    // -- scopes --
+
+    void scope_begin(PTO2ScopeMode mode) {
+        if (!scopes_.empty() && scopes_.back().mode == PTO2ScopeMode::MANUAL && mode == PTO2ScopeMode::AUTO) {
+            fail(INVALID_ARGS, "an AUTO scope in a MANUAL one");
+        }
+        if (error) {
+            return;
+        }
+        scopes_.push_back({static_cast<uint32_t>(scope_ended_.size()), mode});
+        scope_ended_.push_back(false);
+        stat("begin");
+    }
+    void scope_end() {
+        if (scopes_.empty()) {
+            fail(INVALID_ARGS, "no scope is open");
+            return;
+        }
+        stat("end");
+        scope_ended_[scopes_.back().number] = true;
+        scopes_.pop_back();
+    }
+
+    // -- submits --
+
+    // The index of the task, or SIZE_MAX after an error.
+    size_t submit(Task task, const std::vector<TensorCreateInfo> &created) {
+        const uint32_t depth = static_cast<uint32_t>(scopes_.size()) - 1;
+        if (!error && scopes_.back().mode != PTO2ScopeMode::MANUAL) {
+            fail(INVALID_ARGS, "here tasks are submitted in MANUAL scopes alone");
+        }
+        if (error || !check(task) || !link(&task)) {
+            return SIZE_MAX;
+        }
+        task.ring = depth < RINGS - 1 ? depth : RINGS - 1;
+        task.scope = scopes_.back().number;
+        Ring &ring = rings_[task.ring];
+        uint64_t bytes = 0;
+        for (const TensorCreateInfo &info : created) {
+            bytes += (bytes_of(info) + 1023) / 1024 * 1024;
+        }
+        if (!take(&task, &ring, bytes)) {
+            return SIZE_MAX;
+        }
+        uint64_t at = task.heap_end - bytes;
+        for (const TensorCreateInfo &info : created) {
+            ChipTensor tensor = ChipTensor();
+            tensor.buffer.addr = reinterpret_cast<uintptr_t>(ring.memory.data()) + at % ring.heap;
+            tensor.buffer.size = bytes_of(info);
+            tensor.ndims = info.ndims;
+            tensor.dtype = info.dtype;
+            uint32_t stride = 1;
+            for (uint32_t i = info.ndims; i > 0; i--) {
+                tensor.shapes[i - 1] = info.shapes[i - 1];
+                tensor.strides[i - 1] = stride;
+                stride *= info.shapes[i - 1];
+            }
+            tensor.owner_task_id.raw = task.id;
+            task.args.push_back({OUTPUT, tensor});
+            at += (bytes_of(info) + 1023) / 1024 * 1024;
+        }
+        const size_t index = tasks_.size();
+        for (size_t before : task.before) {
+            tasks_[before].after.push_back(index);
+            tasks_[before].retainers++;
+        }
+        ring.tasks.push_back(index);
+        ids_[task.id] = index;
+        if (task.waits == 0 && task.is_alloc) {
+            task.is_done = true;
+        } else if (task.waits == 0) {
+            ready_.push_back(index);
+        }
+        tasks_.push_back(std::move(task));
+        return index;
+    }
+
+    const Task &task(size_t index) const {
+        return tasks_[index];
+    }
+
+    bool await(uint64_t id) {
+        const auto at = ids_.find(id);
+        if (at == ids_.end()) {
+            fail(INVALID_ARGS, "data of a task that does not exist");
+        }
+        while (!error && !tasks_[at->second].is_done) {
+            if (!step()) {
+                fail(TENSOR_WAIT_TIMEOUT, "data that no task makes");
+            }
+        }
+        return !error;
+    }
+
+  private:
+    static uint64_t bytes_of(const TensorCreateInfo &info) {
+        uint64_t bytes = get_element_size(info.dtype);
+        for (uint32_t i = 0; i < info.ndims; i++) {
+            bytes *= info.shapes[i];
+        }
+        return bytes;
+    }
+
+    bool check(const Task &task) {
+        if (task.args.size() > TENSOR_MAX || task.scalars.size() > SCALAR_MAX) {
+            fail(INVALID_ARGS, "too many arguments");
+        }
+        for (const Arg &arg : task.args) {
+            for (uint32_t i = 0; i < arg.tensor.ndims; i++) {
+                if (arg.tensor.strides[i] == 0 || arg.tensor.ndims > 5) {
+                    fail(INVALID_ARGS, "a stride of 0, or too many dimensions");
+                }
+            }
+        }
+        for (int32_t kernel : task.kernels) {
+            if (kernel >= static_cast<int32_t>(run->kernel_count)) {
+                fail(INVALID_ARGS, "there is no such kernel");
+            }
+        }
+        return !error;
+    }
+
+    bool link(Task *task) {
+        for (uint64_t id : task->ids) {
+            const auto at = ids_.find(id);
+            if (at == ids_.end()) {
+                fail(INVALID_ARGS, "an id of no earlier submit");
+                return false;
+            }
+            if (!tasks_[at->second].is_done) {
+                task->before.push_back(at->second);
+                task->waits++;
+            }
+        }
+        return true;
+    }
+
+    // -- rings --
+
+    bool retire(Ring *ring) {
+        if (ring->head == ring->tasks.size()) {
+            return false;
+        }
+        Task &task = tasks_[ring->tasks[ring->head]];
+        if (!task.is_done || task.retainers || !scope_ended_[task.scope]) {
+            return false;
+        }
+        for (const Arg &arg : task.args) {
+            if (arg.type == OUTPUT) {
+                memset(arg.tensor.data_as<char>(), 0xcd, arg.tensor.buffer.size);
+            }
+        }
+        ring->heap_head = task.heap_end;
+        ring->pool_head += task.pool;
+        task.is_retired = true;
+        ring->head++;
+        return true;
+    }
+
+    // Runs tasks until there is room.
+    template <typename HasRoom> bool make_room(Ring *ring, int code, HasRoom has_room) {
+        while (!has_room()) {
+            if (retire(ring) || step()) {
+                continue;
+            }
+            const bool is_held = ring->head < ring->tasks.size() &&
+                                 !scope_ended_[tasks_[ring->tasks[ring->head]].scope];
+            fail(is_held && code == FLOW_CONTROL_DEADLOCK ? SCOPE_DEADLOCK : code,
+                 is_held ? "a ring is full, and an open scope holds it" : "a ring is full");
+            return false;
+        }
+        return true;
+    }
+
+    bool take(Task *task, Ring *ring, uint64_t bytes) {
+        const uint64_t number = ring->tasks.size();
+        task->id = uint64_t(task->ring) << 32 | number;
+        task->pool = task->waits;
+        while (retire(ring)) {
+        }
+        if (!make_room(ring, FLOW_CONTROL_DEADLOCK,
+                       [&] { return ring->tasks.size() - ring->head + 1 < ring->window; }) ||
+            !make_room(ring, DEP_POOL_OVERFLOW,
+                       [&] { return ring->pool_tail + task->pool - ring->pool_head <= ring->pool; }) ||
+            !make_room(ring, HEAP_RING_DEADLOCK, [&] { return heap_start(*ring, bytes) != UINT64_MAX; })) {
+            return false;
+        }
+        // Tasks may have run meanwhile.
+        std::vector<size_t> before;
+        for (size_t i : task->before) {
+            if (!tasks_[i].is_done) {
+                before.push_back(i);
+            }
+        }
+        task->before = before;
+        task->waits = before.size();
+        ring->pool_tail += task->pool;
+        task->heap_end = heap_start(*ring, bytes) + bytes;
+        ring->heap_tail = task->heap_end;
+        return true;
+    }
+
+    // Counters that never wrap; memory lies together, never across the end.
+    static uint64_t heap_start(const Ring &ring, uint64_t bytes) {
+        uint64_t at = ring.heap_tail;
+        if (bytes && at % ring.heap + bytes > ring.heap) {
+            at += ring.heap - at % ring.heap;
+        }
+        return at + bytes - ring.heap_head <= ring.heap ? at : UINT64_MAX;
+    }
+
+    // -- running --
+
+    // Seed 0: the oldest ready task; 1: the newest; others: by chance. False: none is ready.
+    bool step() {
+        if (ready_.empty()) {
+            return false;
+        }
+        seed_ = seed_ * 6364136223846793005u + 1442695040888963407u;
+        const size_t at = run->seed == 0   ? 0
+                          : run->seed == 1 ? ready_.size() - 1
+                                           : static_cast<size_t>((seed_ >> 33) % ready_.size());
+        const size_t index = ready_[at];
+        ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(at));
+        execute(tasks_[index]);
+        tasks_[index].is_done = true;
+        for (size_t before : tasks_[index].before) {
+            tasks_[before].retainers--;
+        }
+        for (size_t after : tasks_[index].after) {
+            if (--tasks_[after].waits == 0) {
+                ready_.push_back(after);
+            }
+        }
+        return true;
+    }
+
+    void execute(Task &task) {
+        int64_t args[50] = {};
+        size_t count = 0;
+        task.start = now_;
+        now_ += 100;
+        for (Arg &arg : task.args) {
+            args[count++] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(&arg.tensor));
+        }
+        for (uint64_t scalar : task.scalars) {
+            args[count++] = static_cast<int64_t>(scalar);
+        }
+        for (uint32_t block = 0; block < task.blocks; block++) {
+            for (uint32_t core = 0; core < 3; core++) {
+                args[48] = block;
+                args[49] = core == 2;
+                if (task.kernels[core] >= 0) {
+                    run->kernels[task.kernels[core]](args);
+                }
+            }
+        }
+    }
+
+    // -- dumps --
+
+    void stat(const char *phase) {
+        const uint32_t depth = static_cast<uint32_t>(scopes_.size()) - 1,
+                       at = depth < RINGS - 1 ? depth : RINGS - 1;
+        const Ring &ring = rings_[at];
+        char line[400];
+        snprintf(line, sizeof line,
+                 "{\"site\": \"(unknown):0\", \"phase\": \"%s\", \"depth\": %u, \"ring\": %u, "
+                 "\"task_window_start\": %zu, \"task_window_end\": %zu, \"heap_start\": %llu, "
+                 "\"heap_end\": %llu, \"dep_pool_start\": %llu, \"dep_pool_end\": %llu, \"tensormap\": 0}\n",
+                 phase, depth, at, ring.head, ring.tasks.size(), (unsigned long long)ring.heap_head,
+                 (unsigned long long)ring.heap_tail, (unsigned long long)ring.pool_head,
+                 (unsigned long long)ring.pool_tail);
+        stats_ += line;
+    }
+
+    void write() const {
+        const char *names[] = {"FLOAT32", "FLOAT16", "INT32", "INT16", "INT8", "UINT8",
+                               "BFLOAT16", "INT64", "UINT64", "UINT16", "UINT32", "BOOL"};
+        const char *types[] = {"INPUT", "OUTPUT", "INOUT"};
+        std::map<uint64_t, const ChipTensor *> tensors;
+        const std::string where = run->directory;
+        FILE *deps = fopen((where + "/deps.json").c_str(), "w");
+        const char *comma = "";
+        fprintf(deps, "{\"tasks\":[");
+        for (const Task &task : tasks_) {
+            if (task.is_alloc) {
+                continue;
+            }
+            fprintf(deps, "%s{\"task_id\":\"%llu\",\"scope\":\"manual\",\"early_dispatch\":false,\"kernel_ids\":[%d,%d,%d],"
+                    "\"block_num\":%u,\"args\":[", comma, (unsigned long long)task.id, task.kernels[0], task.kernels[1],
+                    task.kernels[2], task.blocks);
+            comma = ",";
+            for (size_t i = 0; i < task.args.size(); i++) {
+                const ChipTensor &t = task.args[i].tensor;
+                const uint64_t id = t.buffer.addr * 16 + static_cast<uint64_t>(t.dtype) % 16;
+                tensors[id] = &t;
+                fprintf(deps, "%s{\"idx\":%zu,\"type\":\"%s\",\"tensor_id\":\"%llu\",\"dtype\":\"%s\",\"shape\":[", i ? "," : "",
+                        i, types[task.args[i].type], (unsigned long long)id, names[static_cast<int>(t.dtype)]);
+                list(deps, t.shapes, t.ndims);
+                fprintf(deps, "],\"start_offset\":\"%llu\",\"strides\":[", (unsigned long long)t.start_offset);
+                list(deps, t.strides, t.ndims);
+                fprintf(deps, "]}");
+            }
+            fprintf(deps, "]}");
+        }
+        fprintf(deps, "],\"tensors\":[");
+        comma = "";
+        for (const auto &t : tensors) {
+            fprintf(deps, "%s{\"tensor_id\":\"%llu\",\"buffer_addr\":\"%llu\",\"version\":0,\"dtype\":\"%s\",\"buffer_numel\":\"%llu\"}",
+                    comma, (unsigned long long)t.first, (unsigned long long)t.second->buffer.addr,
+                    names[static_cast<int>(t.second->dtype)],
+                    (unsigned long long)(t.second->buffer.size / get_element_size(t.second->dtype)));
+            comma = ",";
+        }
+        fprintf(deps, "],\"edges\":[");
+        comma = "";
+        for (const Task &task : tasks_) {
+            for (uint64_t id : task.ids) {
+                fprintf(deps, "%s{\"pred\":\"%llu\",\"succ\":\"%llu\",\"arg\":-1,\"source\":\"explicit\",\"flags\":[\"wait\",\"retain\"]}",
+                        comma, (unsigned long long)id, (unsigned long long)task.id);
+                comma = ",";
+            }
+        }
+        fprintf(deps, "]}\n");
+        fclose(deps);
+        write_swimlane(where);
+        FILE *stats = fopen((where + "/scope_stats.jsonl").c_str(), "w");
+        fprintf(stats, "{\"version\": 6, \"fatal\": %s, \"dropped\": 0, \"total\": %zu, \"task_window_max\": [%llu, %llu, %llu, %llu], "
+                "\"heap_max\": [%llu, %llu, %llu, %llu], \"dep_pool_max\": [%llu, %llu, %llu, %llu], \"tensormap_max\": 65536}\n%s",
+                error ? "true" : "false", scope_ended_.size() * 2, (unsigned long long)run->window[0],
+                (unsigned long long)run->window[1], (unsigned long long)run->window[2], (unsigned long long)run->window[3],
+                (unsigned long long)run->heap[0], (unsigned long long)run->heap[1], (unsigned long long)run->heap[2],
+                (unsigned long long)run->heap[3], (unsigned long long)run->pool[0], (unsigned long long)run->pool[1],
+                (unsigned long long)run->pool[2], (unsigned long long)run->pool[3], stats_.c_str());
+        fclose(stats);
+    }
+
+    static void list(FILE *file, const uint32_t *values, uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) {
+            fprintf(file, "%s%u", i ? "," : "", values[i]);
+        }
+    }
+
+    // One cube and two vector cores, of which one at a time runs.
+    void write_swimlane(const std::string &where) const {
+        FILE *file = fopen((where + "/chip_swimlane_records.json").c_str(), "w");
+        fprintf(file, "{\"chip_swimlane_level\": 4, \"metadata\": {\"clock_freq_hz\": 50000000, \"num_cores\": 3, "
+                "\"core_types\": [\"aic\", \"aiv\", \"aiv\"], \"core_to_thread\": [0, 0, 0]}, \"aicore_tasks\": [");
+        const char *comma = "";
+        for (const Task &task : tasks_) {
+            for (uint32_t core = 0; core < 3; core++) {
+                if (task.is_done && task.kernels[core] >= 0) {
+                    fprintf(file, "%s[%u, %llu, 1, %llu, %llu, 0]", comma, core, (unsigned long long)task.id,
+                            (unsigned long long)task.start + 1, (unsigned long long)task.start + 100);
+                    comma = ", ";
+                }
+            }
+        }
+        fprintf(file, "]}\n");
+        fclose(file);
+    }
+
+    std::deque<Task> tasks_;
+    std::map<uint64_t, size_t> ids_;
+    std::vector<size_t> ready_;
+    Ring rings_[RINGS];
+    std::vector<Scope> scopes_;
+    std::vector<bool> scope_ended_;
+    std::string stats_;
+    uint64_t seed_ = 0, now_ = 0;
+};
+
+inline Runtime &runtime() {
+    static Runtime the_runtime;
+    return the_runtime;
+}
+
+}  // namespace stand_in
+
+// -- arguments ------------------------------------------------------------------------------------
+
+struct ChipTaskArgs {
+    struct Ref {
+        const ChipTensor *tensor;
+        const ChipTensor &ref() const {
+            return *tensor;
+        }
+    };
+    std::vector<ChipTensor> tensors;
+    Ref tensor(int i) const {
+        return {&tensors[static_cast<size_t>(i)]};
+    }
+    uint64_t scalar(int) const {
+        return 0;
+    }
+    int tensor_count() const {
+        return static_cast<int>(tensors.size());
+    }
+    int scalar_count() const {
+        return 0;
+    }
+};
+
+class CoreTaskArgs {
+  public:
+    CoreTaskArgs() = default;
+    CoreTaskArgs(const CoreTaskArgs &) = delete;
+    void add_input(const ChipTensor &tensor) {
+        add(stand_in::INPUT, tensor);
+    }
+    void add_inout(const ChipTensor &tensor) {
+        add(stand_in::INOUT, tensor);
+    }
+    void add_output(const TensorCreateInfo &info) {
+        created.push_back(info);
+    }
+    template <typename T> void add_scalar(T value) {
+        uint64_t bits = 0;
+        memcpy(&bits, &value, sizeof value);
+        task.scalars.push_back(bits);
+    }
+    void set_dependencies(const PTO2TaskId *ids, uint32_t count) {
+        if (is_set_) {
+            stand_in::runtime().fail(stand_in::INVALID_ARGS, "dependencies are set once");
+        }
+        is_set_ = true;
+        for (uint32_t i = 0; i < count; i++) {
+            task.ids.push_back(ids[i].raw);
+        }
+    }
+    struct {
+        uint32_t blocks = 1;
+        void set_block_num(uint32_t count) {
+            blocks = count;
+        }
+    } launch_spec;
+
+    stand_in::Task task;
+    std::vector<TensorCreateInfo> created;
+
+  private:
+    void add(stand_in::Type type, const ChipTensor &tensor) {
+        if (!task.scalars.empty() || !created.empty()) {
+            stand_in::runtime().fail(stand_in::INVALID_ARGS, "here tensors come before created ones and scalars");
+        }
+        task.args.push_back({type, tensor});
+    }
+    bool is_set_ = false;
+};
+
+struct TaskOutputTensors {
+    size_t index = SIZE_MAX;
+    PTO2TaskId task_id() const {
+        return {index == SIZE_MAX ? 0 : stand_in::runtime().task(index).id};
+    }
+    uint32_t size() const {
+        uint32_t count = 0;
+        for (size_t i = 0; index != SIZE_MAX && i < stand_in::runtime().task(index).args.size(); i++) {
+            count += stand_in::runtime().task(index).args[i].type == stand_in::OUTPUT;
+        }
+        return count;
+    }
+    const ChipTensor &get_ref(uint32_t i) const {
+        const auto &args = stand_in::runtime().task(index).args;
+        return args[args.size() - size() + i].tensor;
+    }
+};
+
+struct MixedKernels {
+    int32_t aic_kernel_id, aiv0_kernel_id, aiv1_kernel_id;
+};
+
+inline TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args) {
+    stand_in::Task task = args.task;
+    task.kernels[0] = kernels.aic_kernel_id;
+    task.kernels[1] = kernels.aiv0_kernel_id;
+    task.kernels[2] = kernels.aiv1_kernel_id;
+    task.blocks = args.launch_spec.blocks;
+    return {stand_in::runtime().submit(task, args.created)};
+}
+inline TaskOutputTensors rt_submit_aic_task(int32_t kernel, const CoreTaskArgs &args) {
+    return rt_submit_task({kernel, -1, -1}, args);
+}
+inline TaskOutputTensors rt_submit_aiv_task(int32_t kernel, const CoreTaskArgs &args) {
+    return rt_submit_task({-1, kernel, -1}, args);
+}
+inline TaskOutputTensors rt_submit_dummy_task(const CoreTaskArgs &args) {
+    return rt_submit_task({-1, -1, -1}, args);
+}
+inline TaskOutputTensors alloc_tensors(const TensorCreateInfo &info) {
+    stand_in::Task task;
+    task.is_alloc = true;
+    return {stand_in::runtime().submit(task, {info})};
+}
+
+inline void rt_scope_begin(PTO2ScopeMode mode) {
+    stand_in::runtime().scope_begin(mode);
+}
+inline void rt_scope_end() {
+    stand_in::runtime().scope_end();
+}
+inline bool rt_is_fatal() {
+    return stand_in::runtime().error != 0;
+}
+inline void rt_report_fatal(int code, const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    stand_in::runtime().fail(code, text);
+}
+
+inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const uint32_t strides[], uint32_t ndims,
+                                      DataType type) {
+    ChipTensor tensor = ChipTensor();
+    uint64_t extent = 1;
+    tensor.buffer.addr = reinterpret_cast<uintptr_t>(data);
+    tensor.ndims = ndims;
+    tensor.dtype = type;
+    for (uint32_t i = 0; i < ndims; i++) {
+        tensor.shapes[i] = shape[i];
+        tensor.strides[i] = strides[i];
+        extent += shape[i] ? uint64_t(shape[i] - 1) * strides[i] : 0;
+    }
+    tensor.buffer.size = extent * get_element_size(type);
+    return tensor;
+}
+inline ChipTensor make_tensor_external(void *data, const uint32_t shape[], uint32_t ndims, DataType type) {
+    uint32_t strides[5] = {1, 1, 1, 1, 1};
+    for (uint32_t i = ndims; i > 1; i--) {
+        strides[i - 2] = strides[i - 1] * shape[i - 1];
+    }
+    return make_tensor_strided(data, shape, strides, ndims, type);
+}
+template <typename T> T get_tensor_data(const ChipTensor &tensor, uint32_t, const uint32_t at[]) {
+    return stand_in::runtime().await(tensor.owner_task_id.raw) ? tensor.data_as<T>()[at[0]] : T();
+}
+
+extern "C" {
+PTO2OrchestrationConfig aicpu_orchestration_config(const ChipTaskArgs &args);
+void aicpu_orchestration_entry(const ChipTaskArgs &args);
+
+// Runs the orchestration that includes this file, once. 0, or the runtime's error.
+__attribute__((visibility("default"))) inline int stand_in_run(const stand_in::Run *run);
+__attribute__((visibility("default"))) inline const char *stand_in_text();
+}
+
+__attribute__((used)) inline int stand_in_run(const stand_in::Run *run) {
+    ChipTaskArgs args;
+    for (uint64_t i = 0; i < run->arg_count; i++) {
+        const uint32_t shape[1] = {static_cast<uint32_t>(run->sizes[i])};
+        args.tensors.push_back(make_tensor_external(
+            reinterpret_cast<void *>(static_cast<uintptr_t>(run->addresses[i])), shape, 1, DataType::UINT8));
+    }
+    stand_in::Runtime &runtime = stand_in::runtime();
+    runtime.begin(run);
+    if (aicpu_orchestration_config(args).expected_arg_count != args.tensor_count()) {
+        runtime.fail(stand_in::INVALID_ARGS, "a different number of arguments is expected");
+    } else {
+        aicpu_orchestration_entry(args);
+    }
+    runtime.finish();
+    return runtime.error;
+}
+__attribute__((used)) inline const char *stand_in_text() {
+    return stand_in::runtime().text.c_str();
+}
+
+#endif

@@ -1,0 +1,125 @@
+# A stand-in for PTO Runtime's scene tests: compiles the sources that a test names against the headers
+# in ../include, runs the orchestration, and compares. From the environment:
+#
+#     STAND_IN_OUTPUTS  where dumps go        STAND_IN_SHIM   the folder of ptoisa_shim.h
+#     STAND_IN_SEED     order of tasks        CXX, STAND_IN_CFLAGS
+#     STAND_IN_RINGS    ring_task_window, ring_heap, ring_dep_pool as JSON, in place of the test's
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "include")
+
+
+def scene_test(level, runtime):
+    assert level == 2 and runtime in ("tensormap_and_ringbuffer", "host_build_graph")
+    return lambda test: test
+
+
+class TensorArg:
+    def __init__(self, name, tensor):
+        self.name, self.tensor = name, tensor
+
+
+class TaskArgsBuilder:
+    def __init__(self, *args):
+        self.names = [arg.name for arg in args]
+        assert len(self.names) <= 256
+        for arg in args:
+            assert arg.name.isidentifier() and not hasattr(self, arg.name)
+            setattr(self, arg.name, arg.tensor)
+
+
+class Run(ctypes.Structure):
+    U64 = ctypes.c_uint64
+    _fields_ = [
+        ("arg_count", U64), ("addresses", ctypes.POINTER(U64)), ("sizes", ctypes.POINTER(U64)),
+        ("kernel_count", U64), ("kernels", ctypes.POINTER(ctypes.c_void_p)), ("seed", U64),
+        ("window", U64 * 4), ("heap", U64 * 4), ("pool", U64 * 4), ("directory", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+def library(name, source, here, options):
+    out = os.path.join(os.environ["STAND_IN_OUTPUTS"], name + ".so")
+    flags = os.environ.get("STAND_IN_CFLAGS", "-O0").split()
+    command = os.environ.get("CXX", "c++").split() + ["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared"]
+    command += flags + ["-I" + HEADERS] + options + ["-o", out, os.path.join(here, source), "-pthread"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode or done.stderr:
+        sys.exit("%s\n%s" % (" ".join(command), done.stderr[:4000]))
+    return out
+
+
+class SceneTestCase:
+    @classmethod
+    def build(cls, here):
+        orchestration, kernels = cls.CALLABLE["orchestration"], cls.CALLABLE["incores"]
+        assert orchestration["function_name"] == "aicpu_orchestration_entry"
+        with ThreadPoolExecutor(2) as pool:
+            made = [pool.submit(library, "orchestration", orchestration["source"], here, [])]
+            for kernel in kernels:
+                options = ["-D__DAV_CUBE__" if kernel["core_type"] == "aic" else "-D__DAV_VEC__"]
+                options += ["-I" + os.path.join(here, folder) for folder in kernel["extra_include_dirs"]]
+                options += ["-I" + os.environ["STAND_IN_SHIM"]]
+                made.append(pool.submit(library, "kernel_%d" % kernel["func_id"], kernel["source"], here, options))
+            return [one.result() for one in made]
+
+    @classmethod
+    def run_case(cls, case, libraries):
+        kernels = cls.CALLABLE["incores"]
+        assert [kernel["func_id"] for kernel in kernels] == list(range(len(kernels)))
+        test = cls()
+        args, golden = test.generate_args(case["params"]), test.generate_args(case["params"])
+        test.compute_golden(golden, case["params"])
+        tensors = [getattr(args, name) for name in args.names]
+        assert len(cls.CALLABLE["orchestration"]["signature"]) == len(tensors)
+        blocks = [(ctypes.c_uint64 * (len(t.data) // 8 + 1)).from_buffer_copy(bytes(t.data) + bytes(8)) for t in tensors]
+        entries = [ctypes.CDLL(path, os.RTLD_LOCAL | os.RTLD_NOW).kernel_entry for path in libraries[1:]]
+        rings = json.loads(os.environ["STAND_IN_RINGS"]) if "STAND_IN_RINGS" in os.environ else case["config"]["runtime_env"]
+        run = Run()
+        run.arg_count, run.kernel_count = len(tensors), len(entries)
+        run.addresses = (ctypes.c_uint64 * len(tensors))(*[ctypes.addressof(block) for block in blocks])
+        run.sizes = (ctypes.c_uint64 * len(tensors))(*[len(t.data) for t in tensors])
+        run.kernels = (ctypes.c_void_p * len(entries))(*[ctypes.cast(e, ctypes.c_void_p).value for e in entries])
+        run.seed = int(os.environ.get("STAND_IN_SEED", "2"))
+        run.window, run.heap, run.pool = [
+            (ctypes.c_uint64 * 4)(*rings[name]) for name in ("ring_task_window", "ring_heap", "ring_dep_pool")
+        ]
+        for window in rings["ring_task_window"]:
+            assert window >= 4 and window & (window - 1) == 0
+        run.directory = os.environ["STAND_IN_OUTPUTS"].encode()
+        orchestration = ctypes.CDLL(libraries[0], os.RTLD_LOCAL | os.RTLD_NOW)
+        orchestration.stand_in_text.restype = ctypes.c_char_p
+        code = orchestration.stand_in_run(ctypes.byref(run))
+        if code:
+            sys.exit("error %d: %s" % (code, orchestration.stand_in_text().decode()))
+        directions = cls.CALLABLE["orchestration"]["signature"]
+        for tensor, block, direction in zip(tensors, blocks, directions):
+            after = bytes(block)[: len(tensor.data)]
+            assert direction.name != "IN" or after == bytes(tensor.data), "an input was written"
+            tensor.data[:] = after
+        test.TOLERANCE = 0  # the shim's bytes are those of the library
+        test.compare_outputs(args, golden, args.names, case["params"])
+
+    @classmethod
+    def run_module(cls, name):
+        module = sys.modules[name]
+        here = os.path.dirname(os.path.abspath(module.__file__))
+        platform = sys.argv[sys.argv.index("-p") + 1]
+        names = {}
+        for test in vars(module).values():
+            if isinstance(test, type) and issubclass(test, SceneTestCase) and test is not SceneTestCase:
+                libraries = test.build(here)
+                for kernel in test.CALLABLE["incores"]:
+                    names[str(kernel["func_id"])] = kernel["name"]
+                path = os.path.join(os.environ["STAND_IN_OUTPUTS"], "name_map.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({"level": 2, "callable_id_to_name": names}, file)
+                for case in test.CASES:
+                    assert platform in case["platforms"]
+                    test.run_case(case, libraries)
+                    print("%s %s: passed" % (test.__name__, case["name"]))
