@@ -21,11 +21,12 @@
 // and with four times as much the next scopes are submitted while the last ones run. `ptowsp_tool
 // dump rings` gives the least for a run.
 
-#include "npu.h"
+#include "kernels.h"
 
 #include <stdio.h>
 
 #define NPU_SIMPLER_WINDOW     1024u
+#define NPU_SIMPLER_BLOCK_MAX  24u  // a submit for a third to all of a die's cores
 #define NPU_SIMPLER_WINDOW_MIN 16u
 #define NPU_SIMPLER_WINDOW_MAX 65536u
 #define NPU_SIMPLER_ARG_MAX    255u  // of a run, besides the bindings
@@ -205,7 +206,7 @@ static void npu_simpler_kernel(npu_emitter *emitter, uint32_t i, const npu_file 
         npu_print(&out, "#define WSP_SIMPLER_SLOT_BYTES %uu\n", slot_bytes);
     }
     npu_print(&out, "%s#include \"wsp_simpler_kernel.h\"\n\n",
-              info->family == PTOWSP_FAMILY_A5 ? "#define WSP_TARGET_A5\n" : "");
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
     npu_write(&out, text->data, text->size);
     npu_print(&out, "\nWSP_SIMPLER_ENTRY(%s)\n", name);
     const uint32_t file = npu_add_file(emitter, &out, "kernels/%s.cpp", name);
@@ -221,13 +222,14 @@ static void npu_simpler_kernel(npu_emitter *emitter, uint32_t i, const npu_file 
 
 // -- the orchestration ----------------------------------------------------------------------------
 
-static void npu_simpler_orchestration(npu_emitter *emitter, uint32_t window, const char *name) {
+static void npu_simpler_orchestration(npu_emitter *emitter, uint32_t window, uint32_t block_max,
+                                      const char *name) {
     npu_text out = {NULL, 0, 0, false};
     npu_print(&out, "// Program ");
     npu_print_comment(&out, emitter->tables->name);
     npu_print(&out,
               " under PTO Runtime. Generated.\n\n"
-              "#include \"pto_orchestration_api.h\"  // before all others\n\n"
+              "%s#include \"pto_orchestration_api.h\"  // before all others\n\n"
               "#include \"tree/wsp_core.cpp\"\n"
               "#include \"tree/wsp_walk.cpp\"\n"
               "#include \"tree/wsp_simpler_target.h\"\n"
@@ -237,6 +239,7 @@ static void npu_simpler_orchestration(npu_emitter *emitter, uint32_t window, con
               "// Ids in test_%s.py on cube and vector cores, bytes of the FIFOs of a task.\n"
               "const wsp::SimplerKernel simpler_kernels[] = {\n"
               "    {-1, -1, -1, 0},\n",
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_SIMPLER_SET_BLOCKS set_core_num\n" : "",
               name);
     for (uint32_t i = 1; i < emitter->names.count[NPU_KERNEL]; i++) {
         const npu_simpler_ids ids = npu_simpler_kernel_ids(emitter, i);
@@ -246,7 +249,8 @@ static void npu_simpler_orchestration(npu_emitter *emitter, uint32_t window, con
     }
     npu_print(&out,
               "};\n\n"
-              "const uint32_t simpler_scope_tasks = %u;  // of the ring's %u\n\n"
+              "// Submits of a scope, of the %u that the ring has; tasks of a submit.\n"
+              "const wsp::SimplerOptions simpler_options = {%u, %u};\n\n"
               "}  // namespace\n\n"
               "extern \"C\" __attribute__((visibility(\"default\"))) PTO2OrchestrationConfig\n"
               "aicpu_orchestration_config(const ChipTaskArgs &args) {\n"
@@ -254,9 +258,9 @@ static void npu_simpler_orchestration(npu_emitter *emitter, uint32_t window, con
               "}\n\n"
               "extern \"C\" __attribute__((visibility(\"default\"))) void\n"
               "aicpu_orchestration_entry(const ChipTaskArgs &args) {\n"
-              "    wsp::simpler_run(args, simpler_kernels, simpler_scope_tasks);\n"
+              "    wsp::simpler_run(args, simpler_kernels, simpler_options);\n"
               "}\n",
-              window / 4, window);
+              window, window / 4, block_max);
     npu_add_file(emitter, &out, "orchestration/%s.cpp", name);
 }
 
@@ -337,7 +341,8 @@ NPU_INTERNAL void npu_simpler_emit(npu_emitter *emitter, const ptowsp_npu_desc *
             npu_simpler_kernel(emitter, i, &files[emitter->kernel_files[i] - 1]);
         }
     }
-    npu_simpler_orchestration(emitter, window, name + 2);
+    npu_simpler_orchestration(emitter, window,
+                              desc->block_max ? desc->block_max : NPU_SIMPLER_BLOCK_MAX, name + 2);
     const uint64_t transients = npu_simpler_transients(emitter, desc->run);
     npu_text test = {NULL, 0, 0, false};
     npu_simpler_print_test(emitter, window, transients, desc->run != NULL, &test);

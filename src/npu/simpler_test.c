@@ -2,7 +2,7 @@
 // recording beside it. How recordings become arguments is in tree/simpler/wsp_recording.py, which is the
 // same in every tree and needs nothing of the runtime.
 
-#include "npu.h"
+#include "kernels.h"
 
 #define NPU_SIMPLER_REVISION "6ebaf77 of 2026-08-22"
 
@@ -135,22 +135,12 @@ static void npu_python_class(const char *name, npu_text *out) {
     }
 }
 
-static bool npu_simpler_is_a5(const npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
-        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
-        if (info->is_used && info->is_tile_kernel) {
-            return info->family == PTOWSP_FAMILY_A5;
-        }
-    }
-    return false;
-}
-
 NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t task_window,
                                          uint64_t transient_bytes, bool is_recorded,
                                          npu_text *out) {
     char mangled[NPU_NAME_MAX + 3];
     npu_mangle(emitter->tables->name, mangled);
-    const char *name = mangled + 2, *platform = npu_simpler_is_a5(emitter) ? "a5" : "a2a3";
+    const char *name = mangled + 2, *platform = npu_kernel_is_on_a5(emitter) ? "a5" : "a2a3";
     npu_print(out, "# Program ");
     npu_print_comment(out, emitter->tables->name);
     npu_print(out,

@@ -75,7 +75,10 @@ struct Ring {
     std::vector<size_t> tasks;  // by number
     size_t head = 0;
     uint64_t heap_head = 0, heap_tail = 0, pool_head = 0, pool_tail = 0;
-    std::vector<uint64_t> memory;
+    std::vector<char> memory;
+    char *start() {
+        return memory.data() + (1024 - reinterpret_cast<uintptr_t>(memory.data()) % 1024) % 1024;
+    }
     uint32_t window = 0, pool = 0;
     uint64_t heap = 0;
 };
@@ -111,7 +114,7 @@ class Runtime {
             rings_[i].window = static_cast<uint32_t>(what->window[i]);
             rings_[i].heap = what->heap[i];
             rings_[i].pool = static_cast<uint32_t>(what->pool[i]);
-            rings_[i].memory.assign(what->heap[i] / 8 + 1, 0xcdcdcdcdcdcdcdcdu);
+            rings_[i].memory.assign(what->heap[i] + 1024, char(0xcd));
         }
         scope_begin(PTO2ScopeMode::AUTO);
     }
@@ -182,7 +185,7 @@ class Runtime {
         uint64_t at = task.heap_end - bytes;
         for (const TensorCreateInfo &info : created) {
             ChipTensor tensor = ChipTensor();
-            tensor.buffer.addr = reinterpret_cast<uintptr_t>(ring.memory.data()) + at % ring.heap;
+            tensor.buffer.addr = reinterpret_cast<uintptr_t>(ring.start()) + at % ring.heap;
             tensor.buffer.size = bytes_of(info);
             tensor.ndims = info.ndims;
             tensor.dtype = info.dtype;

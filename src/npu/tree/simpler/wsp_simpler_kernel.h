@@ -37,11 +37,14 @@
 #ifndef WSP_SUBBLOCK
 #define WSP_SUBBLOCK 0
 #endif
-#elif defined(__DAV_CUBE__) || defined(WSP_SUBBLOCK)
-#define WSP_SIMPLER_IS_IDLE
-#define __DAV_VEC__
 #else
+#if defined(__DAV_CUBE__) || defined(WSP_SUBBLOCK)
+#define WSP_SIMPLER_IS_IDLE
+#endif
+#undef __DAV_CUBE__
+#undef __DAV_VEC__
 #define __DAV_CUBE__
+#define __DAV_VEC__
 #endif
 #else
 #define WSP_SIMPLER_FIFOS 0
