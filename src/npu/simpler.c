@@ -162,8 +162,8 @@ NPU_INTERNAL bool npu_simpler_check(npu_emitter *emitter, const ptowsp_npu_desc 
                         "the run to record is of another program");
     }
     emitter->is_simpler = true;
-    return npu_simpler_check_statements(emitter) && npu_simpler_check_kernels(emitter) &&
-           npu_simpler_check_schedule(emitter) && npu_simpler_check_bound(emitter);
+    return npu_simpler_check_statements(emitter) && npu_simpler_check_bound(emitter) &&
+           npu_simpler_check_kernels(emitter) && npu_simpler_check_schedule(emitter);
 }
 
 // -- kernels --------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 # in ../include, runs the orchestration, and compares. From the environment:
 #
 #     STAND_IN_OUTPUTS  where dumps go        STAND_IN_SHIM   the folder of ptoisa_shim.h
-#     STAND_IN_SEED     order of tasks        CXX, STAND_IN_CFLAGS
+#     STAND_IN_SEEDS    orders of tasks, one run each, in a process and a folder of its own
+#     STAND_IN_ERROR    the error that each run ends with (0)         CXX, STAND_IN_CFLAGS
+#     STAND_IN_REUSE    what is compiled is not compiled again
 #     STAND_IN_RINGS    ring_task_window, ring_heap, ring_dep_pool as JSON, in place of the test's
 
 import ctypes
@@ -45,6 +47,8 @@ class Run(ctypes.Structure):
 
 def library(name, source, here, options):
     out = os.path.join(os.environ["STAND_IN_OUTPUTS"], name + ".so")
+    if os.environ.get("STAND_IN_REUSE") and os.path.exists(out):
+        return out
     flags = os.environ.get("STAND_IN_CFLAGS", "-O0").split()
     command = os.environ.get("CXX", "c++").split() + ["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared"]
     command += flags + ["-I" + HEADERS] + options + ["-o", out, os.path.join(here, source), "-pthread"]
@@ -69,7 +73,29 @@ class SceneTestCase:
             return [one.result() for one in made]
 
     @classmethod
-    def run_case(cls, case, libraries):
+    def run_seeds(cls, case, libraries):
+        for seed in os.environ.get("STAND_IN_SEEDS", "0 1 2").split():
+            child = os.fork()
+            if child == 0:
+                directory = os.path.join(os.environ["STAND_IN_OUTPUTS"], "seed" + seed)
+                os.makedirs(directory, exist_ok=True)
+                code = cls.run_case(case, libraries, int(seed), directory)
+                sys.stdout.flush()
+                os._exit(code)
+            if os.waitpid(child, 0)[1] != 0:
+                sys.exit("%s %s: seed %s failed" % (cls.__name__, case["name"], seed))
+
+    @classmethod
+    def run_case(cls, case, libraries, seed, directory):
+        try:
+            cls.run_checked(case, libraries, seed, directory)
+        except (AssertionError, RuntimeError) as error:
+            print("%s: %s" % (type(error).__name__, error))
+            return 1
+        return 0
+
+    @classmethod
+    def run_checked(cls, case, libraries, seed, directory):
         kernels = cls.CALLABLE["incores"]
         assert [kernel["func_id"] for kernel in kernels] == list(range(len(kernels)))
         test = cls()
@@ -85,18 +111,23 @@ class SceneTestCase:
         run.addresses = (ctypes.c_uint64 * len(tensors))(*[ctypes.addressof(block) for block in blocks])
         run.sizes = (ctypes.c_uint64 * len(tensors))(*[len(t.data) for t in tensors])
         run.kernels = (ctypes.c_void_p * len(entries))(*[ctypes.cast(e, ctypes.c_void_p).value for e in entries])
-        run.seed = int(os.environ.get("STAND_IN_SEED", "2"))
+        run.seed = seed
         run.window, run.heap, run.pool = [
             (ctypes.c_uint64 * 4)(*rings[name]) for name in ("ring_task_window", "ring_heap", "ring_dep_pool")
         ]
         for window in rings["ring_task_window"]:
             assert window >= 4 and window & (window - 1) == 0
-        run.directory = os.environ["STAND_IN_OUTPUTS"].encode()
+        run.directory = directory.encode()
+        names = {str(kernel["func_id"]): kernel["name"] for kernel in kernels}
+        with open(os.path.join(directory, "name_map.json"), "w", encoding="utf-8") as file:
+            json.dump({"level": 2, "callable_id_to_name": names}, file)
         orchestration = ctypes.CDLL(libraries[0], os.RTLD_LOCAL | os.RTLD_NOW)
         orchestration.stand_in_text.restype = ctypes.c_char_p
         code = orchestration.stand_in_run(ctypes.byref(run))
+        if code != int(os.environ.get("STAND_IN_ERROR", "0")):
+            raise RuntimeError("error %d: %s" % (code, orchestration.stand_in_text().decode()))
         if code:
-            sys.exit("error %d: %s" % (code, orchestration.stand_in_text().decode()))
+            return
         directions = cls.CALLABLE["orchestration"]["signature"]
         for tensor, block, direction in zip(tensors, blocks, directions):
             after = bytes(block)[: len(tensor.data)]
@@ -110,16 +141,10 @@ class SceneTestCase:
         module = sys.modules[name]
         here = os.path.dirname(os.path.abspath(module.__file__))
         platform = sys.argv[sys.argv.index("-p") + 1]
-        names = {}
         for test in vars(module).values():
             if isinstance(test, type) and issubclass(test, SceneTestCase) and test is not SceneTestCase:
                 libraries = test.build(here)
-                for kernel in test.CALLABLE["incores"]:
-                    names[str(kernel["func_id"])] = kernel["name"]
-                path = os.path.join(os.environ["STAND_IN_OUTPUTS"], "name_map.json")
-                with open(path, "w", encoding="utf-8") as file:
-                    json.dump({"level": 2, "callable_id_to_name": names}, file)
                 for case in test.CASES:
                     assert platform in case["platforms"]
-                    test.run_case(case, libraries)
+                    test.run_seeds(case, libraries)
                     print("%s %s: passed" % (test.__name__, case["name"]))
