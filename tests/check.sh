@@ -172,6 +172,7 @@ check() {
     job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
     job mpi BUILD="$BUILD" sh tests/mpi_test.sh
     job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
+    job simpler BUILD="$BUILD" CXX=g++ OUT="$OUT/use-simpler" sh tests/simpler_test.sh
     job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
     job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
     job counts BUILD="$BUILD" sh tests/counts_test.sh
