@@ -64,6 +64,7 @@ struct Task {
     std::deque<Arg> args;
     std::vector<uint64_t> scalars;
     std::vector<size_t> before, after;  // tasks that it waits for, and those that wait for it
+    std::vector<size_t> kept;           // that it retains: those that have ended as well
     std::vector<uint64_t> ids;          // as they were given
     size_t waits = 0, retainers = 0;    // that have not ended
     uint64_t heap_end = 0, pool = 0;
@@ -202,7 +203,6 @@ class Runtime {
         const size_t index = tasks_.size();
         for (size_t before : task.before) {
             tasks_[before].after.push_back(index);
-            tasks_[before].retainers++;
         }
         ring.tasks.push_back(index);
         ids_[task.id] = index;
@@ -266,6 +266,10 @@ class Runtime {
             if (at == ids_.end()) {
                 fail(INVALID_ARGS, "an id of no earlier submit");
                 return false;
+            }
+            if (!tasks_[at->second].is_retired) {
+                task->kept.push_back(at->second);
+                tasks_[at->second].retainers++;
             }
             if (!tasks_[at->second].is_done) {
                 task->before.push_back(at->second);
@@ -364,12 +368,16 @@ class Runtime {
         ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(at));
         execute(tasks_[index]);
         tasks_[index].is_done = true;
-        for (size_t before : tasks_[index].before) {
-            tasks_[before].retainers--;
+        for (size_t kept : tasks_[index].kept) {
+            tasks_[kept].retainers--;
         }
         for (size_t after : tasks_[index].after) {
             if (--tasks_[after].waits == 0) {
                 ready_.push_back(after);
+            }
+        }
+        for (Ring &ring : rings_) {  // at once, so that nobody uses what nothing keeps
+            while (retire(&ring)) {
             }
         }
         return true;
@@ -433,7 +441,7 @@ class Runtime {
             comma = ",";
             for (size_t i = 0; i < task.args.size(); i++) {
                 const ChipTensor &t = task.args[i].tensor;
-                const uint64_t id = t.buffer.addr * 16 + static_cast<uint64_t>(t.dtype) % 16;
+                const uint64_t id = (t.buffer.addr * 31 + t.buffer.size) * 16 + static_cast<uint64_t>(t.dtype);
                 tensors[id] = &t;
                 fprintf(deps, "%s{\"idx\":%zu,\"type\":\"%s\",\"tensor_id\":\"%llu\",\"dtype\":\"%s\",\"shape\":[", i ? "," : "",
                         i, types[task.args[i].type], (unsigned long long)id, names[static_cast<int>(t.dtype)]);
