@@ -1,5 +1,6 @@
 // Trees for PTO Runtime: what they share with other trees, byte for byte; an orchestration as people read
-// it, in tests/golden; what is refused, by name. What they do is in simpler_test.sh, which runs them.
+// it, in tests/golden; what is refused, by name. What they do is in simpler_test.sh, which runs those of
+// examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in.
 
 #include "npu_fixture.h"
 
@@ -187,6 +188,132 @@ static void simpler__run_is_recorded_beside_the_test(void **state) {
     free(recording);
     ptowsp_run_destroy(run);
     npu_fixture_free(&f);
+}
+
+// -- random programs ------------------------------------------------------------------------------
+
+// Tiles of a few tensors, read and written in place or elsewhere, by tasks in scopes of both kinds: with
+// all hazards, tiles that overlap in part, conditions, and steps that make blocks.
+enum { RANDOM_ROWS = 64, RANDOM_TENSORS = 3, RANDOM_STATEMENTS = 24 };
+
+typedef struct random_program {
+    npu_fixture f;
+    ptowsp_kernel kernel;
+    ptowsp_tensor tensors[RANDOM_TENSORS + 1];
+    uint64_t state;
+} random_program;
+
+static uint32_t below(random_program *r, uint32_t count) {
+    r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(r->state >> 33) % count;
+}
+
+// z = (x + y) / 2 + by
+static ptowsp_kernel mean_make(npu_fixture *f) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "mean";
+    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
+    ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value y = ptowsp_tile_in(body, "y", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value z = ptowsp_tile_out(body, "z", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
+    ptowsp_value half = ptowsp_tile_const(body, 0.5);
+    ptowsp_tile_store(z, ptowsp_tile_add(ptowsp_tile_mul(ptowsp_tile_add(x, y), half), by));
+    return ptowsp_kernel_end(body);
+}
+
+// Of the loops' variables, which are at most 2.
+static void random_task(random_program *r, ptowsp_expr i, ptowsp_expr k) {
+    ptowsp_module *m = r->f.m;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = r->kernel;
+    for (int v = 0; v < 3; v++) {
+        ptowsp_expr rows = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))),
+                                      ptowsp_mul(k, ptowsp_i64(m, below(r, 2))));
+        task.views[v].tensor = r->tensors[below(r, RANDOM_TENSORS)];
+        task.views[v].row = ptowsp_mul(rows, ptowsp_i64(m, 8));
+        task.views[v].col = ptowsp_i64(m, below(r, 2) * 8);
+    }
+    task.scalars[0] = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))), k);
+    ptowsp_task_make(m, &task);
+}
+
+static void random_scope(random_program *r, ptowsp_axis three, ptowsp_expr i, int depth) {
+    ptowsp_module *m = r->f.m;
+    const char *name = depth ? "k" : "i";
+    const bool is_parallel = below(r, 2) == 0;
+    ptowsp_expr k =
+        is_parallel ? ptowsp_parallel_begin(m, name, three) : ptowsp_for_each_begin(m, name, three);
+    const uint32_t kind = below(r, 4);
+    if (kind == 0) {
+        PTOWSP_WHEN(m, ptowsp_le(k, i)) {
+            random_task(r, i, k);
+        }
+    }
+    for (uint32_t n = below(r, 2); n < 2; n++) {
+        random_task(r, i, k);
+    }
+    if (depth < 1 && kind < 2) {
+        random_scope(r, three, k, depth + 1);
+    }
+    ptowsp_scope_end(m);
+}
+
+static void random_make(random_program *r, uint64_t seed) {
+    memset(r, 0, sizeof *r);
+    r->state = seed;
+    npu_fixture_begin(&r->f);
+    npu_module_make(&r->f, "random");
+    ptowsp_module *m = r->f.m;
+    r->kernel = mean_make(&r->f);
+    static const char names[RANDOM_TENSORS][2] = {"a", "b", "c"};
+    for (int i = 0; i < RANDOM_TENSORS; i++) {
+        r->tensors[i] = tensor_of(&r->f, names[i], PTOWSP_F32, RANDOM_ROWS, 2 * SIZE);
+    }
+    ptowsp_axis three = ptowsp_axis_dense(m, "three", 3);
+    PTOWSP_WORKLOAD(m, "random") {
+        for (int n = 0; n < RANDOM_STATEMENTS; n++) {
+            random_scope(r, three, ptowsp_i64(m, below(r, 3)), 0);
+        }
+    }
+    npu_fixture_compile(&r->f, NULL);
+}
+
+static void simpler__random_programs_are_written_with_their_runs(void **state) {
+    (void)state;
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    static float data[RANDOM_TENSORS][RANDOM_ROWS * 2 * SIZE];
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        random_program r;
+        char path[512];
+        ptowsp_npu_desc desc;
+        random_make(&r, seed);
+        desc = simpler_desc(&r.f, path);
+        if (kept) {
+            snprintf(path, sizeof path, "%s/random%d", kept, (int)seed);
+        }
+        desc.task_window = seed == 1 ? 64 : 0;
+        desc.block_max = seed == 1 ? 1 : 0;
+        assert_int_equal(ptowsp_run_create(r.f.context, r.f.program, &desc.run), PTOWSP_OK);
+        for (int i = 0; i < RANDOM_TENSORS; i++) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            buffer.dtype = PTOWSP_F32;
+            buffer.data = data[i];
+            for (int k = 0; k < RANDOM_ROWS * 2 * SIZE; k++) {
+                data[i][k] = (float)below(&r, 1000);
+            }
+            const char name[2] = {(char)('a' + i), '\0'};
+            assert_int_equal(ptowsp_run_bind_tensor(desc.run, name, &buffer), PTOWSP_OK);
+        }
+        if (ptowsp_npu_emit(r.f.context, r.f.program, &desc) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(r.f.context).text);
+        }
+        ptowsp_run_destroy(desc.run);
+        npu_fixture_free(&r.f);
+    }
 }
 
 // -- what is refused ------------------------------------------------------------------------------
@@ -403,6 +530,7 @@ int main(void) {
         cmocka_unit_test(simpler__sources_of_a_program_are_those_of_its_other_tree),
         cmocka_unit_test(simpler__orchestration_is_golden),
         cmocka_unit_test(simpler__run_is_recorded_beside_the_test),
+        cmocka_unit_test(simpler__random_programs_are_written_with_their_runs),
         cmocka_unit_test(simpler__directives_that_it_has_not_got_are_refused),
         cmocka_unit_test(simpler__kernels_that_are_not_of_tiles_are_refused),
         cmocka_unit_test(simpler__pipelines_are_refused),

@@ -14,7 +14,7 @@ rm -rf "$OUT"
 mkdir -p "$OUT"
 OUT=$(cd "$OUT" && pwd)
 export PYTHONPATH="$ROOT/tests/simpler_stand_in/python" PYTHONDONTWRITEBYTECODE=1 STAND_IN_SHIM="$ROOT"
-[ $# -gt 0 ] || set -- softmax rmsnorm matmul attention quantized_matmul topk emit_llama emit_llama_decode emit_indexer emit_gemm
+[ $# -gt 0 ] || set -- softmax rmsnorm matmul attention quantized_matmul topk emit_llama emit_llama_decode emit_indexer emit_gemm npu_simpler_test
 
 fail() {
     echo "simpler: $*" >&2
@@ -32,7 +32,9 @@ scene() {
 }
 
 for program; do
+    mkdir -p "$OUT/$program"
     case $program in
+    npu_*) PTOWSP_SIMPLER_TREES=$OUT/$program "$BUILD/$program" > "$OUT/$program.log" 2>&1 ;;
     emit_*) "$BUILD/$program" --simpler "$OUT/$program/run" > "$OUT/$program.log" ;;
     *) "$BUILD/$program" --simpler "$OUT/$program" > "$OUT/$program.log" ;;
     esac || fail "$program: $(cat "$OUT/$program.log")"

@@ -170,7 +170,7 @@ class Runtime {
         if (!error && scopes_.back().mode != PTO2ScopeMode::MANUAL) {
             fail(INVALID_ARGS, "here tasks are submitted in MANUAL scopes alone");
         }
-        if (error || !check(task) || !link(&task)) {
+        if (error || !check(task)) {
             return SIZE_MAX;
         }
         task.ring = depth < RINGS - 1 ? depth : RINGS - 1;
@@ -316,21 +316,21 @@ class Runtime {
         return true;
     }
 
+    // A slot and memory first, then entries for the tasks that have not ended by then.
     bool take(Task *task, Ring *ring, uint64_t bytes) {
-        const uint64_t number = ring->tasks.size();
-        task->id = uint64_t(task->ring) << 32 | number;
-        task->pool = task->waits;
-        while (retire(ring)) {
-        }
+        task->id = uint64_t(task->ring) << 32 | ring->tasks.size();
         if (!make_room(ring, FLOW_CONTROL_DEADLOCK,
                        [&] { return ring->tasks.size() - ring->head + 1 < ring->window; }) ||
-            !make_room(ring, DEP_POOL_OVERFLOW,
-                       [&] { return ring->pool_tail + task->pool - ring->pool_head <= ring->pool; }) ||
-            !make_room(ring, HEAP_RING_DEADLOCK, [&] { return heap_start(*ring, bytes) != UINT64_MAX; })) {
+            !make_room(ring, HEAP_RING_DEADLOCK, [&] { return heap_start(*ring, bytes) != UINT64_MAX; }) ||
+            !link(task)) {
             return false;
         }
-        // Tasks may have run meanwhile.
-        std::vector<size_t> before;
+        task->pool = task->waits;
+        if (!make_room(ring, DEP_POOL_OVERFLOW,
+                       [&] { return ring->pool_tail + task->pool - ring->pool_head <= ring->pool; })) {
+            return false;
+        }
+        std::vector<size_t> before;  // tasks may have run meanwhile
         for (size_t i : task->before) {
             if (!tasks_[i].is_done) {
                 before.push_back(i);
