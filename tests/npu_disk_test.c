@@ -178,7 +178,7 @@ static void trees_make(trees *t) {
     memset(t, 0, sizeof *t);
     npu_fixture_make(&t->f);
     snprintf(t->path, sizeof t->path, "%s/tree", t->f.directory);
-    const ptowsp_npu_desc desc = {t->path, false, true};
+    const ptowsp_npu_desc desc = {t->path, false, true, PTOWSP_NPU_OWN, 0, 0, NULL};
     assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
     t->file_count = files_below(t->path);
     assert_true(t->file_count > 20);
@@ -189,7 +189,7 @@ static void trees_reset(trees *t, bool is_there) {
     npu_remove_all(t->f.directory);
     assert_int_equal(mkdir(t->f.directory, 0755), 0);
     if (is_there) {
-        const ptowsp_npu_desc desc = {t->path, false, true};
+        const ptowsp_npu_desc desc = {t->path, false, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
         write_file(t->path, "older", "a file of the tree that was there\n");
     }
@@ -229,7 +229,7 @@ static void check_whole(const trees *t, bool was_there, ptowsp_status status) {
 static void emit_refused(trees *t, bool was_there, bool is_for_good) {
     uint64_t n = 1, ended = 0;
     for (bool is_refused = true; is_refused; n++) {
-        const ptowsp_npu_desc desc = {t->path, was_there, true};
+        const ptowsp_npu_desc desc = {t->path, was_there, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         trees_reset(t, was_there);
         disk_begin(n, is_for_good);
         const ptowsp_status status = ptowsp_npu_emit(t->f.context, t->f.program, &desc);

@@ -79,7 +79,7 @@ static const char *in_directory(const npu_fixture *f, const char *name, char pat
 }
 
 static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_replacing) {
-    const ptowsp_npu_desc desc = {path, is_replacing, false};
+    const ptowsp_npu_desc desc = {path, is_replacing, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     return ptowsp_npu_emit(f->context, f->program, &desc);
 }
 
@@ -335,7 +335,8 @@ static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
     assert_int_equal(emit_to(&f, "", false), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
     char path[160];
-    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false, false};
+    const ptowsp_npu_desc desc = {
+        in_directory(&f, "tree", path), false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     assert_int_equal(ptowsp_npu_emit(f.context, NULL, &desc), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
     assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, NULL, NULL),
@@ -481,7 +482,7 @@ static void emit__columns_that_a_device_cannot_move_are_refused_where_they_are_k
         } else {
             assert_int_equal(status, PTOWSP_OK);
         }
-        const ptowsp_npu_desc desc = {path, true, true};
+        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
         collected c;
         emit_all(&f, &c);
@@ -536,7 +537,7 @@ static void emit__instructions_of_the_simulator_alone_are_refused_for_devices(vo
         } else {
             assert_int_equal(status, PTOWSP_OK);
         }
-        const ptowsp_npu_desc host = {path, true, true};
+        const ptowsp_npu_desc host = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &host), PTOWSP_OK);
         npu_fixture_free(&f);
     }
@@ -562,7 +563,7 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
             test_error_is(f.context, PTOWSP_UNSUPPORTED, 1, text);
             assert_int_equal(npu_entries(f.directory), 0);
         }
-        const ptowsp_npu_desc desc = {path, true, true};
+        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
         ptowsp_kernel_info info = ptowsp_program_read(f.program)->kernels[1];
         assert_int_equal(info.is_mixed, i == 0);

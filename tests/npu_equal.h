@@ -101,7 +101,7 @@ static inline ptowsp_npu *npu_build(ptowsp_context *context, const ptowsp_progra
         for (char *c = path + at; *c; c++) {
             *c = *c == ' ' || *c == ',' || *c == '/' ? '_' : *c;
         }
-        const ptowsp_npu_desc desc = {path, true, true};
+        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         if (ptowsp_npu_emit(context, program, &desc) != PTOWSP_OK) {
             NPU_FAIL("emit: %s", ptowsp_context_error(context).text);
         }

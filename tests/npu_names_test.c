@@ -125,7 +125,7 @@ static const char *const prefixes[] = {"v_",      "wsp_kernel_", "wsp_tasks_", "
                                        "KERNEL_", "CHANNEL_",    "run_kernel_"};
 
 static void is_emitted(npu_fixture *f, const char *path) {
-    const ptowsp_npu_desc desc = {path, true, true};
+    const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
     if (ptowsp_npu_emit(f->context, f->program, &desc) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }

@@ -116,7 +116,7 @@ static void tree_make(subject *s) {
                                          npu_cache_options()};
     char tree[128];
     snprintf(tree, sizeof tree, "%s/tree", s->f.directory);
-    const ptowsp_npu_desc emit = {tree, true, true};
+    const ptowsp_npu_desc emit = {tree, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
     good(s, ptowsp_npu_emit(s->f.context, s->f.program, &emit));
     good(s, ptowsp_npu_build(s->f.context, s->f.program, &build, &s->npu));
     snprintf(s->runner, sizeof s->runner, "%s/run", s->f.directory);

@@ -349,7 +349,7 @@ static void emit__every_allocation_may_be_refused(void **state) {
     npu_fixture_make(&f);
     char path[128];
     snprintf(path, sizeof path, "%s/tree", f.directory);
-    const ptowsp_npu_desc desc = {path, false, false};
+    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     bool is_done = false;
     size_t n = 0;
     while (!is_done) {
@@ -376,7 +376,7 @@ static void emit__every_write_may_fail(void **state) {
     npu_fixture_make(&f);
     char path[128];
     snprintf(path, sizeof path, "%s/tree", f.directory);
-    const ptowsp_npu_desc desc = {path, false, false};
+    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     bool is_done = false;
     size_t n = 0;
     while (!is_done) {
@@ -404,7 +404,7 @@ static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
     char path[128], mine[160];
     snprintf(path, sizeof path, "%s/tree", f.directory);
     snprintf(mine, sizeof mine, "%s/mine", path);
-    const ptowsp_npu_desc desc = {path, true, false};
+    const ptowsp_npu_desc desc = {path, true, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     memset(&hooks, 0, sizeof hooks);
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
@@ -433,7 +433,7 @@ static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
         char path[128], file[160];
         snprintf(path, sizeof path, "%s/tree%d", f.directory, error);
         snprintf(file, sizeof file, "%s/aicpu/program.h", path);
-        const ptowsp_npu_desc desc = {path, false, false};
+        const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
         memset(&hooks, 0, sizeof hooks);
         hooks.fail_at = 1;
         hooks.error = error ? EINTR : 0;
@@ -459,7 +459,7 @@ static void emit__writes_into_the_directory_that_it_has_made(void **state) {
     snprintf(tree, sizeof tree, "%s/raced", f.directory);
     memset(&hooks, 0, sizeof hooks);
     assert_int_equal(mkdir(victim, 0700), 0);
-    const ptowsp_npu_desc desc = {tree, false, false};
+    const ptowsp_npu_desc desc = {tree, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     race.link = victim;
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
     assert_non_null(strstr(ptowsp_context_error(f.context).text, "cannot open a directory beside"));

@@ -20,7 +20,7 @@ void soak_run_emission(uint64_t seed) {
     npu_fixture_make(&f);
     snprintf(path, sizeof path, "%s/tree", f.directory);
     for (int i = 0; i < 4; i++) {
-        const ptowsp_npu_desc desc = {path, true, true};
+        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
         const uint32_t before = npu_entries(path);
         soak_refuse_writes(&random, 80);
         ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
