@@ -7743,11 +7743,11 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // for whose users the tree is a scene test:
 //
 //      orchestration/PROGRAM.cpp   submits the tasks, from orchestration/tree/expand.cpp
-//      kernels/KERNEL.cpp          one for each kernel: that of the other tree, and its entry
+//      kernels/KERNEL.cpp          one for each kernel: its text, and its entry
 //      test_PROGRAM.py             python test_PROGRAM.py -p a2a3sim
 //      recording/                  a run to check it with, if the description has one
 //
-// expand.cpp and the text of kernels are those of the other tree, byte for byte. Dependences are explicit
+// expand.cpp and the text of kernels are the same as in an OWN tree, byte for byte. Dependences are explicit
 // task ids in MANUAL scopes, so the runtime's own map of tensors, which has no write-after-read, is not
 // used. Transient tensors are one allocation. A task of MIX is one submit for a cube core and two vector
 // cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are

@@ -250,11 +250,11 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
 
-// PTO Runtime. What it has not got is refused; the files of a tree become those of a scene test, with
-// a task window and, if there is one, a recorded run.
+// PTO Runtime. The first refuses features that it lacks. The second replaces the files of the tree by
+// a scene test, with a task window and, if the description has a run, its recording.
 NPU_INTERNAL bool npu_simpler_check(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 NPU_INTERNAL void npu_simpler_emit(npu_emitter *emitter, const ptowsp_npu_desc *desc);
-// The ids of a kernel's two kinds of cores; behind them the second vector core's.
+// The ids of a kernel on the cube core, the first and the second vector core; or -1.
 typedef struct npu_simpler_ids {
     int32_t cube, vector, second;
     uint32_t slot_bytes;  // of its FIFOs; 0: it has none

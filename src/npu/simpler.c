@@ -1,8 +1,8 @@
 // A program for PTO Runtime (simpler): the files of its tree, arranged as a scene test.
 //
 //      orchestration/NAME.cpp       the runtime's interface, the program, its kernels' ids
-//      orchestration/tree/          expand.cpp and program.* as they are, and what they need
-//      kernels/KERNEL.cpp           what a task has; the kernel as it is; its entry
+//      orchestration/tree/          expand.cpp and program.* unchanged, and the runtime they need
+//      kernels/KERNEL.cpp           counts of arguments; the unchanged kernel; its entry
 //      kernels/second/KERNEL.cpp    a kernel of MIX: the same for the second vector core
 //      test_NAME.py, recording/     simpler_test.c; record.c
 //
@@ -10,9 +10,9 @@
 // and name its revision.
 //
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
-// depth 2. A scope ends after a fourth of the task window, W/4, of submits; what it holds, and no more,
-// has to fit for the program to go on. A submit waits for at most 16 tasks, and the block, whose task has
-// ended. So sizes that always do are
+// depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
+// contents of one scope fit. A submit waits for at most 16 tasks, and for the block, whose task has ended.
+// So these sizes always suffice:
 //
 //      task window  4   4                           W                 4
 //      heap         -   the block                   W / 4 FIFOs       -      (rounded up to 1024)
@@ -31,7 +31,7 @@
 #define NPU_SIMPLER_WINDOW_MAX 65536u
 #define NPU_SIMPLER_ARG_MAX    255u  // of a run, besides the bindings
 
-// -- what the runtime has not got -----------------------------------------------------------------
+// -- unsupported features -------------------------------------------------------------------------
 
 static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *what,
                              const char *name, const char *why) {

@@ -6,12 +6,12 @@
 
 #define NPU_SIMPLER_REVISION "6ebaf77 of 2026-08-22"
 
-// 'name': as a string of Python, whose escapes are those of JSON.
+// 'name': as a string of Python, which has the same escapes as JSON.
 static void npu_python_name(npu_text *out, const char *name) {
     npu_print_json(out, "'%s'", name);
 }
 
-// -- what a recording binds -----------------------------------------------------------------------
+// -- bindings -------------------------------------------------------------------------------------
 
 // A row of a dictionary: "name": 3, or "name": (3, "f32").
 static void npu_python_row(npu_text *out, const char *name, uint32_t index, ptowsp_dtype dtype) {

@@ -1,6 +1,6 @@
 // Kernels under PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of kernels/ that
-// depends on its interface. A source says what its tasks have, includes this file, goes on with the
-// kernel of every tree, and ends with WSP_SIMPLER_ENTRY:
+// depends on its interface. A source defines the counts of its arguments, includes this file, continues
+// with the kernel of every tree, and ends with WSP_SIMPLER_ENTRY:
 //
 //      #define WSP_SIMPLER_TILES      3
 //      #define WSP_SIMPLER_AXES       0

@@ -1,5 +1,5 @@
 // The submits of a program to PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of an
-// orchestration that depends on its interface. The orchestration's source includes it behind wsp_walk.cpp.
+// orchestration that depends on its interface. The orchestration's source includes it after wsp_walk.cpp.
 //
 //      aicpu_orchestration_entry          an AUTO scope of the runtime, depth 0
 //        MANUAL                           the block of the transient tensors

@@ -1,12 +1,12 @@
 // A walk's tasks as submits of a runtime that orders by ids alone: which submit stands for a task, and
 // which earlier ones it waits for. How one is made is the runtime's (wsp_simpler_target.h).
 //
-// The rules are those of the library (pwsp_precedence, pwsp_deps); their tokens are sets of submits. Where
-// more than WAIT_MAX are waited for, dummy ones stand for WAIT_MAX each, so none waits for more.
+// The rules are the library's (pwsp_precedence, pwsp_deps); their tokens are sets of submits. Where a submit
+// would wait for more than WAIT_MAX others, dummy submits stand for WAIT_MAX each.
 //
 // Tasks that follow one another, wait for the same and not for each other, and differ by constant steps
 // are the blocks of one submit: block_max at most. It is made once a task is not one more of them, or
-// something waits for it; until then it has a number. Tasks of MIX have FIFOs, and are never blocks.
+// something waits for it; until then it has a number. Tasks of MIX have FIFOs, and never become blocks.
 
 #ifndef WSP_SUBMITS_H
 #define WSP_SUBMITS_H
@@ -103,7 +103,7 @@ class Submits : public Target {
 
     // Tasks of a kernel: the first one, and how far each is from the one before.
     struct Group {
-        uint32_t number = 0, count = 0;  // 0: there is none
+        uint32_t number = 0, count = 0;  // 0: no group is open
         Submission first;
         uint64_t tile_steps[TILE_MAX];  // in elements
         uint32_t scalar_count;          // axes, then scalars
@@ -111,7 +111,7 @@ class Submits : public Target {
         Numbers waits;
     };
 
-    // The runtime's. Numbers are those of earlier calls, at most WAIT_MAX.
+    // Implemented for the runtime. A submit waits for at most WAIT_MAX earlier ones.
     virtual void launch(const Group &group) = 0;
     virtual void launch_dummy(uint32_t number, const Numbers &waits) = 0;
     virtual void await(uint32_t number, const Region &element) = 0;  // until data can be read
@@ -152,7 +152,7 @@ class Submits : public Target {
     static bool is_dead(void *, const pwsp_token *) {
         return false;  // the runtime knows
     }
-    // What is waited for again later is folded once.
+    // The folded set is kept, so that later waits reuse its dummies.
     static void visit(void *user, const pwsp_token *token) {
         Submits &me = of(user);
         if (token->task != PTOWSP_NO_INDEX) {

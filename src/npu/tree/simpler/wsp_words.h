@@ -1,4 +1,4 @@
-// Bindings as words: what a test passes to an orchestration in one array, beside the memory that they
+// Bindings as words: a test passes them to an orchestration in one array, beside the memory that they
 // name. wsp_recording.py writes them, from a recorded run.
 //
 //      "ptowspw1", the first 8 characters of the program's hash, then lists of words, 0 last:
@@ -9,7 +9,7 @@
 //      7 tensor arg bytes rank shape... strides...
 //
 // axis, symbol, array and tensor are indices of the program's tables; arg, indptr, units ... are
-// arguments of the orchestration, or -1: there is none.
+// arguments of the orchestration, or -1 for a missing one.
 
 #ifndef WSP_WORDS_H
 #define WSP_WORDS_H
