@@ -233,10 +233,10 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
     npu_print(&text, NPU_MANIFEST_START);
     npu_print_json(&text,
                    " 'abi': %u,\n  'ptowsp': '%s',\n  'program': '%s',\n  'hash': '%s',\n"
-                   "  'drivers': [%s],\n  'slots': %u,\n",
-                   NPU_ABI_VERSION, PTOWSP_VERSION, t->name, hash,
-                   emitter->is_simpler ? "\"simpler\"" : "\"aicpu\", \"host\"",
-                   (unsigned)t->slot_count);
+                   "  'drivers': [",
+                   NPU_ABI_VERSION, PTOWSP_VERSION, t->name, hash);
+    npu_print_json(&text, emitter->is_simpler ? "'simpler'" : "'aicpu', 'host'");
+    npu_print_json(&text, "],\n  'slots': %u,\n", (unsigned)t->slot_count);
     npu_manifest_axes(emitter, &text);
     npu_manifest_bound(emitter, &text);
     npu_manifest_tensors(emitter, &text);
