@@ -316,6 +316,38 @@ static void simpler__random_programs_are_written_with_their_runs(void **state) {
     }
 }
 
+// Strides are known as a run begins: this one goes backwards.
+static void simpler__strides_below_1_are_written_for_the_orchestration_to_refuse(void **state) {
+    (void)state;
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    float data[2][TILES * SIZE * SIZE] = {{0}};
+    npu_fixture f;
+    char path[512];
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    if (kept) {
+        snprintf(path, sizeof path, "%s/refused", kept);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.dtype = PTOWSP_F32;
+        buffer.rank = 2;
+        buffer.shape[0] = TILES * SIZE;
+        buffer.shape[1] = SIZE;
+        buffer.strides[0] = i == 0 ? -SIZE : SIZE;
+        buffer.strides[1] = 1;
+        buffer.data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0);
+        assert_int_equal(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    ptowsp_run_destroy(desc.run);
+    npu_fixture_free(&f);
+}
+
 // -- what is refused ------------------------------------------------------------------------------
 
 static void refuses(npu_fixture *f, const ptowsp_npu_desc *desc, ptowsp_status status,
@@ -531,6 +563,7 @@ int main(void) {
         cmocka_unit_test(simpler__orchestration_is_golden),
         cmocka_unit_test(simpler__run_is_recorded_beside_the_test),
         cmocka_unit_test(simpler__random_programs_are_written_with_their_runs),
+        cmocka_unit_test(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse),
         cmocka_unit_test(simpler__directives_that_it_has_not_got_are_refused),
         cmocka_unit_test(simpler__kernels_that_are_not_of_tiles_are_refused),
         cmocka_unit_test(simpler__pipelines_are_refused),

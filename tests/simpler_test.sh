@@ -42,6 +42,12 @@ for program; do
         STAND_IN_OUTPUTS=$tree.out
         export STAND_IN_OUTPUTS
         mkdir -p "$STAND_IN_OUTPUTS"
+        if [ "$(basename "$tree")" = refused ]; then
+            STAND_IN_ERROR=9 scene "$tree"
+            grep -q '^error 9: tensor x: strides -16 and 1: PTO Runtime takes 1 to 4294967295$' "$STAND_IN_OUTPUTS/log" ||
+                fail "$tree: $(cat "$STAND_IN_OUTPUTS/log")"
+            continue
+        fi
         scene "$tree"
         for seed in 0 1 2; do
             "$TOOL" dump check "$STAND_IN_OUTPUTS/seed$seed" > "$STAND_IN_OUTPUTS/check" ||

@@ -34,7 +34,8 @@ struct PTO2OrchestrationConfig {
 };
 
 struct TensorCreateInfo {
-    TensorCreateInfo(const uint32_t shape[], uint32_t count, DataType type) : ndims(count), dtype(type) {
+    TensorCreateInfo(const uint32_t shape[], uint32_t count, DataType type)
+        : ndims(count), dtype(type) {
         for (uint32_t i = 0; i < count; i++) {
             shapes[i] = shape[i];
         }
@@ -47,8 +48,13 @@ namespace stand_in {
 
 enum Type { INPUT, OUTPUT, INOUT };
 enum Error {
-    SCOPE_DEADLOCK = 1, HEAP_RING_DEADLOCK, FLOW_CONTROL_DEADLOCK, DEP_POOL_OVERFLOW, INVALID_ARGS,
-    TENSOR_WAIT_TIMEOUT = 8, FATAL
+    SCOPE_DEADLOCK = 1,
+    HEAP_RING_DEADLOCK,
+    FLOW_CONTROL_DEADLOCK,
+    DEP_POOL_OVERFLOW,
+    INVALID_ARGS,
+    TENSOR_WAIT_TIMEOUT = 8,
+    FATAL
 };
 constexpr uint32_t RINGS = 4, TENSOR_MAX = 32, SCALAR_MAX = 16;
 
@@ -142,7 +148,8 @@ class Runtime {
     // -- scopes --
 
     void scope_begin(PTO2ScopeMode mode) {
-        if (!scopes_.empty() && scopes_.back().mode == PTO2ScopeMode::MANUAL && mode == PTO2ScopeMode::AUTO) {
+        if (!scopes_.empty() && scopes_.back().mode == PTO2ScopeMode::MANUAL &&
+            mode == PTO2ScopeMode::AUTO) {
             fail(INVALID_ARGS, "an AUTO scope in a MANUAL one");
         }
         if (error) {
@@ -321,13 +328,15 @@ class Runtime {
         task->id = uint64_t(task->ring) << 32 | ring->tasks.size();
         if (!make_room(ring, FLOW_CONTROL_DEADLOCK,
                        [&] { return ring->tasks.size() - ring->head + 1 < ring->window; }) ||
-            !make_room(ring, HEAP_RING_DEADLOCK, [&] { return heap_start(*ring, bytes) != UINT64_MAX; }) ||
+            !make_room(ring, HEAP_RING_DEADLOCK,
+                       [&] { return heap_start(*ring, bytes) != UINT64_MAX; }) ||
             !link(task)) {
             return false;
         }
         task->pool = task->waits;
-        if (!make_room(ring, DEP_POOL_OVERFLOW,
-                       [&] { return ring->pool_tail + task->pool - ring->pool_head <= ring->pool; })) {
+        if (!make_room(ring, DEP_POOL_OVERFLOW, [&] {
+                return ring->pool_tail + task->pool - ring->pool_head <= ring->pool;
+            })) {
             return false;
         }
         std::vector<size_t> before;  // tasks may have run meanwhile
@@ -415,7 +424,8 @@ class Runtime {
         snprintf(line, sizeof line,
                  "{\"site\": \"(unknown):0\", \"phase\": \"%s\", \"depth\": %u, \"ring\": %u, "
                  "\"task_window_start\": %zu, \"task_window_end\": %zu, \"heap_start\": %llu, "
-                 "\"heap_end\": %llu, \"dep_pool_start\": %llu, \"dep_pool_end\": %llu, \"tensormap\": 0}\n",
+                 "\"heap_end\": %llu, \"dep_pool_start\": %llu, \"dep_pool_end\": %llu, "
+                 "\"tensormap\": 0}\n",
                  phase, depth, at, ring.head, ring.tasks.size(), (unsigned long long)ring.heap_head,
                  (unsigned long long)ring.heap_tail, (unsigned long long)ring.pool_head,
                  (unsigned long long)ring.pool_tail);
@@ -423,8 +433,8 @@ class Runtime {
     }
 
     void write() const {
-        const char *names[] = {"FLOAT32", "FLOAT16", "INT32", "INT16", "INT8", "UINT8",
-                               "BFLOAT16", "INT64", "UINT64", "UINT16", "UINT32", "BOOL"};
+        const char *names[] = {"FLOAT32",  "FLOAT16", "INT32",  "INT16",  "INT8",   "UINT8",
+                               "BFLOAT16", "INT64",   "UINT64", "UINT16", "UINT32", "BOOL"};
         const char *types[] = {"INPUT", "OUTPUT", "INOUT"};
         std::map<uint64_t, const ChipTensor *> tensors;
         const std::string where = run->directory;
@@ -435,18 +445,26 @@ class Runtime {
             if (task.is_alloc) {
                 continue;
             }
-            fprintf(deps, "%s{\"task_id\":\"%llu\",\"scope\":\"manual\",\"early_dispatch\":false,\"kernel_ids\":[%d,%d,%d],"
-                    "\"block_num\":%u,\"args\":[", comma, (unsigned long long)task.id, task.kernels[0], task.kernels[1],
+            fprintf(deps,
+                    "%s{\"task_id\":\"%llu\",\"scope\":\"manual\",\"early_dispatch\":false,"
+                    "\"kernel_ids\":[%d,%d,%d],"
+                    "\"block_num\":%u,\"args\":[",
+                    comma, (unsigned long long)task.id, task.kernels[0], task.kernels[1],
                     task.kernels[2], task.blocks);
             comma = ",";
             for (size_t i = 0; i < task.args.size(); i++) {
                 const ChipTensor &t = task.args[i].tensor;
-                const uint64_t id = (t.buffer.addr * 31 + t.buffer.size) * 16 + static_cast<uint64_t>(t.dtype);
+                const uint64_t id =
+                    (t.buffer.addr * 31 + t.buffer.size) * 16 + static_cast<uint64_t>(t.dtype);
                 tensors[id] = &t;
-                fprintf(deps, "%s{\"idx\":%zu,\"type\":\"%s\",\"tensor_id\":\"%llu\",\"dtype\":\"%s\",\"shape\":[", i ? "," : "",
-                        i, types[task.args[i].type], (unsigned long long)id, names[static_cast<int>(t.dtype)]);
+                fprintf(deps,
+                        "%s{\"idx\":%zu,\"type\":\"%s\",\"tensor_id\":\"%llu\",\"dtype\":\"%s\","
+                        "\"shape\":[",
+                        i ? "," : "", i, types[task.args[i].type], (unsigned long long)id,
+                        names[static_cast<int>(t.dtype)]);
                 list(deps, t.shapes, t.ndims);
-                fprintf(deps, "],\"start_offset\":\"%llu\",\"strides\":[", (unsigned long long)t.start_offset);
+                fprintf(deps, "],\"start_offset\":\"%llu\",\"strides\":[",
+                        (unsigned long long)t.start_offset);
                 list(deps, t.strides, t.ndims);
                 fprintf(deps, "]}");
             }
@@ -455,17 +473,22 @@ class Runtime {
         fprintf(deps, "],\"tensors\":[");
         comma = "";
         for (const auto &t : tensors) {
-            fprintf(deps, "%s{\"tensor_id\":\"%llu\",\"buffer_addr\":\"%llu\",\"version\":0,\"dtype\":\"%s\",\"buffer_numel\":\"%llu\"}",
-                    comma, (unsigned long long)t.first, (unsigned long long)t.second->buffer.addr,
-                    names[static_cast<int>(t.second->dtype)],
-                    (unsigned long long)(t.second->buffer.size / get_element_size(t.second->dtype)));
+            fprintf(
+                deps,
+                "%s{\"tensor_id\":\"%llu\",\"buffer_addr\":\"%llu\",\"version\":0,\"dtype\":\"%s\","
+                "\"buffer_numel\":\"%llu\"}",
+                comma, (unsigned long long)t.first, (unsigned long long)t.second->buffer.addr,
+                names[static_cast<int>(t.second->dtype)],
+                (unsigned long long)(t.second->buffer.size / get_element_size(t.second->dtype)));
             comma = ",";
         }
         fprintf(deps, "],\"edges\":[");
         comma = "";
         for (const Task &task : tasks_) {
             for (uint64_t id : task.ids) {
-                fprintf(deps, "%s{\"pred\":\"%llu\",\"succ\":\"%llu\",\"arg\":-1,\"source\":\"explicit\",\"flags\":[\"wait\",\"retain\"]}",
+                fprintf(deps,
+                        "%s{\"pred\":\"%llu\",\"succ\":\"%llu\",\"arg\":-1,\"source\":\"explicit\","
+                        "\"flags\":[\"wait\",\"retain\"]}",
                         comma, (unsigned long long)id, (unsigned long long)task.id);
                 comma = ",";
             }
@@ -474,12 +497,17 @@ class Runtime {
         fclose(deps);
         write_swimlane(where);
         FILE *stats = fopen((where + "/scope_stats.jsonl").c_str(), "w");
-        fprintf(stats, "{\"version\": 6, \"fatal\": %s, \"dropped\": 0, \"total\": %zu, \"task_window_max\": [%llu, %llu, %llu, %llu], "
-                "\"heap_max\": [%llu, %llu, %llu, %llu], \"dep_pool_max\": [%llu, %llu, %llu, %llu], \"tensormap_max\": 65536}\n%s",
-                error ? "true" : "false", scope_ended_.size() * 2, (unsigned long long)run->window[0],
-                (unsigned long long)run->window[1], (unsigned long long)run->window[2], (unsigned long long)run->window[3],
-                (unsigned long long)run->heap[0], (unsigned long long)run->heap[1], (unsigned long long)run->heap[2],
-                (unsigned long long)run->heap[3], (unsigned long long)run->pool[0], (unsigned long long)run->pool[1],
+        fprintf(stats,
+                "{\"version\": 6, \"fatal\": %s, \"dropped\": 0, \"total\": %zu, "
+                "\"task_window_max\": [%llu, %llu, %llu, %llu], "
+                "\"heap_max\": [%llu, %llu, %llu, %llu], \"dep_pool_max\": [%llu, %llu, %llu, "
+                "%llu], \"tensormap_max\": 65536}\n%s",
+                error ? "true" : "false", scope_ended_.size() * 2,
+                (unsigned long long)run->window[0], (unsigned long long)run->window[1],
+                (unsigned long long)run->window[2], (unsigned long long)run->window[3],
+                (unsigned long long)run->heap[0], (unsigned long long)run->heap[1],
+                (unsigned long long)run->heap[2], (unsigned long long)run->heap[3],
+                (unsigned long long)run->pool[0], (unsigned long long)run->pool[1],
                 (unsigned long long)run->pool[2], (unsigned long long)run->pool[3], stats_.c_str());
         fclose(stats);
     }
@@ -493,14 +521,17 @@ class Runtime {
     // One cube and two vector cores, of which one at a time runs.
     void write_swimlane(const std::string &where) const {
         FILE *file = fopen((where + "/chip_swimlane_records.json").c_str(), "w");
-        fprintf(file, "{\"chip_swimlane_level\": 4, \"metadata\": {\"clock_freq_hz\": 50000000, \"num_cores\": 3, "
-                "\"core_types\": [\"aic\", \"aiv\", \"aiv\"], \"core_to_thread\": [0, 0, 0]}, \"aicore_tasks\": [");
+        fprintf(file, "{\"chip_swimlane_level\": 4, \"metadata\": {\"clock_freq_hz\": 50000000, "
+                      "\"num_cores\": 3, "
+                      "\"core_types\": [\"aic\", \"aiv\", \"aiv\"], \"core_to_thread\": [0, 0, "
+                      "0]}, \"aicore_tasks\": [");
         const char *comma = "";
         for (const Task &task : tasks_) {
             for (uint32_t core = 0; core < 3; core++) {
                 if (task.is_done && task.kernels[core] >= 0) {
-                    fprintf(file, "%s[%u, %llu, 1, %llu, %llu, 0]", comma, core, (unsigned long long)task.id,
-                            (unsigned long long)task.start + 1, (unsigned long long)task.start + 100);
+                    fprintf(file, "%s[%u, %llu, 1, %llu, %llu, 0]", comma, core,
+                            (unsigned long long)task.id, (unsigned long long)task.start + 1,
+                            (unsigned long long)task.start + 100);
                     comma = ", ";
                 }
             }
@@ -590,7 +621,8 @@ class CoreTaskArgs {
   private:
     void add(stand_in::Type type, const ChipTensor &tensor) {
         if (!task.scalars.empty() || !created.empty()) {
-            stand_in::runtime().fail(stand_in::INVALID_ARGS, "here tensors come before created ones and scalars");
+            stand_in::runtime().fail(stand_in::INVALID_ARGS,
+                                     "here tensors come before created ones and scalars");
         }
         task.args.push_back({type, tensor});
     }
@@ -604,7 +636,8 @@ struct TaskOutputTensors {
     }
     uint32_t size() const {
         uint32_t count = 0;
-        for (size_t i = 0; index != SIZE_MAX && i < stand_in::runtime().task(index).args.size(); i++) {
+        for (size_t i = 0; index != SIZE_MAX && i < stand_in::runtime().task(index).args.size();
+             i++) {
             count += stand_in::runtime().task(index).args[i].type == stand_in::OUTPUT;
         }
         return count;
@@ -660,8 +693,8 @@ inline void rt_report_fatal(int code, const char *format, ...) {
     stand_in::runtime().fail(code, text);
 }
 
-inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const uint32_t strides[], uint32_t ndims,
-                                      DataType type) {
+inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const uint32_t strides[],
+                                      uint32_t ndims, DataType type) {
     ChipTensor tensor = ChipTensor();
     uint64_t extent = 1;
     tensor.buffer.addr = reinterpret_cast<uintptr_t>(data);
@@ -675,7 +708,8 @@ inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const 
     tensor.buffer.size = extent * get_element_size(type);
     return tensor;
 }
-inline ChipTensor make_tensor_external(void *data, const uint32_t shape[], uint32_t ndims, DataType type) {
+inline ChipTensor make_tensor_external(void *data, const uint32_t shape[], uint32_t ndims,
+                                       DataType type) {
     uint32_t strides[5] = {1, 1, 1, 1, 1};
     for (uint32_t i = ndims; i > 1; i--) {
         strides[i - 2] = strides[i - 1] * shape[i - 1];
@@ -700,7 +734,8 @@ __attribute__((used)) inline int stand_in_run(const stand_in::Run *run) {
     for (uint64_t i = 0; i < run->arg_count; i++) {
         const uint32_t shape[1] = {static_cast<uint32_t>(run->sizes[i])};
         args.tensors.push_back(make_tensor_external(
-            reinterpret_cast<void *>(static_cast<uintptr_t>(run->addresses[i])), shape, 1, DataType::UINT8));
+            reinterpret_cast<void *>(static_cast<uintptr_t>(run->addresses[i])), shape, 1,
+            DataType::UINT8));
     }
     stand_in::Runtime &runtime = stand_in::runtime();
     runtime.begin(run);

@@ -7,7 +7,18 @@
 #include <cstdint>
 
 enum class DataType : uint8_t {
-    FLOAT32 = 0, FLOAT16, INT32, INT16, INT8, UINT8, BFLOAT16, INT64, UINT64, UINT16, UINT32, BOOL
+    FLOAT32 = 0,
+    FLOAT16,
+    INT32,
+    INT16,
+    INT8,
+    UINT8,
+    BFLOAT16,
+    INT64,
+    UINT64,
+    UINT16,
+    UINT32,
+    BOOL
 };
 
 inline uint64_t get_element_size(DataType type) {

@@ -127,6 +127,7 @@ class SceneTestCase:
         if code != int(os.environ.get("STAND_IN_ERROR", "0")):
             raise RuntimeError("error %d: %s" % (code, orchestration.stand_in_text().decode()))
         if code:
+            print("error %d: %s" % (code, orchestration.stand_in_text().decode()))
             return
         directions = cls.CALLABLE["orchestration"]["signature"]
         for tensor, block, direction in zip(tensors, blocks, directions):
