@@ -7763,9 +7763,8 @@ typedef struct ptowsp_npu_desc {
     // SIMPLER. The task window of the runtime's ring, a power of two from 16 to 65536; default: the
     // schedule's window, rounded up, or 1024. A scope ends after a fourth of it.
     uint32_t task_window;
-    uint32_t
-        block_max;    // SIMPLER: tasks that one submit may stand for; default: 24; 1: each is one
-    ptowsp_run *run;  // SIMPLER: of the program; executed and recorded into the tree; or NULL
+    uint32_t block_max;  // SIMPLER: the most tasks of a submit; default: 24; 1: each is one
+    ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL
 } ptowsp_npu_desc;
 
 // Writes the tree of a program: first beside the directory, then in its place by renaming, so there
