@@ -249,7 +249,8 @@ struct ptowsp_dump {
     dump_name *names;
     dump_scope *scopes;
     dump_row *rows;
-    bool *cores;  // cube cores
+    bool *cores;        // cube cores
+    uint64_t clock_hz;  // of the swimlane; 0: it does not say
     dump_word *words;
     dump_region *regions;
     dump_pair *pairs;
@@ -1045,7 +1046,10 @@ static void dump_read_core(dump_file *f, void *to) {
 }
 
 static void dump_to_cores(dump_file *f, void *to) {
-    static const dump_field fields[] = {{"core_types", DUMP_READ_CORE, DUMP_EACH}};
+    static const dump_field fields[] = {
+        {"core_types", DUMP_READ_CORE, DUMP_EACH},
+        {"clock_freq_hz", DUMP_TO_U64, offsetof(struct ptowsp_dump, clock_hz)},
+    };
     DUMP_FIELDS(f, fields, to);
 }
 
@@ -3090,6 +3094,22 @@ static bool dump_replay_fails(dump_replay *r, ptowsp_status status) {
 
 // -- cores and rows -------------------------------------------------------------------------------
 
+// The clock of control, if it is left to the dump: in MHz, to the nearest one.
+static bool dump_replay_set_clock(dump_replay *r) {
+    ptowsp_control *control = &r->how.control;
+    if (control->by == PTOWSP_CONTROL_NONE || control->clock_mhz) {
+        return true;
+    }
+    const uint64_t mhz = r->dump->clock_hz / 1000000 + (r->dump->clock_hz % 1000000 >= 500000);
+    if (mhz == 0 || mhz > PTOWSP_CONTROL_CLOCK_MAX) {
+        return dump_fail(r->dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dump: replay: control needs clock_mhz: clock_freq_hz is %llu",
+                         (unsigned long long)r->dump->clock_hz);
+    }
+    control->clock_mhz = (uint32_t)mhz;
+    return true;
+}
+
 // Are the questions good ones?
 static bool dump_replay_check(dump_replay *r) {
     ptowsp_dump *dump = r->dump;
@@ -3106,7 +3126,7 @@ static bool dump_replay_check(dump_replay *r) {
                             : NULL;
     return wrong
                ? dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: replay: %s", wrong)
-               : true;
+               : dump_replay_set_clock(r);
 }
 
 static bool dump_replay_cores(dump_replay *r) {
@@ -3427,6 +3447,7 @@ static void dump_replay_schedule(const dump_replay *r, ptowsp_schedule *schedule
     schedule->vector_lane_count = r->result.vector_cores;
     schedule->ring_sizes[PTOWSP_RING_TASKS] = r->how.task_window;
     schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] = r->how.dep_pool;
+    schedule->control = r->how.control;
 }
 
 static bool dump_replay_execute(dump_replay *r) {
@@ -3481,6 +3502,8 @@ DUMP_INTERNAL bool dump_replay_make(dump_replay *replay, ptowsp_dump *dump,
     }
     replay->result.makespan_cycles = ptowsp_run_result(replay->run)->makespan_cycles;
     replay->result.busy_cycles = ptowsp_run_result(replay->run)->busy_cycles;
+    replay->result.control_cycles = ptowsp_run_result(replay->run)->control_cycles;
+    replay->result.threads = replay->how.control.threads;
     memcpy(replay->result.idle_cycles, ptowsp_run_idle(replay->run),
            sizeof replay->result.idle_cycles);
     return true;
@@ -3690,6 +3713,21 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
     }
 }
 
+// How busy AICPU threads are, if there are any.
+static void dump_show_threads(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+    static const char rows[][48] = {"; %llu.%llu of %u AICPU threads busy",
+                                    ",\"busy_threads\":%llu.%llu,\"threads\":%u",
+                                    "; %llu.%llu of %u AICPU threads busy"};
+    const ptowsp_dump_replayed *result = &r->result;
+    if (result->threads && result->makespan_cycles) {
+        const unsigned long long tenths =
+            (unsigned long long)(10.0 * (double)result->control_cycles /
+                                     (double)result->makespan_cycles +
+                                 0.5);
+        dump_print(text, rows[format], tenths / 10, tenths % 10, (unsigned)result->threads);
+    }
+}
+
 // One replay, or the status with which it failed.
 static void dump_show_row(const dump_replay *r, const char *question, bool is_good, bool is_first,
                           ptowsp_dump_format format, ptowsp_text text) {
@@ -3700,7 +3738,7 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
         "\",\"makespan\":%llu,\"percent\":%llu.%llu,\"cube_cores\":%u,\"vector_cores\":%u,",
         "<td class=\"number\">%llu<td class=\"number\">%llu.%llu %%<td>%u + %u cores, "};
     static const char idles[][16] = {"idle: ", "\"idle\":{", "idle: "};
-    static const char ends[][8] = {"\n", "}}", "\n"};
+    static const char ends[][8] = {"\n", "}", "\n"};
     char padded[64];
     snprintf(padded, sizeof padded, format == PTOWSP_DUMP_TEXT ? "%-52s" : "%s", question);
     dump_print(text, "%s%s", is_first || format != PTOWSP_DUMP_JSON ? "" : ",\n", begins[format]);
@@ -3715,6 +3753,8 @@ static void dump_show_row(const dump_replay *r, const char *question, bool is_go
                share % 10, (unsigned)r->result.cube_cores, (unsigned)r->result.vector_cores);
     dump_print(text, "%s", idles[format]);
     dump_show_idle(r, format, text);
+    dump_print(text, "%s", format == PTOWSP_DUMP_JSON ? "}" : "");
+    dump_show_threads(r, format, text);
     dump_print(text, "%s", ends[format]);
 }
 

@@ -84,6 +84,23 @@ PWSP_INLINE bool pwsp_always(bool condition) {
 #define PWSP_ROUND_APART
 #endif
 
+// Declares an object all of whose bytes are zero. C++ has no {0} where an enum comes first.
+#define PWSP_ZERO(type, name)                                                                      \
+    type name;                                                                                     \
+    memset(&name, 0, sizeof name)
+
+// Moves `low` on to the first index below `high` of which is_before, said of `middle`, is false, or to
+// `high`. It is false of all that follow that one, too.
+#define PWSP_BISECT(low, high, is_before)                                                          \
+    for (uint64_t end_ = (high), middle; (low) < end_;) {                                          \
+        middle = (low) + (end_ - (low)) / 2;                                                       \
+        if (is_before) {                                                                           \
+            (low) = middle + 1;                                                                    \
+        } else {                                                                                   \
+            end_ = middle;                                                                         \
+        }                                                                                          \
+    }
+
 PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -2179,8 +2196,7 @@ static void pwsp_user_lane(void *arg, uint32_t lane) {
 }
 
 static bool pwsp_pool_run_user(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
-    pwsp_user_job user_job;
-    memset(&user_job, 0, sizeof user_job);
+    PWSP_ZERO(pwsp_user_job, user_job);
     user_job.lane = lane;
     user_job.job = job;
     user_job.lane_count = pool->lane_count;
@@ -2468,8 +2484,7 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
         return PTOWSP_INVALID_PARAMS;
     }
     *out_context = NULL;
-    ptowsp_context_desc checked;
-    memset(&checked, 0, sizeof checked);
+    PWSP_ZERO(ptowsp_context_desc, checked);
     if (desc) {
         checked = *desc;
     }
@@ -4570,8 +4585,9 @@ typedef struct pwsp_attention {
     const PTOWSP_GM int32_t *kv_lengths;
     const PTOWSP_GM int32_t *query_lengths;
     uint32_t sequence_count;
-    // Prefix plans: sequences are these segments, and lengths are those of positions.
+    // Prefix plans: sequences are these segments, and lengths are by position in the tree.
     const ptowsp_prefix_segment *segments;
+    bool has_own_tiles;  // of segments, or by config.positions
 
     // Of the batch before it is cut: in BALANCED mode units are tiles.
     uint64_t tile_count, unit_count, merge_count, slot_count;
@@ -4580,19 +4596,33 @@ typedef struct pwsp_attention {
     uint64_t slotted_count;  // tiles of segments that are not whole
 } pwsp_attention;
 
-// A query tile: the KV that it sees, and what that costs.
+// A query tile: the KV that it sees, and the cost. Its first `sinks` tokens are the first of the
+// sequence: see attention_positions.c.
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
     uint32_t rows;
-    bool is_slotted;  // its units have slots, even if it is not split
+    uint32_t sinks;
     uint64_t rate;    // of a KV token
+    bool is_slotted;  // its units have slots, even if it is not split
+    bool is_empty;    // it sees nothing
 } pwsp_query_tile;
 
 // Checks a configuration, and fills in its defaults.
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
-// The same, then checks a batch under it, and counts.
+// Checks which arrays of positions there are, and drops them if none is.
+PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
+                                                     ptowsp_plan_info *info);
+
+// Check that positions are of all sequences of a batch, and the positions of one sequence.
+PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
+                                                       const ptowsp_attention_batch *batch,
+                                                       ptowsp_plan_info *info);
+PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32_t sequence,
+                                                 ptowsp_plan_info *info);
+
+// The same as pwsp_attention_configure, then checks a batch under it, and counts.
 PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
                                                    const ptowsp_attention_config *config,
                                                    pwsp_attention *a, ptowsp_plan_info *info);
@@ -4621,7 +4651,7 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
     return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
-           !a->segments && !a->config.shares_merges;
+           !a->has_own_tiles && !a->config.shares_merges;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
@@ -4653,13 +4683,16 @@ PWSP_INLINE uint64_t pwsp_tile_rate(const pwsp_attention *a, uint32_t rows) {
     return pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
 }
 
-PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
-                                                   uint32_t index);
+// A tile of a segment, or by positions.
+PWSP_INTERNAL pwsp_query_tile pwsp_own_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index);
+PWSP_INTERNAL pwsp_query_tile pwsp_position_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                                    uint32_t index);
 
 PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                uint32_t index) {
-    if (a->segments) {
-        return pwsp_segment_tile_at(a, sequence, index);
+    if (a->has_own_tiles) {
+        return pwsp_own_tile_at(a, sequence, index);
     }
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t before = (int64_t)index * a->tile_tokens;
@@ -4671,11 +4704,23 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.begin = unseen > 0 ? (uint32_t)unseen / a->grain * a->grain : 0;
     tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
     tile.rows = (uint32_t)tokens * a->config.group;
-    tile.is_slotted = false;
+    tile.is_slotted = tile.is_empty = false;
+    tile.sinks = 0;
     tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
 }
+
+// Where a query token stands, in KV tokens from the first one on, and positions from one to the next.
+typedef struct pwsp_position_place {
+    double token;
+    float stride;
+} pwsp_position_place;
+
+// The place of a query token of a batch that fits its configuration.
+PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_batch *batch,
+                                                         const ptowsp_attention_config *config,
+                                                         uint32_t sequence, uint32_t query);
 
 // What batches within limits have at most, of one head: tiles, and pieces by a->chunk.
 typedef struct pwsp_attention_most {
@@ -4716,17 +4761,68 @@ PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
     return pwsp_min_u64(pwsp_mul_u64(rows, a->merged_row), PWSP_COST_MAX);
 }
 
-// In INVARIANT mode: the pieces of [begin, end), cut at the multiples of the chunk.
-PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
+// In INVARIANT mode: the pieces of KV tokens [begin, end) of a tile, cut at the multiples of the chunk
+// and after sinks.
+PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                       uint32_t begin, uint32_t end) {
     PTOWSP_ASSERT(begin < end);
-    return (end - 1) / a->chunk - begin / a->chunk + 1;
+    uint64_t pieces = 0;
+    if (tile->sinks > 0 && begin < tile->begin + tile->sinks) {
+        begin = tile->begin + tile->sinks;
+        pieces = 1;
+        if (begin >= end) {
+            return 1;
+        }
+    }
+    return pieces + (end - 1) / a->chunk - begin / a->chunk + 1;
+}
+
+// In INVARIANT mode: where the piece ends that begins at kv, if the tile does not end before.
+PWSP_INLINE uint64_t pwsp_chunk_end(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                    uint32_t kv) {
+    const uint32_t window = tile->begin + tile->sinks;
+    return kv < window ? window : (kv / a->chunk + 1) * a->chunk;
+}
+
+// In INVARIANT mode: where the last piece begins, or the last `count` of them; 0 if there are not more.
+PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                     uint64_t count) {
+    const uint32_t window = tile->begin + tile->sinks;
+    const uint64_t pieces = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
+    PTOWSP_ASSERT(count > 0);
+    if (count >= pieces) {
+        return 0;
+    }
+    return tile->sinks > 0 && count == pieces - 1
+               ? window
+               : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
+}
+
+// The KV tokens of a sequence that [begin, end) of a tile are written as.
+typedef struct pwsp_kv_piece {
+    uint32_t start, length;
+} pwsp_kv_piece;
+
+// In BALANCED mode sinks are not among them: the first unit has them besides.
+PWSP_INLINE pwsp_kv_piece pwsp_kv_piece_of(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                           uint32_t begin, uint32_t end) {
+    pwsp_kv_piece piece = {begin, end - begin};
+    if (tile->sinks > 0 && begin == tile->begin) {
+        const bool is_apart = !pwsp_attention_cuts_chunks(a);
+        piece.start = is_apart ? begin + tile->sinks : 0;
+        piece.length = is_apart ? end - piece.start : end - begin;
+    }
+    if (tile->is_empty) {
+        piece.start = piece.length = 0;
+    }
+    return piece;
 }
 
 // What KV tokens [begin, end) of a tile cost, without a merge.
 PWSP_INLINE uint64_t pwsp_range_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
                                      uint32_t begin, uint32_t end) {
     const uint64_t pieces =
-        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, begin, end) : UINT64_C(1);
+        pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile, begin, end) : UINT64_C(1);
     return pieces * a->unit + (end - begin) * tile->rate;
 }
 
@@ -4736,7 +4832,7 @@ PWSP_INLINE uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_ti
                                     uint32_t kv) {
     uint64_t cost = (tile->end - kv) * tile->rate, pieces = 1;
     if (pwsp_attention_cuts_chunks(a)) {
-        pieces = pwsp_chunk_pieces(a, kv, tile->end);
+        pieces = pwsp_chunk_pieces(a, tile, kv, tile->end);
     }
     cost += pieces * a->unit;
     if (kv == tile->begin && (pieces > 1 || tile->is_slotted)) {
@@ -4754,6 +4850,249 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
 }
 
 #endif
+
+// =================================================================================================
+// src/plan/attention_positions.c
+// =================================================================================================
+
+// Positions: the KV tokens that a query token sees, and the tiles made of them.
+//
+// Queries and KV tokens of a sequence stand on one line, each at equal distances:
+//
+//      KV        kv_first            + kv_stride       + kv_stride ...
+//      queries              query_first    + query_stride ...
+//      sees                 [position - before, position + after]
+//
+// so a query sees a range of KV tokens, and both of its ends only grow from query to query. A
+// tile is the range from the first begin to the last end. Sinks are a range of their own, at the
+// beginning, until the window reaches them.
+//
+// A tile with a gap after its sinks is planned as if they lay directly in front of its window:
+//
+//      tokens       [0, sinks)      gap      [begin + sinks, end)
+//      the tile               [begin, begin + sinks)[begin + sinks, end)
+//
+// so costs, cuts and shares know nothing of gaps, and only the first piece is written otherwise. In
+// INVARIANT mode the sinks are that piece, with a gap or without one.
+
+#define PWSP_POSITION_ALL (INT64_C(1) << 33)  // beyond all distances of positions
+
+// The line of a sequence.
+typedef struct pwsp_position_line {
+    int64_t query_first, query_stride, kv_first, kv_stride, before, after;
+    uint32_t kv, sinks;
+} pwsp_position_line;
+
+static int64_t pwsp_position_of(const PTOWSP_GM int32_t *array, uint32_t sequence,
+                                int64_t standard) {
+    return array ? array[sequence] : standard;
+}
+
+static int64_t pwsp_position_reach(const PTOWSP_GM uint32_t *array, uint32_t sequence,
+                                   int64_t standard) {
+    if (!array) {
+        return standard;
+    }
+    return array[sequence] <= INT32_MAX ? (int64_t)array[sequence] : PWSP_POSITION_ALL;
+}
+
+// Strides that were not checked are 1 at least.
+static int64_t pwsp_position_stride(const PTOWSP_GM int32_t *array, uint32_t sequence) {
+    const int64_t stride = pwsp_position_of(array, sequence, 1);
+    return stride > 0 ? stride : 1;
+}
+
+static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config, int64_t kv,
+                                                int64_t queries, uint32_t sequence) {
+    const uint32_t window = config->window <= INT32_MAX ? config->window : 0;
+    const int64_t before = window > 0 ? (int64_t)window - 1 : PWSP_POSITION_ALL;
+    const int64_t after = config->is_causal ? 0 : PWSP_POSITION_ALL;
+    const ptowsp_attention_positions *p = config->positions;
+    pwsp_position_line line = {kv - queries, 1, 0, 1, before, after, (uint32_t)kv, 0};
+    if (p) {
+        const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
+        line.query_first = pwsp_position_of(p->query_first, sequence, kv - queries);
+        line.query_stride = pwsp_position_stride(p->query_stride, sequence);
+        line.kv_first = pwsp_position_of(p->kv_first, sequence, 0);
+        line.kv_stride = pwsp_position_stride(p->kv_stride, sequence);
+        line.before = pwsp_position_reach(p->before, sequence, before);
+        line.after = pwsp_position_reach(p->after, sequence, after);
+        line.sinks = sinks > 0 ? (uint32_t)sinks : 0;
+    }
+    return line;
+}
+
+// -- what is seen ---------------------------------------------------------------------------------
+
+// The KV tokens that stand in front of a position.
+static uint32_t pwsp_position_count(const pwsp_position_line *line, int64_t position) {
+    const int64_t distance = position - line->kv_first;
+    if (distance <= 0) {
+        return 0;
+    }
+    if (distance >= line->kv * line->kv_stride) {
+        return line->kv;
+    }
+    return (uint32_t)(line->kv_stride == 1 ? distance : (distance - 1) / line->kv_stride + 1);
+}
+
+// The KV tokens from the begin of the window of query token `first` to its end for query token `last`,
+// and the sinks, if they lie apart: then the first sees all of them, as its window begins after them.
+static ptowsp_attention_seen pwsp_position_see(const pwsp_position_line *line, uint32_t first,
+                                               uint32_t last) {
+    const int64_t from = line->query_first + first * line->query_stride;
+    const int64_t to = line->query_first + last * line->query_stride;
+    ptowsp_attention_seen seen;
+    seen.begin = pwsp_position_count(line, from - line->before);
+    seen.end = pwsp_position_count(line, to + line->after + 1);
+    seen.sinks = line->sinks < seen.end ? line->sinks : seen.end;
+    if (seen.begin <= seen.sinks) {
+        seen.begin = seen.sinks = 0;
+    }
+    PTOWSP_ASSERT(seen.sinks <= seen.begin && seen.begin <= seen.end);
+    return seen;
+}
+
+ptowsp_attention_seen ptowsp_attention_see(const ptowsp_attention_batch *batch,
+                                           const ptowsp_attention_config *config, uint32_t sequence,
+                                           uint32_t query) {
+    const ptowsp_attention_seen none = {0, 0, 0};
+    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count ||
+        (config->positions && sequence >= config->positions->sequence_count)) {
+        return none;
+    }
+    const int64_t kv = batch->kv_lengths[sequence];
+    const int64_t queries = batch->query_lengths ? batch->query_lengths[sequence] : 1;
+    if (kv <= 0 || query >= queries) {
+        return none;
+    }
+    const pwsp_position_line line = pwsp_position_line_of(config, kv, queries, sequence);
+    return pwsp_position_see(&line, query, query);
+}
+
+PWSP_INTERNAL pwsp_position_place pwsp_position_place_of(const ptowsp_attention_batch *batch,
+                                                         const ptowsp_attention_config *config,
+                                                         uint32_t sequence, uint32_t query) {
+    const int64_t queries = batch->query_lengths ? batch->query_lengths[sequence] : 1;
+    const pwsp_position_line line =
+        pwsp_position_line_of(config, batch->kv_lengths[sequence], queries, sequence);
+    const int64_t position = line.query_first + query * line.query_stride;
+    const pwsp_position_place place = {(double)(position - line.kv_first) / (double)line.kv_stride,
+                                       (float)line.kv_stride};
+    return place;
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// A tile that sees nothing is planned as one sink without a cost: it has one piece.
+static void pwsp_tile_empty(pwsp_query_tile *tile) {
+    tile->begin = 0;
+    tile->end = tile->sinks = 1;
+    tile->rate = 0;
+    tile->is_empty = true;
+}
+
+PWSP_INTERNAL pwsp_query_tile pwsp_position_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                                    uint32_t index) {
+    const uint32_t queries = pwsp_query_length(a, sequence), before = index * a->tile_tokens;
+    const uint32_t left = queries - before, tokens = left < a->tile_tokens ? left : a->tile_tokens;
+    const pwsp_position_line line =
+        pwsp_position_line_of(&a->config, a->kv_lengths[sequence], queries, sequence);
+    const ptowsp_attention_seen seen = pwsp_position_see(&line, before, before + tokens - 1);
+    uint64_t sinks = seen.sinks, begin = seen.begin, end = seen.end;
+    if (begin == end) {  // the window is empty
+        begin = 0;
+        end = sinks;
+        sinks = 0;
+    }
+    if (pwsp_attention_cuts_chunks(a)) {
+        const bool has_cut = line.sinks > 0 && line.before < PWSP_POSITION_ALL;
+        const uint64_t cut = has_cut ? pwsp_ceil_div_u64(line.sinks, a->grain) * a->grain : 0;
+        sinks = pwsp_min_u64(cut, end);
+        begin = pwsp_max_u64(begin / a->grain * a->grain, sinks);
+    }
+    pwsp_query_tile tile;
+    tile.rows = tokens * a->config.group;
+    tile.is_slotted = false;
+    tile.is_empty = false;
+    tile.begin = (uint32_t)(begin - sinks);
+    tile.end = (uint32_t)end;
+    tile.sinks = (uint32_t)sinks;
+    tile.rate = pwsp_tile_rate(a, tile.rows);
+    if (end == 0) {
+        pwsp_tile_empty(&tile);
+    }
+    PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end);
+    return tile;
+}
+
+// -- checks ---------------------------------------------------------------------------------------
+
+// Arrays that are nothing without the positions of queries; else a fault of a combination.
+PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
+                                                     ptowsp_plan_info *info) {
+    const ptowsp_attention_positions *p = config->positions;
+    if (!p) {
+        return PTOWSP_OK;
+    }
+    const bool are_there[3] = {p->query_stride != NULL, p->kv_first != NULL, p->kv_stride != NULL};
+    for (uint32_t i = 0; i < 3 && !p->query_first; i++) {
+        if (are_there[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_ALONE, PTOWSP_NO_INDEX, i + 1, 0);
+        }
+    }
+    if (p->after && config->is_causal) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_AFTER, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!p->query_first && !p->before && !p->after && !p->sinks) {
+        config->positions = NULL;
+    }
+    return PTOWSP_OK;
+}
+
+// Checks `count` positions of a sequence: of its queries, or of its KV.
+static ptowsp_status pwsp_positions_line_check(const PTOWSP_GM int32_t *firsts,
+                                               const PTOWSP_GM int32_t *strides, int64_t count,
+                                               uint32_t sequence, ptowsp_plan_info *info) {
+    const int64_t first = pwsp_position_of(firsts, sequence, 0);
+    const int64_t stride = pwsp_position_of(strides, sequence, 1);
+    if (first < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_FIRST, sequence, first, 0);
+    }
+    if (stride < 1) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_STRIDE, sequence, stride, 1);
+    }
+    const int64_t last = first + (count - 1) * stride;
+    return last <= INT32_MAX
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_LARGE, sequence, last, INT32_MAX);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32_t sequence,
+                                                 ptowsp_plan_info *info) {
+    const ptowsp_attention_positions *p = a->config.positions;
+    const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
+    const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
+    ptowsp_status status =
+        pwsp_positions_line_check(p->query_first, p->query_stride, queries, sequence, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_positions_line_check(p->kv_first, p->kv_stride, kv, sequence, info);
+    }
+    if (status == PTOWSP_OK && (sinks < 0 || sinks > kv)) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_SINKS_RANGE, sequence, sinks, kv);
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
+                                                       const ptowsp_attention_batch *batch,
+                                                       ptowsp_plan_info *info) {
+    const ptowsp_attention_positions *p = config->positions;
+    return !p || p->sequence_count >= batch->sequence_count
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_COUNT, PTOWSP_NO_INDEX,
+                                p->sequence_count, batch->sequence_count);
+}
 
 // =================================================================================================
 // src/plan/attention.c
@@ -4910,6 +5249,10 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     if (status == PTOWSP_OK) {
         status = pwsp_costs_set(a, info);
     }
+    if (status == PTOWSP_OK) {
+        status = pwsp_positions_configure(c, info);
+        a->has_own_tiles = c->positions != NULL;
+    }
     if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {
         status = pwsp_tiers_check(c->tiers, c->tier_count, info);
     }
@@ -4932,8 +5275,13 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     if (kv == 0 || queries == 0) {
         return PTOWSP_OK;
     }
-    if (a->config.is_causal && queries > kv) {
+    const ptowsp_attention_positions *positions = a->config.positions;
+    if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
+    }
+    const ptowsp_status status = positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
     }
     if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
@@ -4946,8 +5294,8 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
-                                                   uint32_t index) {
+static pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                            uint32_t index) {
     const ptowsp_prefix_segment *s = &a->segments[segment];
     const uint32_t before = index * a->tile_tokens, left = s->token_count - before;
     const uint32_t tokens = left < a->tile_tokens ? left : a->tile_tokens;
@@ -4959,15 +5307,23 @@ PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint
     }
     tile.rows = tokens * a->config.group;
     tile.is_slotted = !s->is_whole;
+    tile.is_empty = false;
+    tile.sinks = 0;
     tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(before < s->token_count && tile.begin < tile.end);
     return tile;
 }
 
+PWSP_INTERNAL pwsp_query_tile pwsp_own_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index) {
+    return a->segments ? pwsp_segment_tile_at(a, sequence, index)
+                       : pwsp_position_tile_at(a, sequence, index);
+}
+
 PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
     uint64_t units = 1, slots = tile->is_slotted;
     if (pwsp_attention_cuts_chunks(a)) {
-        units = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        units = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
         slots = units > 1 || tile->is_slotted ? units : 0;
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
@@ -5026,6 +5382,10 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
                               batch->sequence_count, 0);
     }
+    ptowsp_status status = pwsp_positions_count_check(&a->config, batch, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     a->kv_lengths = batch->kv_lengths;
     a->query_lengths = batch->query_lengths;
     a->sequence_count = batch->sequence_count;
@@ -5043,7 +5403,7 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
     }
     for (uint32_t sequence = 0; sequence < batch->sequence_count; sequence++) {
         uint32_t tiles;
-        ptowsp_status status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
+        status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
         if (status != PTOWSP_OK) {
             return status;
         }
@@ -5150,7 +5510,7 @@ PWSP_INLINE pwsp_share_rows pwsp_share_rows_of(const pwsp_query_tile *tile, pwsp
 // The slots of a tile of which `share.count` lanes have parts.
 PWSP_INLINE uint64_t pwsp_share_slots(const pwsp_attention *a, const pwsp_query_tile *tile,
                                       pwsp_tile_share share) {
-    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile->begin, tile->end)
+    return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile, tile->begin, tile->end)
                                          : share.count;
 }
 
@@ -5340,6 +5700,20 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     return w;
 }
 
+// Writes the first piece of a tile with sinks. Returns where it ends.
+static uint32_t pwsp_write_sinks(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                 uint32_t index, uint32_t tier, const pwsp_query_tile *tile,
+                                 uint32_t end) {
+    const pwsp_attention *a = w->a;
+    const bool cuts = pwsp_attention_cuts_chunks(a);
+    const uint32_t next = cuts && tile->begin + tile->sinks < end ? tile->begin + tile->sinks : end;
+    const pwsp_kv_piece piece = pwsp_kv_piece_of(a, tile, tile->begin, next);
+    const bool is_whole = next == tile->end;
+    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0);
+    pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole, piece.start, piece.length);
+    return next;
+}
+
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end) {
@@ -5347,8 +5721,12 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     PTOWSP_ASSERT(tile->begin <= begin && begin < end && end <= tile->end);
     const uint32_t tier = pwsp_attention_tier(a, sequence);
     const bool cuts = pwsp_attention_cuts_chunks(a);
-    uint32_t pieces = 0;
-    for (uint32_t at = begin; at < end; pieces++) {
+    uint32_t pieces = 0, at = begin;
+    if (tile->sinks > 0 && begin == tile->begin) {
+        at = pwsp_write_sinks(w, sequence, head, index, tier, tile, end);
+        pieces = 1;
+    }
+    for (; at < end; pieces++) {
         uint32_t next = end;
         if (cuts) {
             next = (uint32_t)pwsp_min_u64((at / a->chunk + 1) * a->chunk, end);
@@ -5417,8 +5795,9 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
+        const pwsp_kv_piece piece = pwsp_kv_piece_of(a, first, first->begin, first->end);
         pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
-                          pwsp_word_pair(sequence, head), pwsp_word_pair(first->begin, length),
+                          pwsp_word_pair(sequence, head), pwsp_word_pair(piece.start, piece.length),
                           count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
@@ -5572,7 +5951,8 @@ PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_
     }
     const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - left - kv);
     const uint64_t end = (kv + taken) / page * page;
-    return end >= kv + a->piece_min ? (uint32_t)end : kv;
+    const bool has_window = kv > tile->begin || end > kv + (uint64_t)tile->sinks;
+    return end >= kv + a->piece_min && has_window ? (uint32_t)end : kv;
 }
 
 // The lanes after this one that `tokens` of a tile need, if they begin with it.
@@ -5627,10 +6007,13 @@ PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_
 
 PWSP_INTERNAL uint32_t pwsp_chunks_end(const pwsp_attention *a, const pwsp_query_tile *tile,
                                        uint32_t kv, uint64_t room, uint64_t last) {
-    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    const uint64_t next = pwsp_chunk_end(a, tile, kv);
     const uint64_t price = a->unit + (next - kv) * tile->rate;
     if (next > last || price > room) {
         return kv;
+    }
+    if (kv < tile->begin + tile->sinks) {
+        return pwsp_chunks_end(a, tile, (uint32_t)next, room - price, last);
     }
     // Of a whole chunk, though the tile may have none: it may see less than one.
     const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
@@ -5644,9 +6027,10 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
     const pwsp_attention *a = f->a;
     uint64_t price = 0;
     if (kv == tile->begin) {
-        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
+        price =
+            pwsp_mul_u64(pwsp_chunk_pieces(a, tile, kv, tile->end), pwsp_slot_cost(a, tile->rows));
     }
-    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
+    const uint64_t last = pwsp_chunk_last(a, tile, 1);
     return price > f->at.room ? kv : pwsp_chunks_end(a, tile, kv, f->at.room - price, last);
 }
 
@@ -5737,6 +6121,8 @@ static bool pwsp_fill_next(pwsp_filler *f) {
     f->tile.end = first.end;
     f->tile.rows = first.rows;
     f->tile.is_slotted = first.is_slotted;
+    f->tile.is_empty = first.is_empty;
+    f->tile.sinks = first.sinks;
     f->tile.rate = first.rate;
     f->head_cost = pwsp_tile_cost(a, &first, first.begin);
     for (uint32_t i = 1; i < f->tiles; i++) {
@@ -5832,9 +6218,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query
         return pwsp_range_cost(a, tile, kv, tile->end) <= room ? tile->end : kv;
     }
     if (pwsp_attention_cuts_chunks(a)) {
-        const uint64_t last = (tile->end - 1) / a->chunk, least = (after - 1) + kv / a->chunk;
-        return last > least ? pwsp_chunks_end(a, tile, kv, room, (last - after + 1) * a->chunk)
-                            : kv;
+        return pwsp_chunks_end(a, tile, kv, room, pwsp_chunk_last(a, tile, after));
     }
     return room < a->unit ? kv : pwsp_piece_end(a, tile, kv, room - a->unit, after * a->piece_min);
 }
@@ -5885,7 +6269,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
     uint64_t cost = pwsp_range_cost(a, tile, tile->begin, tile->end), each = f->time;
     uint64_t most = (tile->end - tile->begin) / a->piece_min;
     if (pwsp_attention_cuts_chunks(a)) {
-        most = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        most = pwsp_chunk_pieces(a, tile, tile->begin, tile->end);
         cost = pwsp_sum_u64(cost, pwsp_mul_u64(most, slot_cost));
     } else {
         if (each <= pwsp_sum_u64(a->unit, slot_cost)) {
@@ -6003,7 +6387,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
             return end;
         }
     }
-    const pwsp_query_tile tile = {0, d->length, a->slot_rows, false, d->rate};
+    const pwsp_query_tile tile = {0, d->length, a->slot_rows, 0, d->rate, false, false};
     const pwsp_lane_fill lane = {d->time, d->lane, d->room};
     return pwsp_split_find(a, &lane, &tile, d->kv);
 }
@@ -6373,17 +6757,22 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
     found.tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
-    if (a->config.window) {
+    if (a->config.window && !a->config.positions) {
         const uint64_t tokens = a->config.is_causal ? a->tile_tokens : query_max;
         seen = pwsp_min_u64(seen, a->config.window + pwsp_max_u64(tokens, 1) - 1);
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    const bool has_sinks =
+        a->config.positions && a->config.positions->sinks;  // pieces of their own
+    each += has_sinks;
     found.cuts = each > 1;
     found.pieces = pwsp_mul_u64(found.tiles, each);
     if (kv_total > 0 && count > 0) {
         found.pieces = pwsp_min_u64(
-            found.pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+            found.pieces,
+            pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk) + has_sinks * count,
+                         most));
     }
     return found;
 }
@@ -6402,7 +6791,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
         }
     }
     uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (a->config.is_causal) {
+    if (a->config.is_causal && !(a->config.positions && a->config.positions->query_first)) {
         query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
     }
     // Batches whose sequences have more tiles are refused.
@@ -6587,14 +6976,16 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_MISSING, i, 0, sequence);
         }
         const PTOWSP_GM ptowsp_work *unit = &proof->plan->units[i];
-        const uint32_t left = tile.end - at, length = unit->params[3];
-        const bool is_first = at == tile.begin, is_last = length == left;
+        const pwsp_kv_piece rest = pwsp_kv_piece_of(a, &tile, at, tile.end);
+        const uint32_t left = tile.end - at, beside = left - rest.length;
+        const uint32_t length = unit->params[3];
+        const bool is_first = at == tile.begin, is_last = length == rest.length;
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
         const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
             (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
-                                      {unit->reserved, index},     {unit->params[2], at},
+                                      {unit->reserved, index},     {unit->params[2], rest.start},
                                       {unit->flags, flags},        {unit->tier, tier},
                                       {unit->work_id, slot}};
         const ptowsp_status status =
@@ -6602,15 +6993,15 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         if (status != PTOWSP_OK) {
             return status;
         }
-        uint64_t end = (uint64_t)at + length;
+        uint64_t end = (uint64_t)at + beside + length;
         if (pwsp_attention_cuts_chunks(a)) {
-            end = pwsp_min_u64((at / a->chunk + 1) * a->chunk, tile.end);
+            end = pwsp_min_u64(pwsp_chunk_end(a, &tile, at), tile.end);
         } else if (!is_last) {
             end = pwsp_min_u64(end / a->config.page_size * a->config.page_size, tile.end);
         }
-        if (length == 0 || at + (uint64_t)length != end) {
+        if ((length == 0 && !tile.is_empty) || at + (uint64_t)beside + length != end) {
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
-                                   end > at ? end - at : left);
+                                   end > at + (uint64_t)beside ? end - at - beside : rest.length);
         }
         if (has_slot) {
             if (slot >= proof->plan->slot_count) {
@@ -11856,6 +12247,9 @@ static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *con
     if (config->window > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
     }
+    if (config->positions) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
+    }
     return config->shares_merges
                ? pwsp_plan_fail(info, PTOWSP_FAULT_TREE_SHARES, PTOWSP_NO_INDEX, 1, 0)
                : PTOWSP_OK;
@@ -11951,6 +12345,7 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
                                               const ptowsp_prefix_segment *segments, uint32_t count,
                                               uint64_t *out_reads, ptowsp_plan_info *info) {
     a->segments = segments;
+    a->has_own_tiles = true;
     a->sequence_count = count;
     a->tile_count = a->unit_count = a->merge_count = a->slot_count = a->slotted_count = 0;
     a->total = a->tile_cost_max = a->slot_cost_max = 0;
@@ -12838,7 +13233,8 @@ typedef struct pwsp_attend_rows {
     const char *keys[PWSP_ATTEND_BLOCK], *values[PWSP_ATTEND_BLOCK];
 } pwsp_attend_rows;
 
-// Rows of a unit, sorted by query token: both ends of what they see grow from row to row.
+// Rows of a unit, sorted by query token: both ends of what they see grow from row to row; some may see
+// nothing. Where sinks lie apart a chunk runs twice, over sinks and over windows.
 typedef struct pwsp_attend_chunk {
     pwsp_attend_variant variant;
     const ptowsp_attend_cache *cache;
@@ -12853,11 +13249,11 @@ typedef struct pwsp_attend_chunk {
     float slopes[PWSP_ATTEND_ROWS];
     size_t mask_words;  // of a row; 0: there is no mask
     pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
-    int64_t positions[PWSP_ATTEND_ROWS];
-    bool is_converted;                // parts, to f32
-    ptowsp_attend_type tile_type;     // of elements in tiles
-    uint32_t score_rows, value_rows;  // of tiles, at most
-    uint32_t part_tokens;             // of values
+    double positions[PWSP_ATTEND_ROWS];  // in KV tokens
+    bool is_converted;                   // parts, to f32
+    ptowsp_attend_type tile_type;        // of elements in tiles
+    uint32_t score_rows, value_rows;     // of tiles, at most
+    uint32_t part_tokens;                // of values
     const char
         *part_rows[PWSP_ATTEND_BLOCK];  // of values that tiles do not have as the cache has them
 
@@ -12880,7 +13276,7 @@ typedef struct pwsp_attend_chunk {
 // Prepares a chunk whose variant, cache and row_count are set.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c);
 
-// Computes the states and accs of the rows of a chunk, from what they see.
+// Adds the tokens that rows of a chunk see to their states and accs.
 PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c);
 
 // ptowsp_attend_compute of what was checked, with a variant. For tests, too.
@@ -16036,10 +16432,10 @@ static void pwsp_attend_mask(pwsp_attend_chunk *c, uint32_t token) {
     for (uint32_t r = 0; r < c->row_count; r++) {
         c->in_block[r] = pwsp_attend_clip(c->seen[r], token, PWSP_ATTEND_BLOCK);
     }
-    while (pwsp_attend_is_empty(c->in_block[c->row_first])) {
+    while (c->row_first < c->row_end && pwsp_attend_is_empty(c->in_block[c->row_first])) {
         c->row_first++;
     }
-    while (pwsp_attend_is_empty(c->in_block[c->row_end - 1])) {
+    while (c->row_first < c->row_end && pwsp_attend_is_empty(c->in_block[c->row_end - 1])) {
         c->row_end--;
     }
 }
@@ -16252,7 +16648,7 @@ static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
         pwsp_attend_bias bias = {0.0f, 0.0f, UINT64_MAX};
         if (c->is_biased) {
             bias.slope = c->slopes[r];
-            bias.distance = (float)(c->positions[r] - token);
+            bias.distance = (float)(c->positions[r] - (double)token);
         }
         if (c->mask_words > 0) {
             bias.seen = pwsp_attend_mask_bits(&c->masks[r], c->mask_words, token);
@@ -16270,6 +16666,9 @@ static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
 static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
     const pwsp_attend_range block = {0, PWSP_ATTEND_BLOCK};
     pwsp_attend_mask(c, token);
+    if (c->row_first == c->row_end) {
+        return;  // it lies between windows
+    }
     if (c->cache->type == PTOWSP_ATTEND_I8) {
         pwsp_attend_find_scales(c->cache, c->pages, c->kv_head, token, c->rows->seen, c->key_scales,
                                 c->value_scales);
@@ -16490,10 +16889,30 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
-    return PTOWSP_OK;
+    if (step->prefix && config->positions) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
+    }
+    return pwsp_positions_count_check(config, step->batch, info);
 }
 
 // -- units of a plan ------------------------------------------------------------------------------
+
+// Where the sinks of a request end, if before `end`.
+static uint32_t pwsp_attend_sinks_end(const ptowsp_attend_step *step, uint32_t request,
+                                      uint32_t end) {
+    const ptowsp_attention_positions *positions = step->config->positions;
+    const int32_t sinks = positions && positions->sinks ? positions->sinks[request] : 0;
+    return sinks > 0 && (uint32_t)sinks < end ? (uint32_t)sinks : sinks > 0 ? end : 0;
+}
+
+// The sinks that the first unit of a tile has besides, as section 10 says under Positions.
+static uint32_t pwsp_attend_sinks_beside(const ptowsp_attend_step *step, const ptowsp_work *work) {
+    const ptowsp_attention_positions *positions = step->config->positions;
+    const uint32_t request = ptowsp_work_request(work), start = ptowsp_work_kv_start(work);
+    const bool has_sinks = positions && request < positions->sequence_count;
+    return has_sinks && ptowsp_work_is_first(work) ? pwsp_attend_sinks_end(step, request, start)
+                                                   : 0;
+}
 
 ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step, const ptowsp_work *work) {
     ptowsp_attend_unit unit;
@@ -16524,6 +16943,7 @@ ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step, const p
             return unit;
         }
         count = pwsp_attend_query_count(step, unit.request);
+        unit.sinks = pwsp_attend_sinks_beside(step, work);
     }
     if (first < count) {
         unit.query_start = (uint32_t)at;
@@ -16555,10 +16975,11 @@ PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *s
     return place;
 }
 
-// The request of a query token of the unit, and its position there. Of several requests it is the last
-// of the plan whose tokens begin there or before.
-static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
-                                    uint32_t query, uint32_t *out_request) {
+// The request of a query token of the unit, and its place there. Of several requests it is the last of
+// the plan whose tokens begin there or before.
+static pwsp_position_place pwsp_attend_position(const ptowsp_attend_step *step,
+                                                const ptowsp_attend_unit *unit, uint32_t query,
+                                                uint32_t *out_request) {
     const uint32_t at = unit->query_start + query;
     uint32_t request = unit->request, first = 0;
     if (unit->tokens) {
@@ -16576,56 +16997,68 @@ static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp
         first = requests[low].token_begin;
     }
     *out_request = request;
-    return (int64_t)step->batch->kv_lengths[request] - pwsp_attend_query_count(step, request) +
-           (at - first);
+    return pwsp_position_place_of(step->batch, step->config, request, at - first);
 }
 
-// The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
-// where it keeps the order of rows: both ends grow.
+// A range of tokens as far as it lies in another. An empty one lies where it keeps the order of rows:
+// both ends grow.
+static pwsp_attend_range pwsp_attend_inside(pwsp_attend_range range, pwsp_attend_range tokens) {
+    pwsp_attend_range inside = {range.first > tokens.first ? range.first : tokens.first,
+                                range.end > tokens.first ? range.end : tokens.first};
+    inside.first = inside.first < tokens.end ? inside.first : tokens.end;
+    inside.end = inside.end < tokens.end ? inside.end : tokens.end;
+    return inside;
+}
+
+// The unit's tokens that a query token sees, or its sinks alone.
 static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
                                              const ptowsp_attend_unit *unit, uint32_t query,
-                                             uint32_t start, uint32_t end) {
-    pwsp_attend_range range = {start, end};
+                                             pwsp_attend_range tokens, bool is_of_sinks) {
     if (unit->tokens) {
-        return range;
+        return tokens;
     }
-    const ptowsp_attention_config *config = step->config;
-    int64_t length = step->batch->kv_lengths[unit->request];
-    uint32_t request;
-    int64_t position = pwsp_attend_position(step, unit, query, &request);
-    int64_t first = config->window > 0 ? position + 1 - config->window : 0;
-    int64_t stop = config->is_causal ? position + 1 : length;
-    first = first > start ? first : start;
-    stop = stop < end ? stop : end;
-    range.end = start;
-    if (first < stop) {
-        range.first = (uint32_t)first;
-        range.end = (uint32_t)stop;
-    } else if (first >= end) {
-        range.first = range.end = end;
-    }
-    return range;
+    const ptowsp_attention_seen seen =
+        ptowsp_attention_see(step->batch, step->config, unit->request, unit->query_start + query);
+    const pwsp_attend_range window = {seen.begin, seen.end}, sinks = {0, seen.sinks};
+    return pwsp_attend_inside(is_of_sinks ? sinks : window, tokens);
 }
 
 // Fills in row `row` of the unit as row r of the chunk.
 static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
                                 const ptowsp_attend_unit *unit, uint32_t row, uint32_t r,
-                                float *accs, pwsp_attend_range tokens) {
+                                float *accs) {
     const pwsp_attend_place place = pwsp_attend_place_of(step, unit, row);
     c->queries[r] = step->queries + place.token * step->query_token_stride +
                     place.head * step->query_head_stride;
     c->accs[r] = accs ? accs + (size_t)row * c->cache->value_dim : place.output;
-    c->seen[r] =
-        pwsp_attend_visible(step, unit, row / pwsp_attend_group(step), tokens.first, tokens.end);
     if (c->is_biased || c->mask_words > 0) {
         uint32_t request;
-        c->positions[r] = pwsp_attend_position(step, unit, row / pwsp_attend_group(step), &request);
-        c->slopes[r] = c->is_biased ? step->slopes[place.head] : 0.0f;
+        const pwsp_position_place at =
+            pwsp_attend_position(step, unit, row / pwsp_attend_group(step), &request);
+        c->positions[r] = at.token;
+        c->slopes[r] = c->is_biased ? step->slopes[place.head] * at.stride : 0.0f;
         c->masks[r].words = c->mask_words > 0 ? step->mask + place.token * step->mask_stride : NULL;
         c->masks[r].start = step->mask_starts ? step->mask_starts[request] : 0;
     }
     ptowsp_merge_clear(&c->states[r], c->accs[r], c->cache->value_dim);
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
+}
+
+// Adds the tokens that rows of the chunk see, from row `row` of the unit on.
+static void pwsp_attend_run_rows(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
+                                 const ptowsp_attend_unit *unit, uint32_t row,
+                                 pwsp_attend_range tokens, bool is_of_sinks) {
+    if (tokens.first >= tokens.end) {
+        return;
+    }
+    const uint32_t group = pwsp_attend_group(step);
+    for (uint32_t r = 0; r < c->row_count; r++) {
+        const bool is_same = r > 0 && (row + r) % group > 0;  // query token as in the row before
+        c->seen[r] = is_same
+                         ? c->seen[r - 1]
+                         : pwsp_attend_visible(step, unit, (row + r) / group, tokens, is_of_sinks);
+    }
+    pwsp_attend_run_chunk(c);
 }
 
 // With a sink s the row is acc / (l + e^(s - m)): what a finished row is without it, times 1 / (1 +
@@ -16696,6 +17129,8 @@ PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
     const uint32_t start = unit->kv_start < length ? unit->kv_start : length;
     const uint32_t end = unit->kv_len < length - start ? start + unit->kv_len : length;
     const pwsp_attend_range tokens = {start, end};
+    const pwsp_attend_range beside = {0, unit->sinks};
+    const pwsp_attend_range sinks = {start, pwsp_attend_sinks_end(step, unit->request, end)};
     const uint32_t row_count = ptowsp_attend_unit_rows(step, unit);
     const uint32_t chunks = (uint32_t)pwsp_ceil_div_u64(row_count, PWSP_ATTEND_ROWS);
     for (uint32_t i = 0, row = 0; i < chunks; i++) {
@@ -16705,9 +17140,11 @@ PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
         c.row_count = (row_count - row + chunks - i - 1) / (chunks - i);
         pwsp_attend_start_chunk(&c, step, unit);
         for (uint32_t r = 0; r < c.row_count; r++) {
-            pwsp_attend_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);
+            pwsp_attend_add_row(&c, step, unit, row + r, r, states ? accs : NULL);
         }
-        pwsp_attend_run_chunk(&c);
+        pwsp_attend_run_rows(&c, step, unit, row, beside, true);
+        pwsp_attend_run_rows(&c, step, unit, row, sinks, true);
+        pwsp_attend_run_rows(&c, step, unit, row, tokens, false);
         for (uint32_t r = 0; r < c.row_count; r++) {
             if (states) {
                 states[row + r] = c.states[r];
@@ -16725,6 +17162,11 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
     uint32_t count;
     if (unit->request >= step->batch->sequence_count ||
         step->batch->kv_lengths[unit->request] < 0) {
+        return false;
+    }
+    ptowsp_plan_info spare;
+    if (unit->sinks > unit->kv_start || (unit->tokens && step->config->positions) ||
+        pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }
     if (!unit->tokens) {

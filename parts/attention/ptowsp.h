@@ -893,6 +893,15 @@ typedef struct ptowsp_plan_config {
     FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
     FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")                                         \
     FAULT(COLUMN_PARTS, INVALID_PARAMS, "column_parts %v is above %l")                             \
+    FAULT(POSITIONS_COUNT, INVALID_PARAMS, "positions are of %v sequences, and the batch has %l")  \
+    FAULT(POSITIONS_ALONE, INVALID_PARAMS,                                                         \
+          "positions.query_first is NULL, but not array %v of positions")                          \
+    FAULT(POSITIONS_AFTER, INVALID_PARAMS, "positions.after is given, and config.is_causal")       \
+    FAULT(POSITION_FIRST, INVALID_PARAMS, "sequence %i begins at the negative position %v")        \
+    FAULT(POSITION_STRIDE, INVALID_PARAMS, "sequence %i has positions with the stride %v")         \
+    FAULT(POSITION_LARGE, INVALID_PARAMS, "sequence %i ends at position %v, beyond %l")            \
+    FAULT(SINKS_RANGE, INVALID_PARAMS, "sequence %i has %v sinks, of %l KV tokens")                \
+    FAULT(TREE_POSITIONS, INVALID_PARAMS, "prefix plans have no positions")                        \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
     FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
     FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
@@ -1176,7 +1185,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                                  begin = window ? max(0, position - window + 1) : 0
 //
 // and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
-// rest. Sequences without KV or without queries have no units: nothing is written for them.
+// rest. Sequences without KV or without queries have no units: nothing is written for them. Where
+// queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
 //
 // Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
@@ -1212,6 +1222,57 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // and ptowsp_attend_run, where no lane waits, leave all rows to the lane that ends last. Rows have
 // the same bits.
 //
+// Positions. config.positions has arrays with an element for each sequence. Query token j stands at
+// position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at
+// position p sees the KV tokens
+//
+//      at the positions from p - before to p + after, and
+//      of the first `sinks` tokens all up to position p + after.
+//
+//      tokens dealt to ranks in turn       query_first = rank, query_stride = ranks; for KV that comes
+//      (context parallelism)               from rank s: kv_first = s, kv_stride = ranks
+//      a chunk of a prompt, whose KV       query_first = tokens before the chunk
+//      is complete already
+//      compressed KV, 4 : 1                kv_first = 3, kv_stride = 4: an entry is seen from the last
+//                                          of its tokens on; query_first
+//      a window for each sequence          before = window - 1
+//      windows to both sides               before, after; without is_causal
+//      sinks in front of a window          before, sinks
+//
+// So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
+// one sequence; rows of all of them are then merged (section 9):
+//
+//      const int32_t first = rank, kv_first = from, stride = ranks;
+//      const ptowsp_attention_positions positions = {
+//          1, &first, &stride, &kv_first, &stride, NULL, NULL, NULL};
+//      config.is_causal = true;
+//      config.positions = &positions;
+//      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {
+//          ptowsp_plan_explain(&info, text);
+//          return 1;
+//      }
+//
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least
+// begin to the greatest end, and sinks besides where these end before:
+//
+//      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
+//                  are not counted in kv_len; in the cost they are.
+//      INVARIANT   In every tile of a sequence with sinks and a window, the sinks, rounded up to a
+//                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.
+//                  So a row of such a sequence is cut there, too, in all of its tiles.
+//
+// A tile whose queries see nothing has one unit, of kv_len 0: its rows are zeros, and their
+// log-sum-exp is -INFINITY, so that results of several ranks can be merged (section 9).
+//
+// A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
+// bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of
+// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
+// is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
+// packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
+//
+// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head: 45 to 70 us for a
+//          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.
+//
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
 //
@@ -1238,7 +1299,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  pages may have been freed.
 //
 // INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
-// multiples of `chunk` and nowhere else; every piece starts at a multiple of `grain`. Under
+// multiples of `chunk` and nowhere else, but for sinks (Positions); every piece starts at a multiple of `grain`. Under
 // is_causal both follow from the position of the query token and the configuration alone. They do
 // not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
 // drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
@@ -1273,6 +1334,21 @@ typedef struct ptowsp_attention_batch {
     const PTOWSP_GM int32_t *query_lengths;  // [sequence_count]; NULL: 1 each (decode)
     uint32_t sequence_count;                 // 0 is an empty step
 } ptowsp_attention_batch;
+
+// Arrays by sequence, see Positions. Any may be NULL. Positions are from 0 to INT32_MAX.
+typedef struct ptowsp_attention_positions {
+    uint32_t sequence_count;                // elements of each array; at least the batch's
+    const PTOWSP_GM int32_t *query_first;   // NULL: kv_length - query_length; required with strides
+                                            // of queries, and with positions of KV
+    const PTOWSP_GM int32_t *query_stride;  // at least 1. NULL: 1
+    const PTOWSP_GM int32_t *kv_first;      // NULL: 0
+    const PTOWSP_GM int32_t *kv_stride;     // at least 1. NULL: 1
+    // Positions before and after its own that a query sees; beyond INT32_MAX: all.
+    const PTOWSP_GM uint32_t *before;  // NULL: window - 1, or all without a window
+    const PTOWSP_GM uint32_t
+        *after;  // NULL: none under is_causal, otherwise all. Not with is_causal
+    const PTOWSP_GM int32_t *sinks;  // KV tokens, at most kv_length. NULL: 0
+} ptowsp_attention_positions;
 
 typedef enum ptowsp_attention_mode {
     PTOWSP_ATTENTION_BALANCED = 0,
@@ -1314,7 +1390,8 @@ typedef struct ptowsp_attention_config {
     ptowsp_attention_cost cost;
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
-    bool shares_merges;  // see Shared merges
+    bool shares_merges;                           // see Shared merges
+    const ptowsp_attention_positions *positions;  // NULL: as Queries says
 } ptowsp_attention_config;
 
 // Numbers of elements that a plan needs; block_bytes is for all its arrays together.
@@ -1354,7 +1431,8 @@ typedef struct ptowsp_attention_limits {
     uint64_t query_token_count_max;
 } ptowsp_attention_limits;
 
-// Bounds the sizes of the plans of any batch within limits under a configuration.
+// Bounds the sizes of the plans of any batch within limits under a configuration. Of positions it
+// reads only which arrays there are.
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                                              const ptowsp_attention_limits *limits,
@@ -1380,14 +1458,28 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Plans a batch. All is checked and counted before anything is written.
 //
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
-//          counts or costs out of range), UNSUPPORTED_SIZE (a KV length that no tier covers),
-//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+//          counts or costs out of range; positions that are negative or beyond INT32_MAX, strides
+//          below 1, sinks below 0 or beyond the KV, arrays of fewer sequences or that go without
+//          each other), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
+//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
+
+// The KV tokens that a query token sees: [0, sinks) and [begin, end), with sinks <= begin. Where the
+// two meet sinks is 0, and begin too.
+typedef struct ptowsp_attention_seen {
+    uint32_t sinks, begin, end;
+} ptowsp_attention_seen;
+
+// The KV tokens that query token `query` of a sequence sees (Queries, Positions). All zero for a
+// NULL, and for tokens that are not of the batch.
+PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen
+ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
+                     uint32_t sequence, uint32_t query);
 
 // Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
 // exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
@@ -2065,7 +2157,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //
 // Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.
 // Threads  Pure functions, but for the tree: planning leaves its decision there.
-// Limits   2^32 - 1 requests and query tokens; no window. A segment has at most 65,536 tiles.
+// Limits   2^32 - 1 requests and query tokens; no window, no positions. A segment has at most
+//          65,536 tiles.
 
 #define PTOWSP_NO_NODE UINT32_MAX
 
@@ -2201,7 +2294,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
 // never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
 // request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
 // tile.
-// Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
+// Errors   As ptowsp_attention_bound; a window or positions. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
                                                           ptowsp_prefix_sizes *out_sizes,
@@ -2221,9 +2314,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_si
                                                           ptowsp_prefix_plan *out_plan);
 
 // Decides which nodes are shared, and plans the requests of a tree.
-// Errors   As ptowsp_attention_generate, by requests of the batch; a window; a tree with requests
-//          that the batch does not have, or that share more than they have. The plan is untouched,
-//          but for the first part of its arrays after BUFFER_OVERFLOW.
+// Errors   As ptowsp_attention_generate, by requests of the batch; a window or positions; a tree
+//          with requests that the batch does not have, or that share more than they have. The plan
+//          is untouched, but for the first part of its arrays after BUFFER_OVERFLOW.
 // Cost     O(requests + nodes) for the decision, in trees with few open decisions above each node;
 //          then as ptowsp_attention_generate for the flat plan and for segments, and O(joins).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
@@ -2311,6 +2404,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //
 // Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
 //          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
+//          config.positions: as Positions says there.
 // Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
@@ -2323,7 +2417,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
 //          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those that only bits of a mask hide may be; they change nothing.
+//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
+//          may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
@@ -2401,7 +2496,8 @@ typedef struct ptowsp_attend_step {
     // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
     const float *sinks;
     // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
-    // the score, after the cap. NULL: none.
+    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
+    // NULL: none.
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
@@ -2512,6 +2608,7 @@ typedef struct ptowsp_attend_unit {
     // All of them see all of the KV of `request`; query_start is where they lie in
     // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
     const uint32_t *tokens;
+    uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
 } ptowsp_attend_unit;
 
 // The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
