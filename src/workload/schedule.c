@@ -247,7 +247,7 @@ static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_
         count += s->ring_sizes[i] > 0;
     }
     memcpy(out_choices + count, last, sizeof last);
-    return count + sizeof last / sizeof last[0] - !has_control;
+    return count + (uint32_t)(sizeof last / sizeof last[0]) - !has_control;
 }
 
 // -- checking -------------------------------------------------------------------------------------
