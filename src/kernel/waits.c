@@ -42,8 +42,7 @@ PWSP_INTERNAL bool pwsp_waits_extend(pwsp_waits *w) {
     return has_room;
 }
 
-// The flags from one pipe to another.
-static pwsp_waits_pair *pwsp_waits_pair_of(pwsp_waits *w, uint32_t src, uint32_t dst) {
+PWSP_INTERNAL pwsp_waits_pair *pwsp_waits_pair_of(pwsp_waits *w, uint32_t src, uint32_t dst) {
     uint8_t *number = &w->pair_of[src][dst];
     if (*number == 0) {
         memset(&w->pairs[w->pair_count], 0, sizeof w->pairs[0]);
@@ -66,14 +65,16 @@ static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
 // The first event of a pair that may be set where `clock` is known, or PTOISA_EVENT_COUNT.
 static uint32_t pwsp_waits_free_event(pwsp_waits *w, uint32_t src, uint32_t dst,
                                       const uint32_t *clock) {
-    const uint32_t *waited = pwsp_waits_pair_of(w, src, dst)->waited;
+    const pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
     bool is_draining = dst == PTOISA_PIPE_S && (src == PTOISA_PIPE_MTE3 || src == PTOISA_PIPE_FIX);
     bool is_paired = pwsp_waits_is_paired(w, src);
     uint32_t count = is_paired ? PWSP_WAITS_BODY_PAIRED
                      : w->loop ? PWSP_WAITS_BODY_EVENTS
                                : PTOISA_EVENT_COUNT;
     for (uint32_t event = 0; event < count; event += is_paired ? 2 : 1) {
-        if (waited[event] <= clock[dst] && !(is_draining && event == PWSP_EVENT_DRAIN)) {
+        bool is_own = w->loop == 0 || pair->owners[event] == 0 || pair->owners[event] == w->loop;
+        if (is_own && pair->waited[event] <= clock[dst] &&
+            !(is_draining && event == PWSP_EVENT_DRAIN)) {
             return event;
         }
     }
@@ -150,16 +151,20 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
     }
     pair->waited[event] = w->end[dst] = ++w->tick;
+    pair->owners[event] = (uint8_t)w->loop;
+    pair->owners[event + (loop != 0)] = (uint8_t)w->loop;
     pwsp_waits_raise(w->known[dst], clock);
     return true;
 }
 
-// Moves the set of a pair's last flag after instruction j. False if its wait is before j.
-static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t j) {
+// Moves the set of a pair's last flag after instruction `at` of the src's stream. False if its wait is
+// before that.
+static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t at) {
     const pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
-    if (!pair->has_last || pair->last_slot <= j) {
+    if (at == w->stream_count[src] || !pair->has_last || pair->last_slot <= w->streams[src][at]) {
         return false;
     }
+    const uint32_t j = w->streams[src][at];
     if (pair->last_set != PWSP_WAITS_NONE) {
         w->ops[pair->last_set].slot = j + 1;
         w->ops[pair->last_set].is_early = true;
@@ -169,13 +174,14 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
 }
 
 // Lets src know of the older half of the waits on dst that it does not know of, before instruction
-// i. False if dst has no event for that.
+// i. False if dst has no event for that, or the loop none at all.
 static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t i) {
-    const uint32_t *waited = pwsp_waits_pair_of(w, src, dst)->waited;
+    const pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
     uint32_t open[PTOISA_EVENT_COUNT], count = 0;
     for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {  // of a pair, the first
-        uint32_t tick = waited[event];
-        if (tick > w->known[src][dst]) {
+        uint32_t tick = pair->waited[event];
+        bool is_own = w->loop == 0 || pair->owners[event] == w->loop;
+        if (is_own && tick > w->known[src][dst]) {
             uint32_t at = count++;
             for (; at > 0 && open[at - 1] > tick; at--) {
                 open[at] = open[at - 1];
@@ -183,7 +189,10 @@ static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_
             open[at] = tick;
         }
     }
-    PTOWSP_ASSERT(count > 0);
+    if (count == 0) {  // other loops of the nest have all events
+        pwsp_waits_crowd(w);
+        return false;
+    }
     uint32_t from = pwsp_waits_stream_at(w, dst, open[(count - 1) / 2]);
     return pwsp_waits_flag(w, dst, src, from, i);
 }
@@ -197,10 +206,10 @@ PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
     }
 }
 
-// Makes instruction i wait for the one that is done at a tick of another pipe.
-static void pwsp_waits_order(pwsp_waits *w, uint32_t src, uint32_t tick, uint32_t i) {
-    uint32_t dst = w->pipes[i], at = pwsp_waits_stream_at(w, src, tick);
-    if (pwsp_waits_flag(w, src, dst, at, i) || pwsp_waits_merge(w, src, dst, w->streams[src][at])) {
+// Makes pipe dst wait, before instruction i, for the one that is done at a tick of another pipe.
+static void pwsp_waits_order(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t tick, uint32_t i) {
+    uint32_t at = pwsp_waits_stream_at(w, src, tick);
+    if (pwsp_waits_flag(w, src, dst, at, i) || pwsp_waits_merge(w, src, dst, at)) {
         return;
     }
     if (pwsp_waits_answer(w, src, dst, i)) {
@@ -214,9 +223,8 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t src, uint32_t tick, uint32_
 
 // -- the pass -------------------------------------------------------------------------------------
 
-// Orders instruction i after the instructions of other pipes that it needs and does not know of.
-static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
-    const uint32_t *known = w->known[w->pipes[i]];
+PWSP_INTERNAL void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t dst, uint32_t i) {
+    const uint32_t *known = w->known[dst];
     while (pwsp_waits_is_any_above(needs, known)) {
         uint32_t latest = 0, src = 0;
         for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
@@ -225,7 +233,7 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
                 src = q;
             }
         }
-        pwsp_waits_order(w, src, latest, i);
+        pwsp_waits_order(w, src, dst, latest, i);
         needs[src] = 0;
     }
 }
@@ -239,7 +247,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
-    pwsp_waits_order_all(w, needs, i);
+    pwsp_waits_order_all(w, needs, pipe, i);
     if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own > w->known[pipe][pipe]) {
         pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
         w->known[pipe][pipe] = w->end[pipe];
@@ -346,6 +354,24 @@ static bool pwsp_waits_rebuild(pwsp_waits *w) {
 // How long the arrays that grow are at first.
 #define PWSP_WAITS_ROOM (PWSP_TIGHT(0, 1) ? 2u : 32u)
 
+// Finds where loops are, and which one each instruction is in.
+static void pwsp_waits_find_loops(pwsp_waits *w) {
+    const pwsp_list *list = w->list;
+    uint32_t loop = 0;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        w->loop_of[i] = (uint8_t)loop;  // of a mark, the one around its loop
+        if (insn->op == PWSP_INSN_LOOP) {
+            loop = insn->loop;
+            w->loop_first[loop] = i;
+        } else if (insn->op == PWSP_INSN_END) {
+            w->loop_last[loop] = i;
+            loop = list->loops[loop].parent;
+            w->loop_of[i] = (uint8_t)loop;
+        }
+    }
+}
+
 // Makes room for both cores; false when memory is out.
 static bool pwsp_waits_init(pwsp_waits *w, pwsp_list *list, const ptoisa_machine *machine) {
     memset(w, 0, offsetof(pwsp_waits, side));
@@ -355,22 +381,25 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_list *list, const ptoisa_machine
     pwsp_arena *arena = &list->arena;
     w->clocks = (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_take(arena, count * sizeof *w->clocks, 8);
     w->ticks = (uint32_t *)pwsp_arena_take(arena, 2 * count * sizeof *w->ticks, 8);
-    w->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);
+    w->pipes = (uint8_t *)pwsp_arena_take(arena, 2 * count, 1);
     w->spans = (pwsp_waits_span *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
     w->ops = (pwsp_waits_op *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
     if (!w->clocks || !w->ticks || !w->pipes || !w->spans || !w->ops) {
         return false;
     }
     w->stream_room = w->ticks + count;
+    w->loop_of = w->pipes + count;
+    pwsp_waits_find_loops(w);
     w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
     return pwsp_waits_find_places(w, machine);
 }
 
 // Begins with a core, which knows nothing yet, of all memories as one span and of its streams.
 static void pwsp_waits_begin(pwsp_waits *w, pwsp_side side) {
-    const size_t begin = offsetof(pwsp_waits, side), end = offsetof(pwsp_waits, pairs);
+    const size_t begin = offsetof(pwsp_waits, side), end = offsetof(pwsp_waits, opens);
     memset((char *)w + begin, 0, end - begin);
     w->side = side;
+    w->is_crowded = false;
     w->first_op = w->op_count;
     memset(w->spans, 0, 2 * sizeof w->spans[0]);
     w->spans[1].begin = UINT32_MAX;
@@ -391,17 +420,23 @@ static void pwsp_waits_begin(pwsp_waits *w, pwsp_side side) {
     }
 }
 
-// Finds the waits of one core; false when memory is out.
+// Finds the waits of one core; false when memory is out. A nest for which events do not suffice makes
+// it begin again, and has barriers then.
 static bool pwsp_waits_run(pwsp_waits *w, pwsp_side side) {
+    const uint64_t first_op = w->op_count;
     bool is_good = true;
-    pwsp_waits_begin(w, side);
-    for (uint32_t i = 0; is_good && i < w->list->insn_count; i++) {
-        if (w->pipes[i] != PTOISA_PIPE_ALL) {
-            is_good = pwsp_waits_insn(w, i);
-        } else if (pwsp_insn_is_mark(&w->list->insns[i])) {
-            is_good = pwsp_waits_mark(w, i);
+    w->crowded = 0;
+    do {
+        w->op_count = first_op;
+        pwsp_waits_begin(w, side);
+        for (uint32_t i = 0; is_good && i < w->list->insn_count && !w->is_crowded; i++) {
+            if (w->pipes[i] != PTOISA_PIPE_ALL) {
+                is_good = pwsp_waits_insn(w, i);
+            } else if (pwsp_insn_is_mark(&w->list->insns[i])) {
+                is_good = pwsp_waits_mark(w, i);
+            }
         }
-    }
+    } while (is_good && w->is_crowded);
     if (is_good) {
         pwsp_waits_drain(w);
     }

@@ -91,10 +91,25 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
     return w->side != PWSP_SIDE_ANY;
 }
 
+// Adds the other places of tiles whose roots rotate.
+static void pwsp_waits_find_seconds(pwsp_waits *w, uint32_t first) {
+    const pwsp_list *list = w->list;
+    for (uint32_t tile = 1; tile < list->tile_count; tile++) {
+        const pwsp_list_tile *root = &list->tiles[list->tiles[tile].root];
+        if (root->loop) {
+            pwsp_waits_place *second = &w->where[first];
+            *second = w->where[tile];
+            second->begin += (uint32_t)pwsp_list_root_step(root);
+            second->end += (uint32_t)pwsp_list_root_step(root);
+            w->where[tile].second = first++;
+        }
+    }
+}
+
 PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *machine) {
     uint32_t bases[PTOISA_MEMORY_COUNT], tile_count = (uint32_t)w->list->tile_count;
     uint64_t base = 0;
-    size_t count = (size_t)tile_count + PTOWSP_TASK_TILE_MAX + 1;
+    size_t count = 2 * (size_t)tile_count + PTOWSP_TASK_TILE_MAX + 1;
     w->where = (pwsp_waits_place *)pwsp_arena_take(&w->list->arena, count * sizeof *w->where, 8);
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
         bases[memory] = (uint32_t)base;
@@ -105,14 +120,16 @@ PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *m
         const pwsp_list_tile *t = &w->list->tiles[tile], *root = &w->list->tiles[t->root];
         w->where[tile].begin = bases[t->memory] + root->address + t->offset;
         w->where[tile].end = w->where[tile].begin + (uint32_t)pwsp_list_tile_bytes(t);
-        w->where[tile].span = 0;
-        w->where[tile].is_rotating = root->loop != 0;
+        w->where[tile].span = w->where[tile].second = 0;
     }
     for (uint32_t param = 0; w->where && param <= PTOWSP_TASK_TILE_MAX; param++) {
-        w->where[tile_count + param].begin = (uint32_t)base + param;
-        w->where[tile_count + param].end = (uint32_t)base + param + 1;
-        w->where[tile_count + param].span = 0;
-        w->where[tile_count + param].is_rotating = false;
+        pwsp_waits_place *place = &w->where[tile_count + param];
+        place->begin = (uint32_t)base + param;
+        place->end = place->begin + 1;
+        place->span = place->second = 0;
+    }
+    if (w->where && w->list->loop_count) {
+        pwsp_waits_find_seconds(w, tile_count + PTOWSP_TASK_TILE_MAX + 1);
     }
     return w->where != NULL;
 }
@@ -130,20 +147,31 @@ PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn
     }
 }
 
+// Finds the last tick of each pipe that an access to a place depends on. False when memory is out.
+static bool pwsp_waits_need(pwsp_waits *w, pwsp_waits_place *place, bool is_write,
+                            uint32_t *needs) {
+    const pwsp_waits_span *span = pwsp_waits_cover(w, place);
+    if (!span) {
+        return false;
+    }
+    for (; span->begin < place->end; span++) {
+        uint32_t *need = &needs[span->write_pipe];
+        *need = span->write > *need ? span->write : *need;
+        if (is_write) {
+            pwsp_waits_raise(needs, span->reads);
+        }
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_insn_tiles *accesses,
                                          uint32_t *needs) {
     pwsp_waits_find_accesses(w, &w->list->insns[i], accesses);
     for (uint32_t k = 0; k < accesses->count; k++) {
-        pwsp_waits_place *place = &w->where[accesses->at[k]];
-        const pwsp_waits_span *span = pwsp_waits_cover(w, place);
-        if (!span) {
-            return false;
-        }
-        for (; span->begin < place->end; span++) {
-            uint32_t *need = &needs[span->write_pipe];
-            *need = span->write > *need ? span->write : *need;
-            if (k >= accesses->read_count) {
-                pwsp_waits_raise(needs, span->reads);
+        bool is_write = k >= accesses->read_count;
+        for (uint32_t at = accesses->at[k]; at; at = w->where[at].second) {
+            if (!pwsp_waits_need(w, &w->where[at], is_write, needs)) {
+                return false;
             }
         }
     }
@@ -166,20 +194,31 @@ static void pwsp_waits_join(pwsp_waits *w, pwsp_waits_span *span, uint32_t end, 
     }
 }
 
+// Records an access to a place. False when memory is out.
+static bool pwsp_waits_note_place(pwsp_waits *w, pwsp_waits_place *place, bool is_write,
+                                  uint32_t pipe, uint32_t tick) {
+    pwsp_waits_span *span = pwsp_waits_cover(w, place);
+    if (!span) {
+        return false;
+    }
+    if (is_write) {
+        pwsp_waits_join(w, span, place->end, pipe, tick);
+        return true;
+    }
+    for (; span->begin < place->end; span++) {
+        span->reads[pipe] = tick;
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_insn_tiles *accesses, uint32_t pipe,
                                    uint32_t tick) {
     for (uint32_t k = 0; k < accesses->count; k++) {
-        pwsp_waits_place *place = &w->where[accesses->at[k]];
-        pwsp_waits_span *span = pwsp_waits_cover(w, place);
-        if (!span) {
-            return false;
-        }
-        if (k >= accesses->read_count) {
-            pwsp_waits_join(w, span, place->end, pipe, tick);
-            continue;
-        }
-        for (; span->begin < place->end; span++) {
-            span->reads[pipe] = tick;
+        bool is_write = k >= accesses->read_count;
+        for (uint32_t at = accesses->at[k]; at; at = w->where[at].second) {
+            if (!pwsp_waits_note_place(w, &w->where[at], is_write, pipe, tick)) {
+                return false;
+            }
         }
     }
     return true;

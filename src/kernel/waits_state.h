@@ -6,8 +6,8 @@
 
 #include "waits.h"
 
-// The events of an innermost loop's body: the first ones are for its flags, singly or in pairs, the
-// rest for the tokens to later iterations (waits_loops.c).
+// The events of a loop's body: the first ones are for its flags, singly or in pairs, the rest for
+// the tokens to later iterations (waits_loops.c).
 #define PWSP_WAITS_BODY_EVENTS 5
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
@@ -27,23 +27,41 @@ typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
     uint8_t op, src, dst, event;
-    uint8_t loop;  // with which the event rotates, or 0
-    uint8_t side;  // pwsp_side
+    uint8_t loop;   // with which the event rotates, or 0
+    uint8_t level;  // the loop in whose body it is, or 0
+    uint8_t side;   // pwsp_side
 } pwsp_waits_op;
 
 // Where a tile or parameter is: memories follow one another, then parameters, with one number each.
 typedef struct pwsp_waits_place {
     uint32_t begin, end;
-    uint32_t span;  // the one that began there when it was last looked for
-    bool is_rotating;
+    uint32_t span;    // the one that began there when it was last looked for
+    uint32_t second;  // of a rotating tile: its other place; 0: it has one
 } pwsp_waits_place;
 
-// Constraints from one iteration to a later one, of a pair of pipes: from after the last source to
-// before the first target. Places are in units of half slots: see pwsp_waits_rebuild.
-typedef struct pwsp_waits_token {
-    bool is_needed;
+// Constraints from one iteration to a later one, of a pair of pipes: from after a source to before
+// a target. Each step needs a token of its own to be as exact as that; of two steps the later one
+// has the later source and the later target. Places are in units of half slots: see
+// pwsp_waits_rebuild.
+#define PWSP_WAITS_STEPS 4
+
+typedef struct pwsp_waits_step {
     uint32_t set_at, wait_at;
+} pwsp_waits_step;
+
+typedef struct pwsp_waits_token {
+    uint32_t count;
+    pwsp_waits_step steps[PWSP_WAITS_STEPS + 1];  // the last one only while they are merged
 } pwsp_waits_token;
+
+// A loop that is open, as it was when it began.
+typedef struct pwsp_waits_open {
+    uint32_t loop, insn;  // and its LOOP
+    uint64_t first_op;
+    uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
+    uint32_t stream_count[PTOISA_PIPE_COUNT];
+    uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
+} pwsp_waits_open;
 
 // Flags from one pipe to another.
 typedef struct pwsp_waits_pair {
@@ -51,16 +69,21 @@ typedef struct pwsp_waits_pair {
     uint32_t last_set;                    // the pair's last set, in ops
     uint32_t last_slot;                   // where its wait is
     bool has_last;
+    uint8_t owners[PTOISA_EVENT_COUNT];  // the loop of the nest that uses the event; 0: none
 } pwsp_waits_pair;
 
 typedef struct pwsp_waits {
     pwsp_list *list;  // in its arena is all that is in pointers here
     bool is_out_of_memory;
     bool has_slow_vector;     // A2/A3
-    pwsp_waits_place *where;  // [tile], and [tile_count + parameter + 1]
+    pwsp_waits_place *where;  // [tile], [tile_count + parameter + 1], and second places
     pwsp_waits_op *ops;       // of both cores
     uint64_t op_count, op_capacity;
     uint8_t *pipes;                      // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
+    uint8_t *loop_of;                    // [insn] the innermost loop that it is in, or 0
+    uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // LOOP and END
+    uint32_t crowded;  // the outermost loops for whose nests there are too few events, as bits
+    bool is_crowded;   // another one was found
     uint32_t *ticks;                     // [insn] when it is done
     uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] carried by its pipe's flags after it
     uint32_t *stream_room;
@@ -76,11 +99,13 @@ typedef struct pwsp_waits {
     uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     uint8_t pair_of[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // in pairs, + 1; 0: none yet
     uint8_t pair_count;
-    uint32_t loop;       // the innermost loop that is open, if it has no other in it
-    uint32_t loop_insn;  // where it begins, in instructions and in ops
-    uint64_t loop_op;
-    uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    // The last members, not set before: of the pairs in use, and [distance - 1] of the loop that ends.
+    uint32_t loop;      // the innermost open loop whose iterations overlap, or 0
+    uint8_t rotating;   // as that loop says
+    uint32_t depth;     // how many such loops are open
+    // The last members, not set before: the open loops, the knowledge at the ends of others,
+    pwsp_waits_open opens[PTOWSP_LOOP_DEPTH_MAX];
+    uint32_t closed[PTOWSP_LOOP_MAX + 1][PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
+    // of the pairs in use, and [distance - 1] of the loop that ends.
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT];
     pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
@@ -155,12 +180,27 @@ PWSP_INLINE uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, u
     added->dst = (uint8_t)dst;
     added->event = (uint8_t)event;
     added->loop = 0;
+    added->level = (uint8_t)w->loop;
     added->side = (uint8_t)w->side;
     return (uint32_t)w->op_count++;
 }
 
+// Notes that the open nest has too few events.
+PWSP_INLINE void pwsp_waits_crowd(pwsp_waits *w) {
+    PTOWSP_ASSERT(w->depth > 0);
+    w->is_crowded = true;
+    w->crowded |= 1u << w->opens[0].loop;
+}
+
 // Makes all pipes wait for each other, before instruction i.
 PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i);
+
+// The flags from one pipe to another.
+PWSP_INTERNAL pwsp_waits_pair *pwsp_waits_pair_of(pwsp_waits *w, uint32_t src, uint32_t dst);
+
+// Orders what pipe dst does from before instruction i on after the instructions of other pipes that
+// it needs and does not know of.
+PWSP_INTERNAL void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t dst, uint32_t i);
 
 // -- waits_loops.c --------------------------------------------------------------------------------
 
