@@ -4171,7 +4171,9 @@ PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
 // fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.
 PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
 
-// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded.
+// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A
+// part of a part that only products use is taken from L1 if row and col are multiples of 16 and of
+// the elements in 32 bytes (see panels, below); otherwise it goes through UB.
 PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
                                           int64_t cols);
 
@@ -4214,8 +4216,33 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum that only
-// matmul_acc of the loop adds to, and that begins as a product or as a tile full of 0, stays in
-// L0C.
+// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a
+// tile full of 0, stays in L0C.
+//
+// Products of whole matrices, as they are written by hand: loops over output tiles around the loop
+// over k, and panels in L1. A slice of an input that only products use, also by slices and
+// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to
+// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is
+// stored [n][k] is the transpose of a slice, which costs nothing.
+//
+//      PTOWSP_TILE_LOOP(k, i, start, ptowsp_tile_rows(a), 128) {
+//          PTOWSP_TILE_LOOP(k, j, start, ptowsp_tile_rows(b), 256) {      // b is [n][k]
+//              PTOWSP_TILE_LOOP(k, at, start, ptowsp_tile_cols(a), 256) {
+//                  ptowsp_value left = ptowsp_tile_slice_at(a, i, at, 128, 256);
+//                  ptowsp_value right = ptowsp_tile_slice_at(b, j, at, 256, 256);
+//                  sum = ptowsp_tile_carry(zero);
+//                  right = ptowsp_tile_transpose(right);
+//                  ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
+//              }
+//              ptowsp_tile_store_at(c, i, j, sum);
+//          }
+//      }
+//
+// Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one
+// is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the
+// inner loop runs in every task, and only stores use the sum, its first product begins it, and no
+// tile is filled with 0; then a store must have as many rows and columns as the product, or the
+// task fails with INVALID_PARAMS.
 //
 // What loops do not do: bounds are the same in all iterations of the loops around, so they are no
 // index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
@@ -8800,6 +8827,8 @@ typedef struct ptowsp_insn_info {
     // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose
     // index is added to row and col. 0 is none.
     uint32_t loop, row_loop, col_loop;
+    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]. 0 is none.
+    uint32_t begins;
 } ptowsp_insn_info;
 
 // Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.

@@ -306,6 +306,62 @@ static inline void lp_gemm(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(count, lp_result(&i, 0, none_of));
 }
 
+// A part of a panel along k: columns of the left one, rows of the right one.
+static inline ptowsp_value lp_part(ptowsp_value panel, bool is_left, int64_t at, int64_t size) {
+    return is_left ? ptowsp_tile_slice(panel, 0, at, LP_CHUNK, size)
+                   : ptowsp_tile_slice(panel, at, 0, size, LP_CHUNK);
+}
+
+// c = a b as it is written by hand: loops over tiles of c around the one over k, panels of two
+// pieces of k in L1. Bits of `which`: b is stored [n][k]; pieces are taken as slices; the left panel
+// has all of k and is loaded once for all columns.
+static inline void lp_panels(kt *t, bool is_looped, int which) {
+    bool is_turned = which & 1, has_parts = which & 2, is_kept = which & 4;
+    int64_t m = 2, n = 2 + which / 8, k = 3, panel = 2 * LP_CHUNK;
+    int64_t rows = lp_valid(t, m), cols = lp_valid(t, n), depth = lp_valid(t, 2 * k);
+    kt_value a = lp_in(t, PTOWSP_F16, m * LP_CHUNK, k * panel, rows, depth);
+    kt_value b = is_turned ? lp_in(t, PTOWSP_F16, n * LP_CHUNK, k * panel, cols, depth)
+                           : lp_in(t, PTOWSP_F16, k * panel, n * LP_CHUNK, depth, cols);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, m * LP_CHUNK, n * LP_CHUNK, rows, cols);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, LP_CHUNK, LP_CHUNK, 0);
+    lp i = lp_begin_as(t, is_looped, 0, rows, LP_CHUNK, lp_none, ptowsp_tile_rows(a.v));
+    while (lp_more(&i)) {
+        ptowsp_value kept = is_kept ? lp_chunk(&i, NULL, a.v, LP_CHUNK, k * panel) : lp_none;
+        lp j = lp_begin_as(t, is_looped, 0, cols, LP_CHUNK, lp_none,
+                           is_turned ? ptowsp_tile_rows(b.v) : ptowsp_tile_cols(b.v));
+        while (lp_more(&j)) {
+            if (is_kept) {
+                ptowsp_value all =
+                    is_turned ? ptowsp_tile_transpose(lp_chunk(&j, NULL, b.v, LP_CHUNK, k * panel))
+                              : lp_chunk(NULL, &j, b.v, k * panel, LP_CHUNK);
+                ptowsp_value sum = ptowsp_tile_matmul(lp_part(kept, true, 0, panel),
+                                                      lp_part(all, false, 0, panel));
+                for (int64_t at = panel; at < k * panel; at += panel) {
+                    sum = ptowsp_tile_matmul_acc(sum, lp_part(kept, true, at, panel),
+                                                 lp_part(all, false, at, panel));
+                }
+                lp_store(&i, &j, out, sum);
+                continue;
+            }
+            lp l = lp_begin_as(t, is_looped, 0, depth, panel, lp_none, ptowsp_tile_cols(a.v));
+            while (lp_more(&l)) {
+                ptowsp_value sum = lp_carry(&l, 0, zero);
+                ptowsp_value left = lp_chunk(&i, &l, a.v, LP_CHUNK, panel);
+                ptowsp_value right =
+                    is_turned ? ptowsp_tile_transpose(lp_chunk(&j, &l, b.v, LP_CHUNK, panel))
+                              : lp_chunk(&l, &j, b.v, panel, LP_CHUNK);
+                ptowsp_value next = sum;
+                for (int64_t at = 0; has_parts && at < panel; at += LP_CHUNK) {
+                    next = ptowsp_tile_matmul_acc(next, lp_part(left, true, at, LP_CHUNK),
+                                                  lp_part(right, false, at, LP_CHUNK));
+                }
+                lp_next(&l, 0, sum, has_parts ? next : ptowsp_tile_matmul_acc(sum, left, right));
+            }
+            lp_store(&i, &j, out, lp_result(&l, 0, zero));
+        }
+    }
+}
+
 // Attention over as much of a cache as a scalar says: only as a loop, for the emitter.
 static inline void lp_cache(kt *t, bool is_looped, int which) {
     (void)is_looped;

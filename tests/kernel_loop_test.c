@@ -44,6 +44,11 @@ static void loop__runs_inside_three_others(void **state) {
     play_all(lp_gemm, 8);
 }
 
+static void loop__multiplies_from_panels_inside_loops_over_tiles(void **state) {
+    (void)state;
+    play_all(lp_panels, 15);
+}
+
 // Of a carried value of 8 rows the next has 5: in a task, the others stay what they were. Summed in
 // place, by way of another operation in place, and by way of a value that is carried on.
 static void loop__keeps_the_elements_that_a_next_value_does_not_have(void **state) {
@@ -374,6 +379,7 @@ int main(void) {
         cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
         cmocka_unit_test(loop__runs_inside_another),
         cmocka_unit_test(loop__runs_inside_three_others),
+        cmocka_unit_test(loop__multiplies_from_panels_inside_loops_over_tiles),
         cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
         cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
         cmocka_unit_test(loop__adds_products_to_what_is_there),

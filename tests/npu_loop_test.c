@@ -73,6 +73,9 @@ static void play(bool is_a5, const char *options) {
         add(&b, lp_nested, (int)(test_random(&seed) % 16), test_random(&seed), is_a5);
     }
     add(&b, lp_gemm, 8, test_random(&seed), is_a5);
+    for (int which = 0; which < 8; which++) {
+        add(&b, lp_panels, which, test_random(&seed), is_a5);
+    }
     for (int which = 0; which < 12; which++) {
         add(&b, which < 4 ? lp_cache : lp_random, which, test_random(&seed), is_a5);
     }

@@ -162,7 +162,8 @@ src/kernel/body.h src/kernel/body.c
 src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c src/kernel/loops.c
 src/kernel/forms.h src/kernel/forms.c src/kernel/indexing.c
 src/kernel/passes.h src/kernel/passes.c
-src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
+src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_panel.c
+src/kernel/lower_matmul.c
 src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c

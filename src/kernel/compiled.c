@@ -74,6 +74,11 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
         const pwsp_kop *to = &body->ops[body->tiles[op->param - 1].value];
         pwsp_valid rows = pwsp_valid_window(to->valid_rows, op->row, s[0]->rows, op->row_loop);
         pwsp_valid cols = pwsp_valid_window(to->valid_cols, op->col, s[0]->cols, op->col_loop);
+        uint32_t product = pwsp_lower_beginning(body, op->src[0]);
+        if (product) {  // which has all that is stored
+            pwsp_checks_add(checks, op, &rows, &body->ops[product].valid_rows, 0);
+            pwsp_checks_add(checks, op, &cols, &body->ops[product].valid_cols, 1);
+        }
         if (s[0]->valid_rows.param) {
             pwsp_checks_add(checks, op, &rows, &s[0]->valid_rows, 0);
         }

@@ -352,6 +352,16 @@ static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn
     return d->valid_rows == 0 || d->valid_cols == 0 || core->tiles[left].valid_cols == 0;
 }
 
+// A sum that begins, as the product that it is.
+static pwsp_insn pwsp_insn_beginning(const pwsp_insn *insn) {
+    pwsp_insn product = *insn;
+    product.op = PTOISA_TMATMUL;
+    product.src[0] = insn->src[1];
+    product.src[1] = insn->src[2];
+    product.src[2] = 0;
+    return product;
+}
+
 // The cores that execute code: the cube core, or the only one, and vector cores.
 static uint32_t pwsp_tile_core_cores(pwsp_tile_core *core, const pwsp_tile_code *code,
                                      ptoisa_core *cores[3]) {
@@ -389,10 +399,15 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
                                 const ptowsp_task *task, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
         const pwsp_insn *insn = &code->insns[i];
+        pwsp_insn beginning;
         if (insn->op == PWSP_INSN_LOOP) {
             pwsp_tile_core_loop(core, code, task, insn->loop);
             i = code->loops[insn->loop].last;
             continue;
+        }
+        if (insn->begins && core->iteration[insn->begins] == 0) {
+            beginning = pwsp_insn_beginning(insn);
+            insn = &beginning;
         }
         if (pwsp_insn_is_empty(core, insn)) {
             pwsp_tile_core_empty(core, insn);

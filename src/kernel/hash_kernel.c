@@ -59,7 +59,8 @@ static uint64_t pwsp_code_hash_insn(uint64_t hash, const pwsp_insn *insn) {
                                 insn->scalar.cols_of,
                                 constant};
     PTOWSP_STATIC_ASSERT(PWSP_INSN_DST_MAX == 2 && PWSP_INSN_SRC_MAX == 4, "all operands");
-    return PWSP_HASH_NUMBERS(hash, numbers);
+    hash = PWSP_HASH_NUMBERS(hash, numbers);
+    return insn->begins ? pwsp_hash_number(hash, insn->begins) : hash;
 }
 
 static uint64_t pwsp_code_hash_loop(uint64_t hash, const pwsp_list_loop *loop) {

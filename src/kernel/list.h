@@ -118,6 +118,8 @@ typedef struct pwsp_insn {
     bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
     uint8_t loop;  // LOOP, END: which; of a flag: the loop with which its event rotates
     uint8_t side;  // pwsp_side
+    // TMATMUL_ACC: in the first iteration of this loop, which runs at least once, it is a TMATMUL.
+    uint8_t begins;
     uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
@@ -223,6 +225,14 @@ PWSP_INLINE uint64_t pwsp_list_root_step(const pwsp_list_tile *root) {
 
 PWSP_INLINE uint64_t pwsp_list_root_bytes(const pwsp_list_tile *root) {
     return root->loop ? 2 * pwsp_list_root_step(root) : pwsp_list_tile_bytes(root);
+}
+
+// Does a loop run at least once in every task? Parameters have at least one row and column.
+PWSP_INLINE bool pwsp_loop_runs(const pwsp_list_loop *loop) {
+    return loop->begin.kind == PWSP_BOUND_CONST &&
+           (loop->end.kind == PWSP_BOUND_SIZE
+                ? loop->begin.value == 0
+                : loop->end.kind == PWSP_BOUND_CONST && loop->begin.value < loop->end.value);
 }
 
 // Is a loop equal to another one, or inside it? Everything is inside 0, which means no loop.

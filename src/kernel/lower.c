@@ -92,6 +92,10 @@ static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     uint32_t param = lw->body->ops[op->src[0]].param;
     bool is_kept = lw->body->tiles[param - 1].direction == PTOWSP_IN;
+    if (pwsp_lower_is_panel(lw->body, lw->at)) {
+        pwsp_lower_panel(lw, op);
+        return;
+    }
     if (op->kind == PWSP_KOP_SLICE && is_kept && !is_stored &&
         !pwsp_lower_feeds(lw->body, lw->at)) {
         return;
@@ -110,6 +114,8 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_SLICE:
         if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
             pwsp_lower_part(lw, op);
+        } else if (pwsp_lower_is_part(body, lw->at)) {
+            pwsp_lower_panel_part(lw, op);
         } else {
             pwsp_lower_shape(lw, op);
         }
@@ -153,12 +159,18 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
             pwsp_lower_shape(lw, op);
         }
         break;
+    case PWSP_KOP_TRANSPOSE:
+        if (pwsp_lower_is_part(body, lw->at)) {
+            pwsp_lower_panel_part(lw, op);
+        } else {
+            pwsp_lower_shape(lw, op);
+        }
+        break;
     case PWSP_KOP_IOTA:
     case PWSP_KOP_ALLOC:
     case PWSP_KOP_CVT:
     case PWSP_KOP_QUANTIZE:
     case PWSP_KOP_DEQUANTIZE:
-    case PWSP_KOP_TRANSPOSE:
     case PWSP_KOP_INTERLEAVE:
     case PWSP_KOP_DEINTERLEAVE: pwsp_lower_shape(lw, op); break;
     case PWSP_KOP_COMPARE:

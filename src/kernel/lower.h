@@ -24,6 +24,11 @@
 #include "body.h"
 #include "forms.h"
 
+// Where a part of a panel begins: a tile in L1, 0 is none, and an element.
+typedef struct pwsp_lower_origin {
+    uint32_t tile, row, col;
+} pwsp_lower_origin;
+
 typedef struct pwsp_lowered {
     uint32_t tile;  // in UB; 0: not there
     uint32_t acc;   // in L0C; 0: not there
@@ -32,6 +37,8 @@ typedef struct pwsp_lowered {
     bool is_read;    // in UB; of a parameter: so it is loaded on entry
     uint32_t after;  // of a carried value: the last operation after its loop; 0: none
     uint32_t mats[2], mat_loops[2];  // in L1 while a loop runs, as right and as left factor; 0: not
+    uint8_t begins;  // of a carried sum: the loop in whose first iteration a product begins it
+    pwsp_lower_origin panel;  // of a panel, or a part of one
 } pwsp_lowered;
 
 typedef struct pwsp_lowering {
@@ -132,10 +139,38 @@ PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t valu
 // its bytes; 0 if there is none, or the body still needs it.
 PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
+// Does a carried sum begin as the first product of its loop, and not as a tile of zeros? So it does in
+// a loop inside another one that runs at least once, if only stores use it afterwards. Returns that
+// product, or 0.
+PWSP_INTERNAL uint32_t pwsp_lower_beginning(const ptowsp_body *body, uint32_t carry);
+
+// -- panels (lower_panel.c) -----------------------------------------------------------------------
+
+// Is a value part of a panel that is in L1, or is it a panel that has parts?
+PWSP_INTERNAL bool pwsp_lower_is_part(const ptowsp_body *body, uint32_t value);
+PWSP_INTERNAL bool pwsp_lower_is_panel(const ptowsp_body *body, uint32_t value);
+
+// Loads a panel; finds where a part of one is.
+PWSP_INTERNAL void pwsp_lower_panel(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_panel_part(pwsp_lowering *lw, const pwsp_kop *op);
+
+PWSP_INLINE bool pwsp_kop_is_product(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+           op->kind == PWSP_KOP_MATMUL_BIAS;
+}
+
+// -- products (lower_matmul.c) --------------------------------------------------------------------
+
+// A new tile in L1 for a factor of this shape.
+PWSP_INTERNAL uint32_t pwsp_lower_matrix(pwsp_lowering *lw, uint8_t dtype, uint32_t rows,
+                                         uint32_t cols, pwsp_valid valid_rows,
+                                         pwsp_valid valid_cols, bool is_left);
+
 // The factor of a product, in L1: moved there, unless it is there.
 PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left);
 
-// A tile of zeros in L0C, as products of factors of this type give it.
+// A tile in L0C for the sum of products of factors of this type; and one of zeros.
+PWSP_INTERNAL uint32_t pwsp_lower_empty_sum(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);
 PWSP_INTERNAL uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);
 
 // Moves a product from L0C to UB.

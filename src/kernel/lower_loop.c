@@ -8,8 +8,10 @@
 //      END
 //
 // A home is the tile of the initial value itself, where nothing else needs that. The home of a sum
-// that only one TMATMUL_ACC of the loop adds to is in L0C; a sum that begins with 0 begins there as
-// a product of zeros, as nothing else writes to L0C.
+// that only a chain of TMATMUL_ACC of the loop adds to is in L0C; a sum that begins with 0 begins
+// there as a product of zeros, as nothing else writes to L0C. In a loop inside another one, the
+// first product begins it instead (pwsp_lower_beginning): its stores are then checked to have the
+// sizes of the products.
 
 #include "lower.h"
 
@@ -47,36 +49,80 @@ static uint32_t pwsp_lower_next(const ptowsp_body *body, uint32_t carry) {
     return body->ops[pwsp_body_next(body, carry)].src[1];
 }
 
-// May the sum be in L0C: does only one product of the loop use it, and make its next value?
-static bool pwsp_lower_is_sum(const pwsp_lowering *lw, uint32_t carry) {
-    const ptowsp_body *body = lw->body;
-    const pwsp_kop *op = &body->ops[carry], *first = &body->ops[op->src[0]];
-    uint32_t next = pwsp_lower_next(body, carry);
-    const pwsp_kop *product = &body->ops[next];
-    if (product->kind != PWSP_KOP_MATMUL_ACC || product->src[2] != carry ||
-        product->loop != op->loop || lw->values[next].uses != 1 || product->valid_rows.loop ||
-        product->valid_cols.loop) {
-        return false;
+// Do the valid sizes of a product stay as they are while a loop runs?
+static bool pwsp_lower_is_steady(const ptowsp_body *body, const pwsp_valid *valid, uint32_t loop) {
+    return !pwsp_loop_is_within(body->loops, valid->loop, loop) || valid->loop == 0;
+}
+
+// The first of a chain of products, each used by the next one alone, that make the next value of a
+// carried one and are all that its loop does with it; 0: there are none.
+static uint32_t pwsp_lower_chain(const ptowsp_body *body, uint32_t carry) {
+    const pwsp_kop *op = &body->ops[carry];
+    uint32_t at = pwsp_lower_next(body, carry), first = 0;
+    while (at != carry) {
+        const pwsp_kop *product = &body->ops[at];
+        if (product->kind != PWSP_KOP_MATMUL_ACC || product->loop != op->loop ||
+            pwsp_body_use_count(body, at) != 1 ||
+            !pwsp_lower_is_steady(body, &product->valid_rows, op->loop) ||
+            !pwsp_lower_is_steady(body, &product->valid_cols, op->loop)) {
+            return 0;
+        }
+        first = at;
+        at = product->src[2];
     }
     for (uint32_t i = body->loop_begins[op->loop]; i < body->loop_ends[op->loop]; i++) {
         const pwsp_kop *user = &body->ops[i];
-        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && i != next; j++) {
-            if (user->src[j] == carry && !user->is_dead &&
-                !(user->kind == PWSP_KOP_NEXT && j == 0)) {
-                return false;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !user->is_dead; j++) {
+            bool is_chain = (i == first && j == 2) || (user->kind == PWSP_KOP_NEXT && j == 0);
+            if (user->src[j] == carry && !is_chain) {
+                return 0;
             }
         }
         for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && user->kind == PWSP_KOP_INSTRUCTION; j++) {
             if (body->insns[user->param - 1].src[j] == carry) {
-                return false;
+                return 0;
             }
         }
+    }
+    return first;
+}
+
+// May the sum be in L0C?
+static bool pwsp_lower_is_sum(const pwsp_lowering *lw, uint32_t carry) {
+    const ptowsp_body *body = lw->body;
+    const pwsp_kop *op = &body->ops[carry], *first = &body->ops[op->src[0]];
+    if (!pwsp_lower_chain(body, carry)) {
+        return false;
     }
     if (first->kind == PWSP_KOP_FULL) {
         return first->value == 0;
     }
     return lw->values[op->src[0]].acc && lw->values[op->src[0]].uses == 1 &&
            first->kind != PWSP_KOP_CARRY && first->loop == body->loops[op->loop].parent;
+}
+
+uint32_t pwsp_lower_beginning(const ptowsp_body *body, uint32_t carry) {
+    const pwsp_kop *op = &body->ops[carry], *initial = &body->ops[op->src[0]];
+    const pwsp_list_loop *loop = &body->loops[op->loop];
+    if (op->kind != PWSP_KOP_CARRY || initial->kind != PWSP_KOP_FULL || initial->value != 0 ||
+        loop->parent == 0 || !pwsp_loop_runs(loop)) {
+        return 0;
+    }
+    for (uint64_t i = body->loop_ends[op->loop] + 1u; i < body->op_count; i++) {
+        const pwsp_kop *user = &body->ops[i];
+        bool is_store = user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !user->is_dead && !is_store; j++) {
+            if (user->src[j] == carry) {
+                return 0;
+            }
+        }
+        for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && user->kind == PWSP_KOP_INSTRUCTION; j++) {
+            if (body->insns[user->param - 1].src[j] == carry) {
+                return 0;
+            }
+        }
+    }
+    return pwsp_lower_chain(body, carry);
 }
 
 bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t carry) {
@@ -137,8 +183,11 @@ static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
     const pwsp_lowered *first = &lw->values[op->src[0]];
     pwsp_lowered *home = &lw->values[carry];
     if (pwsp_lower_is_sum(lw, carry)) {
+        uint32_t beginning = pwsp_lower_beginning(body, carry);
         const pwsp_kop *product = &body->ops[pwsp_lower_next(body, carry)];
-        home->acc = from->kind == PWSP_KOP_FULL
+        home->begins = beginning ? op->loop : 0;
+        home->acc = beginning ? pwsp_lower_empty_sum(lw, op, body->ops[product->src[0]].dtype)
+                    : from->kind == PWSP_KOP_FULL
                         ? pwsp_lower_zeros(lw, op, body->ops[product->src[0]].dtype)
                         : first->acc;
         return;
@@ -161,24 +210,19 @@ static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
 
 // -- loops ----------------------------------------------------------------------------------------
 
-static bool pwsp_kop_is_matmul(const pwsp_kop *op) {
-    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-           op->kind == PWSP_KOP_MATMUL_BIAS;
-}
-
 void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op) {
     const ptowsp_body *body = lw->body;
     uint32_t begin = lw->at, loop = op->param;
     for (uint32_t i = begin; i < body->loop_ends[loop] && !lw->is_out; i++) {
         const pwsp_kop *product = &body->ops[i];
-        for (uint32_t j = 0; j < 2 && pwsp_kop_is_matmul(product) && !product->is_dead; j++) {
+        for (uint32_t j = 0; j < 2 && pwsp_kop_is_product(product) && !product->is_dead; j++) {
             const pwsp_kop *factor = &body->ops[product->src[j]];
             bool is_kept = factor->kind != PWSP_KOP_ALLOC &&
                            (factor->kind != PWSP_KOP_PARAM ||
                             body->tiles[factor->param - 1].direction == PTOWSP_IN);
             bool is_left = j == 0;
             pwsp_lowered *value = &lw->values[product->src[j]];
-            if (product->src[j] < begin && is_kept && !value->mats[is_left]) {
+            if (product->src[j] < begin && is_kept && !value->mats[is_left] && !value->panel.tile) {
                 value->mats[is_left] = pwsp_lower_factor(lw, product->src[j], is_left);
                 value->mat_loops[is_left] = loop;
             }

@@ -18,8 +18,8 @@
 // A matrix in L1, padded to whole boxes of all layouts that it passes through. The left one's boxes
 // have 16 rows in all types. So the sizes of L0 go together as TMATMUL's assertions want them
 // (checked 9): rows of Left and Acc, columns of Left and rows of Right, columns of Right and Acc.
-static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols,
-                                  pwsp_valid valid_rows, pwsp_valid valid_cols, bool is_left) {
+uint32_t pwsp_lower_matrix(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols,
+                           pwsp_valid valid_rows, pwsp_valid valid_cols, bool is_left) {
     uint32_t unit = pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
     return pwsp_lower_tile(lw, PTOISA_MAT, PTOISA_NZ, dtype,
                            pwsp_round_up(rows, is_left ? 16 : unit), pwsp_round_up(cols, unit),
@@ -56,9 +56,46 @@ uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left) {
     return mat;
 }
 
+// A factor as its product finds it: a whole tile in L1, or a part of one.
+typedef struct pwsp_lower_operand {
+    uint32_t tile, row, col;
+    uint32_t rows, cols;  // as allocated
+    pwsp_valid valid_rows, valid_cols;
+    uint8_t dtype;
+    bool is_part;
+} pwsp_lower_operand;
+
+static pwsp_lower_operand pwsp_lower_find_operand(pwsp_lowering *lw, uint32_t value, bool is_left) {
+    const pwsp_lower_origin panel = lw->values[value].panel;
+    pwsp_lower_operand operand;
+    memset(&operand, 0, sizeof operand);
+    operand.tile = panel.tile ? panel.tile : pwsp_lower_factor(lw, value, is_left);
+    if (lw->is_out) {
+        return operand;
+    }
+    const pwsp_list_tile *tile = &lw->list->tiles[operand.tile];
+    operand.dtype = tile->dtype;
+    operand.rows = tile->rows;
+    operand.cols = tile->cols;
+    operand.valid_rows = tile->valid_rows;
+    operand.valid_cols = tile->valid_cols;
+    if (panel.tile) {
+        const pwsp_kop *op = &lw->body->ops[value];
+        uint32_t unit = pwsp_block_elements(op->dtype) > 16 ? pwsp_block_elements(op->dtype) : 16;
+        operand.row = panel.row;
+        operand.col = panel.col;
+        operand.rows = pwsp_round_up(op->rows, is_left ? 16 : unit);
+        operand.cols = pwsp_round_up(op->cols, unit);
+        operand.valid_rows = op->valid_rows;
+        operand.valid_cols = op->valid_cols;
+        operand.is_part = operand.rows != tile->rows || operand.cols != tile->cols;
+    }
+    return operand;
+}
+
 // The longest piece of k whose panels fit L0A and L0B, two at a time.
-static uint32_t pwsp_lower_panel(const pwsp_lowering *lw, const pwsp_list_tile *a,
-                                 const pwsp_list_tile *b) {
+static uint32_t pwsp_lower_piece(const pwsp_lowering *lw, const pwsp_lower_operand *a,
+                                 const pwsp_lower_operand *b) {
     uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype);
     const uint32_t *memory = lw->body->machine.memory_size;
     uint64_t left = (uint64_t)a->rows * a->cols * size, right = (uint64_t)b->rows * b->cols * size;
@@ -72,25 +109,33 @@ static uint32_t pwsp_lower_panel(const pwsp_lowering *lw, const pwsp_list_tile *
     return k ? k : unit;
 }
 
-// One product of the panels from k0 on, into acc, or onto it.
-static void pwsp_lower_product(pwsp_lowering *lw, ptoisa_op op, uint32_t acc, uint32_t a,
-                               uint32_t b, uint32_t k0, uint32_t k, uint32_t bias) {
-    pwsp_list_tile ta = lw->list->tiles[a], tb = lw->list->tiles[b];
-    bool is_whole = k == ta.cols;
+// Moves the part of a factor from (row, col) on to L0, where `to` is.
+static void pwsp_lower_take(pwsp_lowering *lw, uint32_t to, const pwsp_lower_operand *from,
+                            uint32_t row, uint32_t col, bool is_whole) {
+    ptoisa_op move = is_whole && !from->is_part ? PTOISA_TMOV : PTOISA_TEXTRACT;
+    pwsp_insn *insn = pwsp_insn_emit(lw, move, to, from->tile, 0, 0);
+    insn->row = from->row + row;
+    insn->col = from->col + col;
+}
+
+// One product of the pieces from k0 on, into acc, or onto it; which begins a sum with loop `begins`.
+static void pwsp_lower_product(pwsp_lowering *lw, ptoisa_op op, uint32_t acc,
+                               const pwsp_lower_operand *a, const pwsp_lower_operand *b,
+                               uint32_t k0, uint32_t k, uint32_t bias, uint8_t begins) {
+    bool is_whole = k == a->cols;
     ptoisa_layout left_layout = lw->body->machine.family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;
-    pwsp_valid valid_k = is_whole ? ta.valid_cols : pwsp_valid_part(ta.valid_cols, k0, k);
+    pwsp_valid valid_k = is_whole ? a->valid_cols : pwsp_valid_part(a->valid_cols, k0, k);
     if (!is_whole && valid_k.param == 0) {
-        valid_k.max = ta.valid_cols.max - k0 < k ? ta.valid_cols.max - k0 : k;
+        valid_k.max = a->valid_cols.max - k0 < k ? a->valid_cols.max - k0 : k;
     }
     uint32_t left =
-        pwsp_lower_tile(lw, PTOISA_LEFT, left_layout, ta.dtype, ta.rows, k, ta.valid_rows, valid_k);
+        pwsp_lower_tile(lw, PTOISA_LEFT, left_layout, a->dtype, a->rows, k, a->valid_rows, valid_k);
     uint32_t right =
-        pwsp_lower_tile(lw, PTOISA_RIGHT, PTOISA_ZN, tb.dtype, k, tb.cols, valid_k, tb.valid_cols);
-    ptoisa_op move = is_whole ? PTOISA_TMOV : PTOISA_TEXTRACT;
-    pwsp_insn_emit(lw, move, left, a, 0, 0)->col = k0;
-    pwsp_insn_emit(lw, move, right, b, 0, 0)->row = k0;
+        pwsp_lower_tile(lw, PTOISA_RIGHT, PTOISA_ZN, b->dtype, k, b->cols, valid_k, b->valid_cols);
+    pwsp_lower_take(lw, left, a, 0, k0, is_whole);
+    pwsp_lower_take(lw, right, b, k0, 0, is_whole);
     if (op == PTOISA_TMATMUL_ACC) {
-        pwsp_insn_emit(lw, op, acc, acc, left, right);
+        pwsp_insn_emit(lw, op, acc, acc, left, right)->begins = begins;
     } else {
         pwsp_insn_emit(lw, op, acc, left, right, bias);
     }
@@ -117,22 +162,17 @@ static uint32_t pwsp_lower_bias(pwsp_lowering *lw, uint32_t value) {
     return bias;
 }
 
-static bool pwsp_lower_is_product(const pwsp_kop *op) {
-    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-           op->kind == PWSP_KOP_MATMUL_BIAS;
-}
-
 bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
     const pwsp_kop *op = &body->ops[value], *of = &body->ops[op->src[0]];
     if (!body->is_fused || op->kind != PWSP_KOP_CVT || op->mode != PTOISA_CAST_RINT || op->loop ||
-        (op->dtype != PTOWSP_F16 && op->dtype != PTOWSP_BF16) || !pwsp_lower_is_product(of) ||
+        (op->dtype != PTOWSP_F16 && op->dtype != PTOWSP_BF16) || !pwsp_kop_is_product(of) ||
         of->dtype != PTOWSP_F32) {
         return false;
     }
     uint32_t count = 0;
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *user = &body->ops[i];
-        if (!user->is_dead && pwsp_lower_is_product(user)) {
+        if (!user->is_dead && pwsp_kop_is_product(user)) {
             count += user->src[0] == value;
             count += user->src[1] == value;
         }
@@ -144,17 +184,17 @@ bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
 // every iteration needs as it was.
 static bool pwsp_lower_is_added_to(const ptowsp_body *body, const pwsp_kop *op) {
     const pwsp_kop *sum = &body->ops[op->src[2]];
-    return pwsp_lower_is_product(sum) && sum->loop == op->loop;
+    return pwsp_kop_is_product(sum) && sum->loop == op->loop;
 }
 
 bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
         if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-            pwsp_lower_is_narrowed(body, (uint32_t)i)) {
+            pwsp_lower_is_narrowed(body, (uint32_t)i) || pwsp_lower_is_part(body, (uint32_t)i)) {
             continue;
         }
-        bool is_matmul = pwsp_lower_is_product(op);
+        bool is_matmul = pwsp_kop_is_product(op);
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
             if (op->src[j] != value || (is_matmul && j != 2)) {
                 continue;
@@ -184,24 +224,50 @@ uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) 
     return tile;
 }
 
+uint32_t pwsp_lower_empty_sum(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
+    uint32_t unit = pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
+    return pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                           pwsp_round_up(op->cols, unit), op->valid_rows, op->valid_cols);
+}
+
 uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
     pwsp_valid box = pwsp_valid_full(16);
-    uint32_t a = pwsp_lower_matrix(lw, dtype, op->rows, 16, op->valid_rows, box, true);
-    uint32_t b = pwsp_lower_matrix(lw, dtype, 16, op->cols, box, op->valid_cols, false);
+    pwsp_lower_operand a, b;
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    a.tile = pwsp_lower_matrix(lw, dtype, op->rows, 16, op->valid_rows, box, true);
+    b.tile = pwsp_lower_matrix(lw, dtype, 16, op->cols, box, op->valid_cols, false);
     if (lw->is_out) {
         return 0;
     }
-    uint32_t acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
-                                   lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
-    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a, 0, 0);
-    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b, 0, 0);
-    pwsp_lower_product(lw, PTOISA_TMATMUL, acc, a, b, 0, lw->list->tiles[a].cols, 0);
+    const pwsp_list_tile *left = &lw->list->tiles[a.tile], *right = &lw->list->tiles[b.tile];
+    a.rows = left->rows;
+    b.rows = a.cols = left->cols;
+    b.cols = right->cols;
+    a.valid_rows = op->valid_rows;
+    a.valid_cols = b.valid_rows = box;
+    b.valid_cols = op->valid_cols;
+    a.dtype = b.dtype = dtype;
+    uint32_t acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, a.rows, b.cols,
+                                   op->valid_rows, op->valid_cols);
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a.tile, 0, 0);
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b.tile, 0, 0);
+    pwsp_lower_product(lw, PTOISA_TMATMUL, acc, &a, &b, 0, a.cols, 0, 0);
     return acc;
 }
 
+// What the chain of sums that ends with an operation of a loop adds to.
+static uint32_t pwsp_lower_bottom(const pwsp_lowering *lw, const pwsp_kop *op) {
+    uint32_t sum = op->src[2];
+    while (lw->body->ops[sum].kind == PWSP_KOP_MATMUL_ACC && lw->body->ops[sum].loop == op->loop) {
+        sum = lw->body->ops[sum].src[2];
+    }
+    return sum;
+}
+
 void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t a = pwsp_lower_factor(lw, op->src[0], true);
-    uint32_t b = pwsp_lower_factor(lw, op->src[1], false);
+    const pwsp_lower_operand a = pwsp_lower_find_operand(lw, op->src[0], true);
+    const pwsp_lower_operand b = pwsp_lower_find_operand(lw, op->src[1], false);
     if (lw->is_out) {
         return;
     }
@@ -228,19 +294,20 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
-                              lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, a.rows, b.cols, op->valid_rows,
+                              op->valid_cols);
     }
-    uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
-    uint32_t depth = lw->list->tiles[a].valid_cols.max;
-    for (uint32_t k0 = 0; k0 < depth && !lw->is_out; k0 += k) {
-        uint32_t left = lw->list->tiles[a].cols - k0;
-        pwsp_lower_product(lw, k0 ? PTOISA_TMATMUL_ACC : first, acc, a, b, k0, left < k ? left : k,
-                           k0 ? 0 : bias);
+    uint32_t k = pwsp_lower_piece(lw, &a, &b);
+    uint8_t begins = first == PTOISA_TMATMUL_ACC ? lw->values[op->src[2]].begins : 0;
+    for (uint32_t k0 = 0; k0 < a.valid_cols.max && !lw->is_out; k0 += k) {
+        uint32_t left = a.cols - k0;
+        pwsp_lower_product(lw, k0 ? PTOISA_TMATMUL_ACC : first, acc, &a, &b, k0,
+                           left < k ? left : k, k0 ? 0 : bias, k0 ? 0 : begins);
     }
     pwsp_lowered *result = &lw->values[lw->at];
     result->acc = acc;
-    bool is_carried = op->kind == PWSP_KOP_MATMUL_ACC && pwsp_lower_is_in_acc(lw, op->src[2]);
+    bool is_carried =
+        op->kind == PWSP_KOP_MATMUL_ACC && pwsp_lower_is_in_acc(lw, pwsp_lower_bottom(lw, op));
     if (added || (!is_carried && pwsp_lower_feeds(lw->body, lw->at))) {
         result->tile = pwsp_lower_to_vec(lw, acc, op);
         pwsp_lower_keep(lw, result->tile, lw->at);

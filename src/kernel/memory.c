@@ -57,7 +57,8 @@ typedef struct pwsp_placing {
     pwsp_list *list;
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
-    uint32_t *root_of;  // [tile] its index in roots + 1; of roots that are used
+    const uint32_t *early;  // [tile] or NULL: pwsp_list_place_early
+    uint32_t *root_of;      // [tile] its index in roots + 1; of roots that are used
     uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // instructions
     pwsp_placing_root *roots;                                                  // in order of birth
     uint32_t root_count;
@@ -145,6 +146,8 @@ static bool pwsp_placing_extend_lives(pwsp_placing *p) {
                 root->first = first;
             }
         }
+        uint32_t early = p->early ? p->early[root->tile] : 0;
+        root->first = early && early < root->first ? early : root->first;
     }
     uint64_t *keys = (uint64_t *)pwsp_arena_alloc(&p->list->arena, (count + 1) * sizeof *keys, 8);
     size_t size = (count + 1) * sizeof *p->roots;
@@ -379,6 +382,11 @@ static void pwsp_placing_commit(const pwsp_placing *p) {
 
 PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machine,
                                    pwsp_list_fault *fault) {
+    return pwsp_list_place_early(list, machine, NULL, fault);
+}
+
+PWSP_INTERNAL bool pwsp_list_place_early(pwsp_list *list, const ptoisa_machine *machine,
+                                         const uint32_t *early, pwsp_list_fault *fault) {
     if (list->insn_count >= UINT32_MAX || list->tile_count >= UINT32_MAX / 8) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "memory: %" PRIu64 " instructions and %" PRIu64 " tiles",
@@ -389,6 +397,7 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
     p.list = list;
     p.machine = machine;
     p.fault = fault;
+    p.early = early;
     const pwsp_arena_mark mark = pwsp_arena_here(&list->arena);
     size_t count = (size_t)list->tile_count + 1;
     p.root_of = (uint32_t *)pwsp_arena_alloc(&list->arena, count * sizeof *p.root_of, 8);

@@ -18,4 +18,8 @@
 PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machine,
                                    pwsp_list_fault *fault);
 
+// The same; a root lives from instruction early[tile] on at the latest, if that is not 0.
+PWSP_INTERNAL bool pwsp_list_place_early(pwsp_list *list, const ptoisa_machine *machine,
+                                         const uint32_t *early, pwsp_list_fault *fault);
+
 #endif

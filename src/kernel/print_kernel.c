@@ -306,6 +306,9 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
     pwsp_kernel_print_details(body, code, insn, text);
+    if (insn->begins) {
+        pwsp_text_format(text, ", begins with loop %u", insn->begins);
+    }
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_text_format(text, ", FIFO %u", insn->mode);
     }

@@ -93,6 +93,7 @@ static ptowsp_insn_info pwsp_read_insn(const pwsp_tile_code *code, uint32_t i) {
     info.cols_of = from->scalar.cols_of;
     info.scalar = from->scalar.value;
     info.loop = from->loop;
+    info.begins = from->begins;
     info.row_loop = from->row_loop;
     info.col_loop = from->col_loop;
     return info;

@@ -7,12 +7,20 @@
 // place: its pipe is busy with one iteration at a time. Memories are planned apart from each other,
 // so each is tried alone, the others without bounds: if its tiles do not fit with two places, none of
 // them rotates. (Now and then they fit with two places alone, as no plan is the best: memory.c.)
+//
+// Then such roots alternate, if that fits. Each lives from where the one before it of its size is
+// first used: so it can be filled while that one is read, as the pieces of a panel are.
+//
+//      L0A   | k 0 |     | k 2 |     | k 0 |          four pieces of k in an iteration, in two
+//                  | k 1 |     | k 3 |     | k 1 |    places
+//            +-----------------------+---------> time
 
 #include "rotate.h"
 
 #include "memory.h"
 
 typedef struct pwsp_rotating {
+    uint32_t first;     // instruction that uses it
     uint8_t loop;       // the loop of all uses so far; 0: none
     bool is_filled;     // its first use fills it
     bool is_elsewhere;  // it has uses outside of the loop
@@ -20,11 +28,12 @@ typedef struct pwsp_rotating {
 
 // Notes a use of a tile in the body of `loop` (0: of none, or of one that has others in it).
 static void pwsp_rotate_use(const pwsp_list *list, pwsp_rotating *roots, uint32_t tile,
-                            uint32_t loop, bool is_filling) {
+                            uint32_t loop, bool is_filling, uint32_t i) {
     if (tile) {
         pwsp_rotating *root = &roots[list->tiles[tile].root];
         bool is_first = root->loop == 0 && !root->is_elsewhere;
         root->is_filled = is_first ? is_filling : root->is_filled;
+        root->first = is_first ? i : root->first;
         root->is_elsewhere = root->is_elsewhere || loop == 0 || (!is_first && root->loop != loop);
         root->loop = (uint8_t)loop;
     }
@@ -42,7 +51,7 @@ static uint32_t pwsp_rotate_innermost(const pwsp_list *list) {
 
 static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
     uint32_t innermost = pwsp_rotate_innermost(list), loop = 0;
-    for (uint64_t i = 0; i < list->insn_count; i++) {
+    for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         if (pwsp_insn_is_mark(insn)) {
             loop = insn->op == PWSP_INSN_LOOP ? insn->loop : list->loops[insn->loop].parent;
@@ -54,12 +63,12 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
             (insn->op == PTOISA_TLOAD || insn->op == PWSP_INSN_TPOP || pipe == PTOISA_PIPE_MTE1) &&
             !insn->is_dst_read;
         for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-            pwsp_rotate_use(list, roots, insn->src[k], in, false);
+            pwsp_rotate_use(list, roots, insn->src[k], in, false, i);
         }
         for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling);
+            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling, i);
         }
-        pwsp_rotate_use(list, roots, insn->tmp, in, false);
+        pwsp_rotate_use(list, roots, insn->tmp, in, false, i);
     }
 }
 
@@ -73,6 +82,46 @@ static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_
     }
 }
 
+// Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. The roots
+// of a loop are in the order in which lowering has made them, which is that of their uses.
+static void pwsp_rotate_alternate(const pwsp_list *list, const pwsp_rotating *roots,
+                                  uint32_t memory, bool is_on, uint32_t *early) {
+    for (uint32_t i = 1; i < list->tile_count; i++) {
+        const pwsp_list_tile *tile = &list->tiles[i];
+        bool is_one = tile->root == i && tile->memory == memory && roots[i].is_filled &&
+                      !roots[i].is_elsewhere;
+        uint32_t before = i - 1;
+        for (; is_one && is_on && before > 0; before--) {
+            const pwsp_list_tile *of = &list->tiles[before];
+            if (of->root == before && of->memory == memory && roots[before].is_filled &&
+                !roots[before].is_elsewhere && roots[before].loop == roots[i].loop &&
+                pwsp_list_tile_bytes(of) == pwsp_list_tile_bytes(tile)) {
+                break;
+            }
+        }
+        if (tile->memory == memory) {
+            early[i] = is_one && is_on && before ? roots[before].first : 0;
+        }
+    }
+}
+
+// Does the list fit a memory, the others without bounds? False with a fault if memory is out.
+static bool pwsp_rotate_try(pwsp_list *list, const ptoisa_machine *machine, uint32_t memory,
+                            const uint32_t *early, bool *out_fits, pwsp_list_fault *fault) {
+    pwsp_list_fault refused;
+    memset(&refused, 0, sizeof refused);
+    ptoisa_machine alone = *machine;
+    for (uint32_t other = 0; other < PTOISA_MEMORY_COUNT; other++) {
+        alone.memory_size[other] = other == memory ? machine->memory_size[memory] : INT32_MAX;
+    }
+    *out_fits = pwsp_list_place_early(list, &alone, early, &refused);
+    if (!*out_fits && refused.status != PTOWSP_LIMIT_EXCEEDED) {
+        *fault = refused;
+        return false;
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *machine,
                                          pwsp_list_fault *fault) {
     if (list->loop_count == 0) {
@@ -83,24 +132,29 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
     if (!roots) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
+    uint32_t *early =
+        (uint32_t *)pwsp_arena_alloc(&list->arena, (size_t)list->tile_count * sizeof *early, 8);
+    if (!early) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
     pwsp_rotate_find(list, roots);
-    bool is_good = true;
     uint32_t memories = 0;
-    for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT && is_good; at++) {
-        pwsp_list_fault refused;
-        memset(&refused, 0, sizeof refused);
-        ptoisa_machine alone = *machine;
-        for (uint32_t other = 0; other < PTOISA_MEMORY_COUNT; other++) {
-            alone.memory_size[other] = other == at ? machine->memory_size[at] : INT32_MAX;
-        }
+    for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT; at++) {
+        bool fits;
         pwsp_rotate_set(list, roots, 1u << at);
-        if (pwsp_list_place(list, &alone, &refused)) {
-            memories |= 1u << at;
-        } else if (refused.status != PTOWSP_LIMIT_EXCEEDED) {
-            *fault = refused;
-            is_good = false;
+        if (!pwsp_rotate_try(list, machine, at, NULL, &fits, fault)) {
+            return false;
+        }
+        memories |= fits ? 1u << at : 0;
+        pwsp_rotate_set(list, roots, 0);
+        pwsp_rotate_alternate(list, roots, at, !fits, early);
+        if (!fits && !pwsp_rotate_try(list, machine, at, early, &fits, fault)) {
+            return false;
+        }
+        if (!fits) {
+            pwsp_rotate_alternate(list, roots, at, false, early);
         }
     }
     pwsp_rotate_set(list, roots, memories);
-    return is_good && pwsp_list_place(list, machine, fault);
+    return pwsp_list_place_early(list, machine, early, fault);
 }

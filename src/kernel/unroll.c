@@ -84,6 +84,13 @@ static bool pwsp_unroll_check_marks(const pwsp_list *list, pwsp_list_fault *faul
                                    pwsp_loop_is_within(list->loops, loop, insn->loop))) {
             return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
                                   "verify: instruction %" PRIu32 " rotates outside of its loop", i);
+        } else if (insn->begins && !(insn->op == PTOISA_TMATMUL_ACC && insn->begins <= begun &&
+                                     pwsp_loop_is_within(list->loops, loop, insn->begins) &&
+                                     pwsp_loop_runs(&list->loops[insn->begins]))) {
+            return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                  "verify: instruction %" PRIu32
+                                  " begins a sum in a loop that is not around it or may not run",
+                                  i);
         }
     }
     return (loop == 0 && begun == list->loop_count) ||
@@ -177,6 +184,13 @@ static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
         insn->event = (uint8_t)(insn->event + u->iterations[insn->loop] % 2);
         insn->loop = 0;
     }
+    if (insn->begins && u->iterations[insn->begins] == 0) {
+        insn->op = PTOISA_TMATMUL;
+        insn->src[0] = insn->src[1];
+        insn->src[1] = insn->src[2];
+        insn->src[2] = 0;
+    }
+    insn->begins = 0;
     return true;
 }
 

@@ -14,8 +14,8 @@ typedef struct pwsp_unrolled {
     uint64_t tile_origin_capacity;
 } pwsp_unrolled;
 
-// Checks that loops are closed in turn, that the loop of a rotating root has all its uses, and of a
-// rotating flag is around it. False with a fault.
+// Checks that loops are closed in turn, that the loop of a rotating root has all its uses, of a
+// rotating flag is around it, and of a sum that begins with it is so and runs. False with a fault.
 PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fault);
 
 PWSP_INTERNAL void pwsp_unroll_init(pwsp_unrolled *unrolled, pwsp_memory memory);

@@ -409,8 +409,31 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
     return true;
 }
 
+// A sum that begins in the first iteration of a loop: as the product that it is then, and as it is in
+// all others.
+static void npu_print_beginning(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    ptowsp_insn_info sum = *insn, product = *insn;
+    int indent = (int)k->indent;
+    sum.begins = product.begins = 0;
+    product.op = PTOWSP_OP_TMATMUL;
+    product.src[0] = insn->src[1];
+    product.src[1] = insn->src[2];
+    product.src[2] = 0;
+    npu_print(out, "%*sif (n_%u == 0) {\n", indent, "", insn->begins);
+    k->indent += 4;
+    npu_kernel_print_insn(k, &product, out);
+    npu_print(out, "%*s} else {\n", indent, "");
+    npu_kernel_print_insn(k, &sum, out);
+    k->indent -= 4;
+    npu_print(out, "%*s}\n", indent, "");
+}
+
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
+    if (insn->begins) {
+        npu_print_beginning(k, insn, out);
+        return;
+    }
     npu_text call = {NULL, 0, 0, false}, operands = {NULL, 0, 0, false};
     if (insn->is_implied) {
         npu_print(&call, "WSP_UNCOUNTED(");

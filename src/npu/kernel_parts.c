@@ -337,7 +337,9 @@ static void npu_find_rights(npu_kernel *k) {
             is_move && insn->dst[0] && k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_L0B;
         for (uint32_t j = 0; j < 4; j++) {
             npu_tile *root = &k->tiles[k->tiles[insn->src[j]].object.root];
-            root->is_right_not = root->is_right_not || !is_to_right;
+            // A panel that is used transposed is loaded by its rows.
+            bool is_turned = k->tiles[insn->src[j]].object.layout != PTOWSP_LAYOUT_NZ;
+            root->is_right_not = root->is_right_not || !is_to_right || is_turned;
         }
         for (uint32_t j = 0; j < 2; j++) {
             npu_tile *root = &k->tiles[k->tiles[insn->dst[j]].object.root];
