@@ -6,11 +6,19 @@
 //                in the accumulators of the cube unit, while the next operands are loaded
 //
 // Both read the operands equally often; split stores and loads c again for every part.
+//
+//      matmul --size N
+//
+// multiplies N x N matrices as it is done by hand on 24 cores: 4 x 6 of them have a part of c each,
+// and the work of a core is one kernel (gemm_core.h). It prints the predicted time on a 910B, and
+// beside it the published one of sizes that have been measured.
 
 #include "ptowsp.h"
 
 #include "common/command.h"
 #include "common/emit.h"
+#include "common/gemm_core.h"
+#include "common/predict.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -100,9 +108,129 @@ static void workload_make(ptowsp_module *m, const example *e, const char *name,
     }
 }
 
+// -- a product on all cores -----------------------------------------------------------------------
+
+enum { CORE_ROWS = 4, CORE_COLS = 6, SIZE_MAX_CHECKED = 1024, SIZE_MOST = 16384 };
+
+#define WHOLE_ALLOWED 1e-5  // of sums of up to 1,024 products
+
+// What each core has of `size` rows or columns: whole output tiles.
+static int64_t part_of(int64_t size, int64_t cores, int64_t tile) {
+    return ((size + cores - 1) / cores + tile - 1) / tile * tile;
+}
+
+static void whole_reference(const example *e) {
+    int64_t n = e->a->rows;
+    for (int64_t r = 0; r < n; r++) {
+        for (int64_t i = 0; i < n; i++) {
+            double left = setup_get(e->a, r, i);
+            for (int64_t c = 0; c < n; c++) {
+                e->wanted[r * n + c] += left * setup_get(e->b, i, c);
+            }
+        }
+    }
+}
+
+static void whole_prepare(void *user) {
+    setup_fill(((const example *)user)->c, NAN);
+}
+
+static bool whole_check(void *user) {
+    example *e = (example *)user;
+    double error = setup_error(e->c, e->wanted);
+    e->error = error <= e->error ? e->error : error;
+    return error <= WHOLE_ALLOWED;
+}
+
+static void whole_print_time(setup *s, int64_t n, const ptowsp_schedule *schedule) {
+    char shape[64];
+    double published;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    ptowsp_run_options how = {.mode = PTOWSP_RUN_TIME_ONLY, .cost = {.model = PTOWSP_MODEL_910B}};
+    const ptowsp_program_desc desc = {.schedule = schedule};
+    command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, &program));
+    command_check(s->context, ptowsp_run_create(s->context, program, &run));
+    setup_bind(s, run);
+    command_check(s->context, ptowsp_run_execute(run, &how));
+    double cycles = (double)ptowsp_run_result(run)->makespan_cycles;
+    double us = PREDICT_CUBE_LAUNCH_US + cycles / ptowsp_core_timing_of(how.cost.model).clock_mhz;
+    printf("  910B      %.0f cycles after a launch of %.0f us: %.1f us", cycles,
+           PREDICT_CUBE_LAUNCH_US, us);
+    snprintf(shape, sizeof shape, " m=%d k=%d n=%d ", (int)n, (int)n, (int)n);
+    if (predict_published("gemm", shape + 1, &published)) {
+        printf("; published %.1f us, ratio %.2f", published, us / published);
+    }
+    printf("\n");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static bool whole(setup *s, int64_t n) {
+    ptowsp_module *m = s->module;
+    int64_t rows = part_of(n, CORE_ROWS, GEMM_CORE_ROWS),
+            cols = part_of(n, CORE_COLS, GEMM_CORE_COLS);
+    const gemm_core part = {
+        .rows = rows, .cols = cols, .depth = n, .panel = n < 256 ? n : 256, .out = PTOWSP_F32};
+    ptowsp_kernel kernel = gemm_core_make(m, "part", &part);
+    example e = {.a = setup_matrix_make(s, "a", PTOWSP_F16, n, n),
+                 .b = setup_matrix_make(s, "b", PTOWSP_F16, n, n),
+                 .c = setup_matrix_make(s, "c", PTOWSP_F32, n, n)};
+    ptowsp_axis down = ptowsp_axis_dense(m, "down", (n + rows - 1) / rows);
+    ptowsp_axis across = ptowsp_axis_dense(m, "across", (n + cols - 1) / cols);
+    PTOWSP_WORKLOAD(m, "whole") {
+        PTOWSP_PARALLEL(m, i, down) {
+            PTOWSP_PARALLEL(m, j, across) {
+                ptowsp_expr none = {NULL, 0};
+                ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, rows));
+                ptowsp_expr col = ptowsp_mul(j, ptowsp_i64(m, cols));
+                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel,
+                                                        .views = {setup_view(e.a, row, none),
+                                                                  setup_view(e.b, none, col),
+                                                                  setup_view(e.c, row, col)}});
+            }
+        }
+    }
+    ptowsp_schedule schedule = {.lane_count = CORE_ROWS * CORE_COLS};
+    bool is_good = true;
+    printf("matmul of %d x %d by %d x %d in f16, on cores with %d x %d each, in one kernel\n",
+           (int)n, (int)n, (int)n, (int)n, (int)rows, (int)cols);
+    setup_print_kernel(s, "part", kernel);
+    if (n <= SIZE_MAX_CHECKED) {
+        e.wanted = (double *)command_allocate((uint64_t)(n * n), sizeof(double));
+        setup_fill_random(s, e.a, -1.0, 1.0);
+        setup_fill_random(s, e.b, -1.0, 1.0);
+        whole_reference(&e);
+        s->prepare = whole_prepare;
+        s->check = whole_check;
+        s->user = &e;
+        is_good = setup_run(s, "whole", &schedule);
+        is_good &= setup_report(e.c, e.error, WHOLE_ALLOWED);
+        free(e.wanted);
+    } else {
+        printf("  (values are computed and checked up to %d)\n", SIZE_MAX_CHECKED);
+    }
+    whole_print_time(s, n, &schedule);
+    return is_good;
+}
+
+static const char help_text[] =
+    "Multiplies f16 matrices by tile kernels, and prints how far they are off.\n"
+    "  --size N      N x N by N x N on 24 cores, a kernel each; its time on a 910B\n"
+    "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
+    "  --emit DIR    also writes, builds and runs the trees\n"
+    "  --cache DIR, --compiler NAME, --options TEXT   of the trees\n";
+
 int main(int argc, char **argv) {
     setup s;
-    emit_create(&s, argc, argv);
+    uint64_t size = 0;
+    const command_option more[] = {{"--size", &size, NULL, 1, SIZE_MOST}};
+    emit_create_with(&s, argc, argv, help_text, more, 1);
+    if (size) {
+        bool is_right = whole(&s, (int64_t)size);
+        setup_destroy(&s);
+        return is_right ? 0 : 1;
+    }
     ptowsp_module *m = s.module;
     example e = {.a = setup_matrix_make(&s, "a", PTOWSP_F16, ROWS, DEPTH),
                  .b = setup_matrix_make(&s, "b", PTOWSP_F16, DEPTH, COLS),

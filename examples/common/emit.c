@@ -270,15 +270,24 @@ static bool emit_run(setup *s, const char *title, const ptowsp_program *program,
 }
 
 void emit_create(setup *s, int argc, char **argv) {
+    emit_create_with(s, argc, argv, create_text, NULL, 0);
+}
+
+void emit_create_with(setup *s, int argc, char **argv, const char *help, const command_option *more,
+                      size_t more_count) {
     uint64_t thread_count = 1;
     memset(&chosen, 0, sizeof chosen);
-    const command_option numbers[] = {{"--threads", &thread_count, NULL, 1, 64}};
+    command_option numbers[1 + EMIT_MORE_MAX] = {{"--threads", &thread_count, NULL, 1, 64}};
+    for (size_t i = 0; i < more_count && i < EMIT_MORE_MAX; i++) {
+        numbers[1 + i] = more[i];
+    }
     const command_text texts[] = {{"--emit", &chosen.directory},
                                   {"--simpler", &chosen.simpler},
                                   {"--cache", &chosen.cache},
                                   {"--compiler", &chosen.compiler},
                                   {"--options", &chosen.options}};
-    command_parse_texts(argc, argv, create_text, numbers, 1, texts, sizeof texts / sizeof *texts);
+    command_parse_texts(argc, argv, help, numbers, 1 + more_count, texts,
+                        sizeof texts / sizeof *texts);
     setup_create_threads(s, thread_count);
     s->emit = chosen.directory || chosen.simpler ? emit_run : NULL;
 }

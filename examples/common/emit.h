@@ -4,6 +4,7 @@
 #ifndef EMIT_H
 #define EMIT_H
 
+#include "command.h"
 #include "setup.h"
 
 #include <stdbool.h>
@@ -44,6 +45,11 @@ void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run);
 // the tree checks itself: DIR/TITLE/build/run --check DIR/TITLE.run. With --simpler DIR alone, it
 // writes a scene test of PTO Runtime to DIR/TITLE, with the run, and nothing else.
 void emit_create(setup *s, int argc, char **argv);
+
+// The same with further options, at most EMIT_MORE_MAX, and a text that --help writes.
+enum { EMIT_MORE_MAX = 4 };
+void emit_create_with(setup *s, int argc, char **argv, const char *help, const command_option *more,
+                      size_t more_count);
 
 // Looks for the tree again, which must be in the cache by now. Returns whether all was equal.
 bool emit_end(emit *e, const ptowsp_program *program);

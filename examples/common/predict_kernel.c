@@ -1,15 +1,19 @@
-// Times of kernels that are written as PTO-ISA's own: one core of 24 works on its part, instruction
-// by instruction with the flags of a double-buffered kernel, on a core of the shim that does not
-// compute. All cores have the same part, so its end is the kernel's.
+// Times of kernels that are written as PTO-ISA's own: one core of 24 works on its part. All cores have
+// the same part, so its end is the kernel's.
 //
-//     GEMM, conv2d    panels of A and B into L1, twice buffered; blocks of them into L0, twice
-//                     buffered; products into L0C, drained when the sum is complete
-//     top-k           rows sorted by 32, runs merged, values and indices gathered, two rows a step
+//     GEMM            a tile kernel, the same that matmul --size runs: gemm_core.h
+//     conv2d          instruction by instruction with the flags of a double-buffered kernel, on a
+//                     core of the shim that does not compute, as tile kernels do not load feature
+//                     maps: panels of A and B into L1, blocks of them into L0, both twice buffered;
+//                     products into L0C, drained when the sum is complete
+//     top-k           on such a core: rows sorted by 32, runs merged, values and indices gathered, two rows a step
 //
 // Loads run at the rate that GEMM has with all cores at work. Convolution loads its feature map,
 // a ninth of the matrix that a filter of 3 x 3 makes of it.
 
 #include "predict.h"
+
+#include "gemm_core.h"
 
 #include "ptoisa_shim.h"
 
@@ -17,15 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Launches as published traces show them: some 8 us for cube cores, 18 to 20 for vector cores.
-#define CUBE_LAUNCH_US   8.0
-#define VECTOR_LAUNCH_US 19.0
-
 enum { TILE_ROWS = 128, TILE_COLS = 256, CORE_ROWS = 4, CORE_COLS = 6, CORES = 24 };
 
 // A product as each core sees it.
 typedef struct product {
     uint64_t tiles, panels;  // output tiles of a core; panels along k of each
+    int64_t rows, cols;      // of the part of C that they are
     uint32_t k, blocks;      // a block along k, and how many a panel has
     uint32_t share;          // a load of A is this part of the panel
     bool is_turned;          // B is transposed from L1 to L0
@@ -176,6 +177,41 @@ static void finish(const ptoisa_core *core, double launch_us, predict_times *out
     out->store = (double)(core->busy[PTOISA_PIPE_FIX] + core->busy[PTOISA_PIPE_MTE3]) / whole;
 }
 
+// The time of a core's part as a tile kernel, by the model of the machine.
+static bool measure_product(const product *p, bool is_a5, predict_times *out,
+                            char reason[PREDICT_REASON_MAX]) {
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    const gemm_core part = {.rows = p->rows,
+                            .cols = p->cols,
+                            .depth = (int64_t)(p->panels * p->blocks * p->k),
+                            .panel = (int64_t)p->blocks * p->k,
+                            .out = p->out == PTOISA_F16 ? PTOWSP_F16 : PTOWSP_F32,
+                            .machine = is_a5 ? &a5 : NULL};
+    const ptowsp_cost cost = {.model = is_a5 ? PTOWSP_MODEL_950PR : PTOWSP_MODEL_910B};
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_kernel_stats stats;
+    bool is_good = !ptowsp_context_create(NULL, &context) &&
+                   !ptowsp_module_create(context, NULL, &m) &&
+                   !ptowsp_kernel_measure(m, gemm_core_make(m, "part", &part), &cost, &stats);
+    if (is_good) {
+        double clock = ptowsp_core_timing_of(cost.model).clock_mhz;
+        out->us = PREDICT_CUBE_LAUNCH_US + (double)stats.cycles / clock;
+        double whole = out->us * clock / 100;
+        out->cube = (double)stats.busy_cycles[PTOWSP_PIPE_M] / whole;
+        out->vector = 0;
+        out->mte1 = (double)stats.busy_cycles[PTOWSP_PIPE_MTE1] / whole;
+        out->mte2 = (double)stats.busy_cycles[PTOWSP_PIPE_MTE2] / whole;
+        out->store = (double)stats.busy_cycles[PTOWSP_PIPE_FIX] / whole;
+    } else {
+        snprintf(reason, PREDICT_REASON_MAX, "%.*s", PREDICT_REASON_MAX - 1,
+                 context ? ptowsp_context_error(context).text : "out of memory");
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    return is_good;
+}
+
 // The part of a core in C = A B with m x k x n: 4 x 6 cores with a block of C each, or tiles dealt
 // to all of them.
 static bool product_of(const predict_kernel *row, product *p, char reason[PREDICT_REASON_MAX]) {
@@ -185,6 +221,8 @@ static bool product_of(const predict_kernel *row, product *p, char reason[PREDIC
     uint64_t n = number_after(row->shape, is_dealt ? "N" : "n");
     bool is_conv = strncmp(row->kernel, "conv2d", 6) == 0;
     product made = {0,
+                    0,
+                    0,
                     0,
                     is_conv ? 48 : 64,
                     is_conv ? 3 : 4,
@@ -209,6 +247,9 @@ static bool product_of(const predict_kernel *row, product *p, char reason[PREDIC
                      ? (rows * cols + CORES - 1) / CORES
                      : (rows + CORE_ROWS - 1) / CORE_ROWS * ((cols + CORE_COLS - 1) / CORE_COLS);
     made.panels = k / panel;
+    uint64_t down = is_dealt ? made.tiles : (rows + CORE_ROWS - 1) / CORE_ROWS;
+    made.rows = (int64_t)down * TILE_ROWS;
+    made.cols = (int64_t)(made.tiles / down) * TILE_COLS;
     *p = made;
     return true;
 }
@@ -244,8 +285,11 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
         if (!product_of(row, &p, reason)) {
             return false;
         }
+        if (p.share == 1) {
+            return measure_product(&p, is_a5, out_times, reason);
+        }
         multiply(&core, &p);
-        finish(&core, CUBE_LAUNCH_US, out_times);
+        finish(&core, PREDICT_CUBE_LAUNCH_US, out_times);
         return true;
     }
     uint64_t rows = number_after(row->shape, "rows"), cols = number_after(row->shape, "validCol");
@@ -256,6 +300,6 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
     }
     uint64_t own = (rows + 2 * CORES - 1) / (2 * CORES);
     best_of_rows(&core, (own + 1) / 2, (uint32_t)cols, (uint32_t)best);
-    finish(&core, VECTOR_LAUNCH_US, out_times);
+    finish(&core, PREDICT_VECTOR_LAUNCH_US, out_times);
     return true;
 }
