@@ -221,8 +221,9 @@ static void gather_points(void) {
             printf("%s: not predicted: %s\n", predict_kernel_rows[i], reason);
         }
         const char *shape = line_field(&head, &l, "shape"), *sizes = strstr(shape, ": ");
-        snprintf(label, sizeof label, "%.14s %.44s", line_field(&head, &l, "kernel"),
-                 sizes ? sizes + 2 : shape);
+        const char *machine = line_field(&head, &l, "machine");
+        snprintf(label, sizeof label, "%.14s %.*s %.40s", line_field(&head, &l, "kernel"),
+                 (int)strcspn(machine, " "), machine, sizes ? sizes + 2 : shape);
         add_point(KERNEL, label, strtod(line_field(&head, &l, "measured_us"), NULL), times.us);
     }
 }
@@ -255,71 +256,146 @@ static void print_points(void) {
 
 // -- the picture ----------------------------------------------------------------------------------
 
-enum { WIDTH = 560, HEIGHT = 560, LEFT = 60, BOTTOM = 500, SIDE = 460 };
+// Two plots side by side, each of published against predicted values on logarithmic axes: cycles of
+// instructions, and times of kernels. A point on the diagonal was predicted as it was published.
+enum { WIDTH = 1120, HEIGHT = 600, TOP = 76, SIDE = 440, BOTTOM = TOP + SIDE };
 
-// Where a value is along an axis from 10 to 100,000, in logarithms.
-static double along(double value) {
-    return SIDE * (log10(value) - 1) / 4;
+typedef struct plot {
+    const char *title, *unit;
+    int left, decades;
+    double low;  // both axes begin here
+} plot;
+
+static const plot plots[] = {{"Instructions", "cycles", 86, 4, 10}, {"Kernels", "us", 646, 3, 10}};
+
+static const char style[] =
+    ".back{fill:#ffffff}text{fill:#24292f;font:12px sans-serif}text.small{font-size:11px}\n"
+    "text.head{font:bold 15px sans-serif}.grid{stroke:#d0d7de}\n"
+    ".frame{fill:none;stroke:#8c959f}.band{fill:#dde6ee}circle{fill-opacity:0.75}\n"
+    ".p0{fill:#0072b2}.p1{fill:#b08800}.p2{fill:#009e73}.p3{fill:#d55e00}\n"
+    "@media (prefers-color-scheme:dark){.back{fill:#0d1117}text{fill:#e6edf3}\n"
+    ".grid{stroke:#30363d}.frame{stroke:#6e7681}.band{fill:#22303c}\n"
+    ".p0{fill:#56b4e9}.p1{fill:#f0e442}.p2{fill:#2fd6a5}.p3{fill:#ff9448}}\n";
+
+static const plot *plot_of(kind of) {
+    return &plots[of == KERNEL];
 }
 
-static void svg_line(FILE *file, double from, double to, double factor, const char *style) {
-    fprintf(file, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n",
-            LEFT + along(from), BOTTOM - along(from * factor), LEFT + along(to),
-            BOTTOM - along(to * factor), style);
+// Where a value is along an axis.
+static double along(const plot *p, double value) {
+    return SIDE * log10(value / p->low) / p->decades;
 }
 
-static void svg_axes(FILE *file) {
+static void svg_escaped(FILE *file, const char *text) {
+    for (const char *c = text; *c; c++) {
+        if (*c == '>' || *c == '<' || *c == '&') {
+            fputs(*c == '>' ? "&gt;" : *c == '<' ? "&lt;" : "&amp;", file);
+        } else {
+            fputc(*c, file);
+        }
+    }
+}
+
+// The band of 10 %, the diagonal, and what is beyond the plot hidden.
+static void svg_band(FILE *file, const plot *p) {
+    double up = along(p, 1.1 * p->low), down = along(p, 0.9 * p->low);
     fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
-            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#bbb\"/>\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, BOTTOM - SIDE, SIDE, SIDE);
-    for (double at = 10; at <= 100000; at *= 10) {
+            "<clipPath id=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/></clipPath>\n"
+            "<g clip-path=\"url(#%s)\"><path d=\"M%d %.1f l%d %d v%.1f l%d %d z\" class=\"band\"/>"
+            "<path d=\"M%d %d l%d %d\" class=\"frame\"/></g>\n",
+            p->unit, p->left, TOP, SIDE, SIDE, p->unit, p->left, BOTTOM - up, SIDE, -SIDE,
+            up - down, -SIDE, SIDE, p->left, BOTTOM, SIDE, -SIDE);
+}
+
+static void svg_axes(FILE *file, const plot *p) {
+    double at = p->low;
+    for (int i = 0; i <= p->decades; i++, at *= 10) {
+        double x = p->left + along(p, at), y = BOTTOM - along(p, at);
+        const char *unit = i ? "" : p->unit;
         fprintf(file,
-                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n",
-                LEFT + along(at), BOTTOM + 18, at, LEFT - 6, BOTTOM - along(at) + 4, at);
+                "<path d=\"M%.1f %d v%d M%d %.1f h%d\" class=\"grid\"/>\n"
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f %s</text>\n"
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %s</text>\n",
+                x, TOP, SIDE, p->left, y, SIDE, x, BOTTOM + 20, at, unit, p->left - 8, y + 4, at,
+                unit);
     }
     fprintf(file,
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published (cycles; kernels: us)"
-            "</text>\n<text x=\"%d\" y=\"24\">predicted, and the band of 10 %%</text>\n",
-            LEFT + SIDE / 2, BOTTOM + 40, LEFT);
-    svg_line(file, 10, 100000, 1, "stroke=\"#444\"");
-    svg_line(file, 10, 100000 / 1.1, 1.1, "stroke=\"#999\" stroke-dasharray=\"4 3\"");
-    svg_line(file, 10 / 0.9, 100000, 0.9, "stroke=\"#999\" stroke-dasharray=\"4 3\"");
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
+            "<text class=\"head\" x=\"%d\" y=\"%d\">%s</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published, %s</text>\n"
+            "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">predicted, %s"
+            "</text>\n",
+            p->left, TOP, SIDE, SIDE, p->left, TOP - 12, p->title, p->left + SIDE / 2, BOTTOM + 44,
+            p->unit, p->left - 66, TOP + SIDE / 2, p->unit);
+}
+
+// A point; a kernel with its number, on alternate sides as neighbours are close.
+static void svg_point(FILE *file, const point *at, uint32_t number) {
+    const plot *p = plot_of(at->of);
+    double x = p->left + along(p, at->measured), y = BOTTOM - along(p, at->predicted);
+    fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" class=\"p%d\"><title>", x, y,
+            at->of == KERNEL ? 5 : 3, (int)at->of);
+    svg_escaped(file, at->label);
+    fprintf(file, ": %.1f, predicted %.1f</title></circle>\n", at->measured, at->predicted);
+    if (at->of == KERNEL) {
+        bool is_left = number % 2;
+        fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%u</text>\n",
+                x + (is_left ? -9 : 9), y + (is_left ? -3 : 11), is_left ? "end" : "start", number);
+    }
+}
+
+// The kinds of instructions, above the diagonal; kernels by their numbers, below it.
+static void svg_legend(FILE *file) {
+    for (int i = 0; i < KERNEL; i++) {
+        int y = TOP + 26 + 20 * i, x = plots[0].left + 20;
+        fprintf(file,
+                "<circle cx=\"%d\" cy=\"%d\" r=\"4\" class=\"p%d\"/><text x=\"%d\" y=\"%d\">%s"
+                "</text>\n",
+                x, y - 4, i, x + 12, y, kind_names[i]);
+    }
+    char label[48];
+    uint32_t number = 0, count = 0;
+    for (uint32_t i = 0; i < point_count; i++) {
+        count += points[i].of == KERNEL;
+    }
+    for (uint32_t i = 0; i < point_count; i++) {
+        const point *at = &points[i];
+        if (at->of == KERNEL) {
+            fprintf(file, "<text class=\"small\" x=\"%d\" y=\"%u\">%u&#160; %.2f&#160; ",
+                    plots[1].left + SIDE - 280, BOTTOM - 12 - 15 * (count - 1 - number), number + 1,
+                    at->predicted / at->measured);
+            number++;
+            snprintf(label, sizeof label, "%.40s", at->label);
+            svg_escaped(file, label);
+            fputs("</text>\n", file);
+        }
+    }
+    fprintf(file, "<text class=\"small\" x=\"%d\" y=\"%u\">predicted / published</text>\n",
+            plots[1].left + SIDE - 280, BOTTOM - 12 - 15 * count);
 }
 
 static void write_picture(const char *path) {
-    static const char *const colours[KINDS] = {"#0072b2", "#e69f00", "#009e73", "#d55e00"};
     FILE *file = fopen(path, "w");
     if (!file) {
         command_fail("%s cannot be written", path);
     }
-    svg_axes(file);
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d "
+            "%d\" role=\"img\">\n<title>Published and predicted</title>\n<style>\n%s</style>\n"
+            "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n"
+            "<text class=\"head\" x=\"%d\" y=\"32\">Published and predicted on Ascend 910B and "
+            "950PR; shaded: within 10 %%</text>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT, style, WIDTH, HEIGHT, plots[0].left);
+    for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
+        svg_band(file, &plots[i]);
+        svg_axes(file, &plots[i]);
+    }
+    uint32_t number = 0;
     for (uint32_t i = 0; i < point_count; i++) {
-        const point *p = &points[i];
-        fprintf(file,
-                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\" fill-opacity=\"0.7\">"
-                "<title>",
-                LEFT + along(p->measured), BOTTOM - along(p->predicted), p->of == KERNEL ? 5 : 3,
-                colours[p->of]);
-        for (const char *c = p->label; *c; c++) {
-            if (*c == '>') {
-                fputs("&gt;", file);
-            } else {
-                fputc(*c, file);
-            }
-        }
-        fprintf(file, ": %.1f, predicted %.1f</title></circle>\n", p->measured, p->predicted);
+        number += points[i].of == KERNEL;
+        svg_point(file, &points[i], number);
     }
-    for (int i = 0; i < KINDS; i++) {
-        int y = BOTTOM - 20 - 18 * (KINDS - 1 - i);
-        fprintf(
-            file,
-            "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
-            LEFT + SIDE - 180, y - 4, colours[i], LEFT + SIDE - 170, y, kind_names[i]);
-    }
+    svg_legend(file);
     fputs("</svg>\n", file);
     bool is_good = !ferror(file);
     if (fclose(file) != 0 || !is_good) {
