@@ -18,7 +18,7 @@
 #include "common/command.h"
 #include "common/emit.h"
 #include "common/gemm_core.h"
-#include "common/predict.h"
+#include "common/published.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -142,30 +142,6 @@ static bool whole_check(void *user) {
     return error <= WHOLE_ALLOWED;
 }
 
-static void whole_print_time(setup *s, int64_t n, const ptowsp_schedule *schedule) {
-    char shape[64];
-    double published;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    ptowsp_run_options how = {.mode = PTOWSP_RUN_TIME_ONLY, .cost = {.model = PTOWSP_MODEL_910B}};
-    const ptowsp_program_desc desc = {.schedule = schedule};
-    command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, &program));
-    command_check(s->context, ptowsp_run_create(s->context, program, &run));
-    setup_bind(s, run);
-    command_check(s->context, ptowsp_run_execute(run, &how));
-    double cycles = (double)ptowsp_run_result(run)->makespan_cycles;
-    double us = PREDICT_CUBE_LAUNCH_US + cycles / ptowsp_core_timing_of(how.cost.model).clock_mhz;
-    printf("  910B      %.0f cycles after a launch of %.0f us: %.1f us", cycles,
-           PREDICT_CUBE_LAUNCH_US, us);
-    snprintf(shape, sizeof shape, " m=%d k=%d n=%d ", (int)n, (int)n, (int)n);
-    if (predict_published("gemm", shape + 1, &published)) {
-        printf("; published %.1f us, ratio %.2f", published, us / published);
-    }
-    printf("\n");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-}
-
 static bool whole(setup *s, int64_t n) {
     ptowsp_module *m = s->module;
     int64_t rows = part_of(n, CORE_ROWS, GEMM_CORE_ROWS),
@@ -210,7 +186,9 @@ static bool whole(setup *s, int64_t n) {
     } else {
         printf("  (values are computed and checked up to %d)\n", SIZE_MAX_CHECKED);
     }
-    whole_print_time(s, n, &schedule);
+    char shape[64];
+    snprintf(shape, sizeof shape, "m=%d k=%d n=%d ", (int)n, (int)n, (int)n);
+    published_print(s, &schedule, CUBE_LAUNCH_US, "gemm", shape);
     return is_good;
 }
 

@@ -8,11 +8,18 @@
 //          otherwise                 large: 8 runs of 32, merged to 2 of 128, merged to one
 //
 // Places without a candidate hold -infinity.
+//
+//      topk --rows N
+//
+// keeps the best 1,000 of 1,024 in each of N rows, on 48 vector cores: the rows of a core are a loop
+// in one kernel, which loads the next row while this one is sorted. It prints the predicted time on
+// a 910B, and beside it the published one of numbers of rows that have been measured.
 
 #include "ptowsp.h"
 
 #include "common/command.h"
 #include "common/emit.h"
+#include "common/published.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -33,6 +40,25 @@ static ptowsp_kernel topk_make(ptowsp_module *m, const char *name, int64_t candi
     }
     ptowsp_tile_store(best, ptowsp_tile_topk_values(pairs, BEST));
     ptowsp_tile_store(indices, ptowsp_tile_topk_indices(pairs, BEST));
+    return ptowsp_kernel_end(k);
+}
+
+// The same for all rows of a core.
+static ptowsp_kernel rows_make(ptowsp_module *m, int64_t rows, int64_t candidates, int64_t kept) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "rows"});
+    ptowsp_value scores = ptowsp_tile_in(k, "scores", PTOWSP_F32, rows, candidates);
+    ptowsp_value best = ptowsp_tile_out(k, "best", PTOWSP_F32, rows, kept);
+    ptowsp_value indices = ptowsp_tile_out(k, "indices", PTOWSP_U32, rows, kept);
+    ptowsp_value index = ptowsp_tile_iota(k, PTOWSP_U32, candidates, 0), none = {NULL, 0};
+    PTOWSP_TILE_LOOP(k, row, ptowsp_tile_const(k, 0), ptowsp_tile_rows(scores), 1) {
+        ptowsp_value pairs = ptowsp_tile_slice_at(scores, row, none, 1, candidates);
+        pairs = ptowsp_tile_sort32(pairs, index);
+        for (int64_t run = 32; run < candidates; run *= 4) {
+            pairs = ptowsp_tile_merge_sort(pairs, run);
+        }
+        ptowsp_tile_store_at(best, row, none, ptowsp_tile_topk_values(pairs, kept));
+        ptowsp_tile_store_at(indices, row, none, ptowsp_tile_topk_indices(pairs, kept));
+    }
     return ptowsp_kernel_end(k);
 }
 
@@ -96,9 +122,84 @@ static bool check(void *user) {
     return wrong == 0;
 }
 
+// -- rows on all cores ----------------------------------------------------------------------------
+
+enum { WIDTH = 1024, KEPT = 1000, VECTOR_CORES = 48, ROWS_MOST = 1 << 20, ROWS_MAX_CHECKED = 512 };
+
+// Its values fall, and are those of its indices, each of which is there once.
+static bool rows_check(void *user) {
+    example *e = (example *)user;
+    uint64_t wrong = 0;
+    for (int64_t r = 0; r < e->best->rows; r++) {
+        bool is_kept[WIDTH] = {false};
+        double least = INFINITY;
+        for (int64_t i = 0; i < KEPT; i++) {
+            double value = setup_get(e->best, r, i), at = setup_get(e->indices, r, i);
+            bool is_there = at >= 0 && at < WIDTH && !is_kept[(int64_t)at];
+            wrong += !(is_there && value <= least && value == setup_get(e->scores, r, (int64_t)at));
+            if (is_there) {
+                is_kept[(int64_t)at] = true;
+            }
+            least = value;
+        }
+        for (int64_t c = 0; c < WIDTH; c++) {  // none that is left is above
+            wrong += !is_kept[c] && setup_get(e->scores, r, c) > least;
+        }
+    }
+    e->wrong += wrong;
+    return wrong == 0;
+}
+
+static bool all_rows(setup *s, int64_t count) {
+    ptowsp_module *m = s->module;
+    int64_t rows = (count + VECTOR_CORES - 1) / VECTOR_CORES;
+    ptowsp_kernel kernel = rows_make(m, rows, WIDTH, KEPT);
+    example e = {.scores = setup_matrix_make(s, "scores", PTOWSP_F32, count, WIDTH),
+                 .best = setup_matrix_make(s, "best", PTOWSP_F32, count, KEPT),
+                 .indices = setup_matrix_make(s, "indices", PTOWSP_U32, count, KEPT)};
+    PTOWSP_WORKLOAD(m, "all rows") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "cores", (count + rows - 1) / rows)) {
+            task_make(m, &e, kernel, ptowsp_mul(i, ptowsp_i64(m, rows)));
+        }
+    }
+    ptowsp_schedule schedule = {.lane_count = VECTOR_CORES};
+    bool is_good = true;
+    printf("the best %d of %d in %d rows, %d of a core\n", KEPT, WIDTH, (int)count, (int)rows);
+    setup_print_kernel(s, "rows", kernel);
+    if (count <= ROWS_MAX_CHECKED) {
+        setup_fill_random(s, e.scores, -10.0, 10.0);
+        s->prepare = prepare;
+        s->check = rows_check;
+        s->user = &e;
+        is_good = setup_run(s, "all rows", &schedule);
+        printf("  check     %d scores and indices, wrong are %llu, 0 allowed: %s\n",
+               (int)(2 * count * KEPT), (unsigned long long)e.wrong, is_good ? "good" : "WRONG");
+    } else {
+        printf("  (values are computed and checked up to %d rows)\n", ROWS_MAX_CHECKED);
+    }
+    char shape[64];
+    snprintf(shape, sizeof shape, "type=float rows=%d validCol=%d ", (int)count, WIDTH);
+    published_print(s, &schedule, VECTOR_LAUNCH_US, "topk", shape);
+    return is_good;
+}
+
+static const char help_text[] =
+    "Keeps the best of candidates by tile kernels.\n"
+    "  --rows N      the best 1,000 of 1,024 in N rows on 48 cores; its time on a 910B\n"
+    "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
+    "  --emit DIR    also writes, builds and runs the trees\n"
+    "  --cache DIR, --compiler NAME, --options TEXT   of the trees\n";
+
 int main(int argc, char **argv) {
     setup s;
-    emit_create(&s, argc, argv);
+    uint64_t rows = 0;
+    const command_option more[] = {{"--rows", &rows, NULL, 1, ROWS_MOST}};
+    emit_create_with(&s, argc, argv, help_text, more, 1);
+    if (rows) {
+        bool is_right = all_rows(&s, (int64_t)rows);
+        setup_destroy(&s);
+        return is_right ? 0 : 1;
+    }
     ptowsp_module *m = s.module;
     example e = {.scores = setup_matrix_make(&s, "scores", PTOWSP_F32, REQUESTS, CANDIDATES),
                  .counts = setup_matrix_make(&s, "counts", PTOWSP_I32, REQUESTS, 1),

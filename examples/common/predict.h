@@ -34,12 +34,4 @@ bool predict_cycles(const predict_instruction *row, double *out_cycles,
 bool predict_time(const predict_kernel *row, predict_times *out_times,
                   char reason[PREDICT_REASON_MAX]);
 
-// The published time of a kernel whose shape contains a text, among the rows that come with the
-// examples. False if there is none.
-bool predict_published(const char *kernel, const char *shape, double *out_us);
-
-// Launches as published traces show them: some 8 us for cube cores, 18 to 20 for vector cores.
-#define PREDICT_CUBE_LAUNCH_US   8.0
-#define PREDICT_VECTOR_LAUNCH_US 19.0
-
 #endif

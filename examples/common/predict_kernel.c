@@ -14,6 +14,7 @@
 #include "predict.h"
 
 #include "gemm_core.h"
+#include "published.h"
 
 #include "ptoisa_shim.h"
 
@@ -196,7 +197,7 @@ static bool measure_product(const product *p, bool is_a5, predict_times *out,
                    !ptowsp_kernel_measure(m, gemm_core_make(m, "part", &part), &cost, &stats);
     if (is_good) {
         double clock = ptowsp_core_timing_of(cost.model).clock_mhz;
-        out->us = PREDICT_CUBE_LAUNCH_US + (double)stats.cycles / clock;
+        out->us = CUBE_LAUNCH_US + (double)stats.cycles / clock;
         double whole = out->us * clock / 100;
         out->cube = (double)stats.busy_cycles[PTOWSP_PIPE_M] / whole;
         out->vector = 0;
@@ -289,7 +290,7 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
             return measure_product(&p, is_a5, out_times, reason);
         }
         multiply(&core, &p);
-        finish(&core, PREDICT_CUBE_LAUNCH_US, out_times);
+        finish(&core, CUBE_LAUNCH_US, out_times);
         return true;
     }
     uint64_t rows = number_after(row->shape, "rows"), cols = number_after(row->shape, "validCol");
@@ -300,6 +301,6 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
     }
     uint64_t own = (rows + 2 * CORES - 1) / (2 * CORES);
     best_of_rows(&core, (own + 1) / 2, (uint32_t)cols, (uint32_t)best);
-    finish(&core, PREDICT_VECTOR_LAUNCH_US, out_times);
+    finish(&core, VECTOR_LAUNCH_US, out_times);
     return true;
 }
