@@ -9,7 +9,8 @@
 // them rotates. (Now and then they fit with two places alone, as no plan is the best: memory.c.)
 //
 // Then such roots alternate, if that fits. Each lives from where the one before it of its size is
-// first used: so it can be filled while that one is read, as the pieces of a panel are.
+// first used: so it can be filled while that one is read, as the pieces of a panel are. Roots that
+// are stored from UB alternate as well: one is computed while the other is stored.
 //
 //      L0A   | k 0 |     | k 2 |     | k 0 |          four pieces of k in an iteration, in two
 //                  | k 1 |     | k 3 |     | k 1 |    places
@@ -23,17 +24,19 @@ typedef struct pwsp_rotating {
     uint32_t first;     // instruction that uses it
     uint8_t loop;       // the loop of all uses so far; 0: none
     bool is_filled;     // its first use fills it
+    bool is_emptied;    // its last one stores it
     bool is_elsewhere;  // it has uses outside of the loop
 } pwsp_rotating;
 
 // Notes a use of a tile in the body of `loop` (0: of none, or of one that has others in it).
 static void pwsp_rotate_use(const pwsp_list *list, pwsp_rotating *roots, uint32_t tile,
-                            uint32_t loop, bool is_filling, uint32_t i) {
+                            uint32_t loop, bool is_filling, bool is_emptying, uint32_t i) {
     if (tile) {
         pwsp_rotating *root = &roots[list->tiles[tile].root];
         bool is_first = root->loop == 0 && !root->is_elsewhere;
         root->is_filled = is_first ? is_filling : root->is_filled;
         root->first = is_first ? i : root->first;
+        root->is_emptied = is_emptying;
         root->is_elsewhere = root->is_elsewhere || loop == 0 || (!is_first && root->loop != loop);
         root->loop = (uint8_t)loop;
     }
@@ -63,12 +66,12 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
             (insn->op == PTOISA_TLOAD || insn->op == PWSP_INSN_TPOP || pipe == PTOISA_PIPE_MTE1) &&
             !insn->is_dst_read;
         for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-            pwsp_rotate_use(list, roots, insn->src[k], in, false, i);
+            pwsp_rotate_use(list, roots, insn->src[k], in, false, pipe == PTOISA_PIPE_MTE3, i);
         }
         for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling, i);
+            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling, false, i);
         }
-        pwsp_rotate_use(list, roots, insn->tmp, in, false, i);
+        pwsp_rotate_use(list, roots, insn->tmp, in, false, false, i);
     }
 }
 
@@ -82,27 +85,39 @@ static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_
     }
 }
 
-// Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. The roots
-// of a loop are in the order in which lowering has made them, which is that of their uses.
-static void pwsp_rotate_alternate(const pwsp_list *list, const pwsp_rotating *roots,
-                                  uint32_t memory, bool is_on, uint32_t *early) {
+// Roots that alternate: those that are filled, or else those that are emptied.
+typedef enum pwsp_rotate_kind { PWSP_ROTATE_FILLED, PWSP_ROTATE_EMPTIED } pwsp_rotate_kind;
+
+// How many sizes of roots alternate at a time; those of more are taken in turn.
+#define PWSP_ROTATE_SIZES 8
+
+// Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. Roots are
+// in the order in which lowering has made them, which is that of their uses. Returns whether any does.
+static bool pwsp_rotate_alternate(const pwsp_list *list, const pwsp_rotating *roots,
+                                  uint32_t memory, pwsp_rotate_kind kind, bool is_on,
+                                  uint32_t *early) {
+    uint32_t last[PWSP_ROTATE_SIZES] = {0}, turn = 0;
+    bool is_any = false;
     for (uint32_t i = 1; i < list->tile_count; i++) {
         const pwsp_list_tile *tile = &list->tiles[i];
-        bool is_one = tile->root == i && tile->memory == memory && roots[i].is_filled &&
-                      !roots[i].is_elsewhere;
-        uint32_t before = i - 1;
-        for (; is_one && is_on && before > 0; before--) {
-            const pwsp_list_tile *of = &list->tiles[before];
-            if (of->root == before && of->memory == memory && roots[before].is_filled &&
-                !roots[before].is_elsewhere && roots[before].loop == roots[i].loop &&
-                pwsp_list_tile_bytes(of) == pwsp_list_tile_bytes(tile)) {
-                break;
-            }
+        const pwsp_rotating *root = &roots[i];
+        bool is_kind =
+            kind == PWSP_ROTATE_FILLED ? root->is_filled : root->is_emptied && !root->is_filled;
+        if (tile->root != i || tile->memory != memory || !is_kind || root->is_elsewhere) {
+            continue;
         }
-        if (tile->memory == memory) {
-            early[i] = is_one && is_on && before ? roots[before].first : 0;
+        uint32_t at = 0;
+        while (at < PWSP_ROTATE_SIZES &&
+               !(last[at] && roots[last[at]].loop == root->loop &&
+                 pwsp_list_tile_bytes(&list->tiles[last[at]]) == pwsp_list_tile_bytes(tile))) {
+            at++;
         }
+        bool is_after = at < PWSP_ROTATE_SIZES;
+        early[i] = is_on && is_after ? roots[last[at]].first : 0;
+        is_any = is_any || early[i];
+        last[is_after ? at : turn++ % PWSP_ROTATE_SIZES] = i;
     }
+    return is_any;
 }
 
 // Does the list fit a memory, the others without bounds? False with a fault if memory is out.
@@ -146,13 +161,17 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
             return false;
         }
         memories |= fits ? 1u << at : 0;
-        pwsp_rotate_set(list, roots, 0);
-        pwsp_rotate_alternate(list, roots, at, !fits, early);
-        if (!fits && !pwsp_rotate_try(list, machine, at, early, &fits, fault)) {
-            return false;
-        }
-        if (!fits) {
-            pwsp_rotate_alternate(list, roots, at, false, early);
+        pwsp_rotate_set(list, roots, fits ? 1u << at : 0);
+        for (uint32_t kind = fits; kind <= PWSP_ROTATE_EMPTIED; kind++) {
+            if (!pwsp_rotate_alternate(list, roots, at, (pwsp_rotate_kind)kind, true, early)) {
+                continue;
+            }
+            if (!pwsp_rotate_try(list, machine, at, early, &fits, fault)) {
+                return false;
+            }
+            if (!fits) {
+                pwsp_rotate_alternate(list, roots, at, (pwsp_rotate_kind)kind, false, early);
+            }
         }
     }
     pwsp_rotate_set(list, roots, memories);
