@@ -8827,7 +8827,7 @@ typedef struct ptowsp_insn_info {
     // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose
     // index is added to row and col. 0 is none.
     uint32_t loop, row_loop, col_loop;
-    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]. 0 is none.
+    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.
     uint32_t begins;
 } ptowsp_insn_info;
 

@@ -352,7 +352,8 @@ static void loops__the_proof_refuses_marks_that_are_not_in_turn(void **state) {
     refuses(&b, "verify: instruction 0 rotates outside of its loop");
     b.list.insns[0].loop = 0;
     b.list.insns[7].begins = 1;
-    refuses(&b, "verify: instruction 7 begins a sum in a loop that is not around it or may not run");
+    refuses(&b,
+            "verify: instruction 7 begins a sum in a loop that is not around it or may not run");
     b.list.insns[7].begins = 0;
     b.list.tiles[1].loop = 0;
     refuses(&b, "verify: instruction 4 (TLOAD on MTE2) may begin before 7 (TEXP on V) is done with "

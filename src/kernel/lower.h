@@ -24,7 +24,7 @@
 #include "body.h"
 #include "forms.h"
 
-// Where a part of a panel begins: a tile in L1, 0 is none, and an element.
+// Where a part of a panel begins: a tile in L1 (0: nowhere) and an element of it.
 typedef struct pwsp_lower_origin {
     uint32_t tile, row, col;
 } pwsp_lower_origin;

@@ -55,7 +55,7 @@ static bool pwsp_lower_is_steady(const ptowsp_body *body, const pwsp_valid *vali
 }
 
 // The first of a chain of products, each used by the next one alone, that make the next value of a
-// carried one and are all that its loop does with it; 0: there are none.
+// carried one and are all that its loop does with it; 0: it has other uses.
 static uint32_t pwsp_lower_chain(const ptowsp_body *body, uint32_t carry) {
     const pwsp_kop *op = &body->ops[carry];
     uint32_t at = pwsp_lower_next(body, carry), first = 0;

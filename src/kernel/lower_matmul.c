@@ -256,7 +256,7 @@ uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) 
     return acc;
 }
 
-// What the chain of sums that ends with an operation of a loop adds to.
+// The value to which a chain of sums adds that ends with an operation of a loop.
 static uint32_t pwsp_lower_bottom(const pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t sum = op->src[2];
     while (lw->body->ops[sum].kind == PWSP_KOP_MATMUL_ACC && lw->body->ops[sum].loop == op->loop) {

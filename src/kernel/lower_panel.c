@@ -7,20 +7,20 @@
 //      part      a slice of a panel, or its transpose, or the same of a part
 //
 // if products are all that uses any of them. A panel is loaded where it is made, so it stays in L1
-// for all of a loop that follows. A transpose costs nothing: boxes of a matrix in NZ are those of
-// its transpose in ZN, and L0 is filled from either. So a right factor that is stored [n][k] is
+// for all of a loop that follows. A transpose costs nothing: a matrix in NZ and its transpose in ZN
+// have the same boxes, and L0 is filled from either. So a right factor that is stored [n][k] is
 // loaded by its rows, as others are, and used as [k][n].
 
 #include "lower.h"
 
 #include "passes.h"
 
-// What an offset in L1 is a multiple of: whole boxes, in both directions and layouts.
+// The unit of offsets in L1: whole boxes, in both directions and layouts.
 static uint32_t pwsp_panel_unit(uint8_t dtype) {
     return pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
 }
 
-// May an operation take a part of what is in L1?
+// May an operation take a part of a tile in L1?
 static bool pwsp_panel_takes(const ptowsp_body *body, const pwsp_kop *op) {
     if (op->is_dead || (op->kind != PWSP_KOP_TRANSPOSE && op->kind != PWSP_KOP_SLICE)) {
         return false;

@@ -88,11 +88,11 @@ static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_
 // Roots that alternate: those that are filled, or else those that are emptied.
 typedef enum pwsp_rotate_kind { PWSP_ROTATE_FILLED, PWSP_ROTATE_EMPTIED } pwsp_rotate_kind;
 
-// How many sizes of roots alternate at a time; those of more are taken in turn.
+// How many sizes of roots alternate at a time; further sizes take their places in turn.
 #define PWSP_ROTATE_SIZES 8
 
 // Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. Roots are
-// in the order in which lowering has made them, which is that of their uses. Returns whether any does.
+// in the order of their uses, in which lowering has made them. Returns whether any does.
 static bool pwsp_rotate_alternate(const pwsp_list *list, const pwsp_rotating *roots,
                                   uint32_t memory, pwsp_rotate_kind kind, bool is_on,
                                   uint32_t *early) {

@@ -1,7 +1,7 @@
 // Waits of loops: dependences between iterations.
 //
 // All pipes wait for each other before and after a nest of loops, so that its body is a list of its
-// own, to which the above applies. Its iterations overlap, those of its outer loops too. Between
+// own, to which the above applies. Iterations of all its loops overlap. Between
 // them, u of one iteration must come before x of a later one, on another pipe, where u follows x in
 // the body and
 //
@@ -15,7 +15,7 @@
 //      LOOP
 //        wait_flag(V, MTE2, 6 or 7)                         before x
 //        TLOAD ... set_flag(MTE2, V, 0 or 1) ... TADD
-//        set_flag(V, MTE2, 6 or 7)                          behind u
+//        set_flag(V, MTE2, 6 or 7)                          after u
 //      END
 //      wait_flag(V, MTE2, 6)  wait_flag(V, MTE2, 7)         after the nest
 //
@@ -24,8 +24,8 @@
 // of each kind and two iterations of time; all other events wait for one. On A2/A3's vector pipe a
 // barrier in each iteration stands for all that it depends on in earlier ones.
 //
-// Nests. A loop may run not at all, so no flag crosses its ends: what is inside counts, from outside,
-// as done where the loop is.
+// Nests. A loop may run not at all, so no flag crosses its ends: from outside, its instructions
+// count as done where the loop is.
 //
 //      LOOP 1
 //        wait_flag(FIX, M, 5)              x is in loop 2: before loop 2, once
@@ -91,7 +91,7 @@ static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t loop, uint32_t
 
 // -- steps ----------------------------------------------------------------------------------------
 
-// Makes one step of two: of those of a token the two that lose least by it.
+// Makes one step of two: the two steps of a token that lose least by it.
 static void pwsp_waits_merge_steps(pwsp_waits_token *token) {
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t i = 0; i + 1 < token->count; i++) {
@@ -143,7 +143,7 @@ static uint32_t pwsp_waits_inner(const pwsp_waits *w, uint32_t i, uint32_t loop)
     return inner == loop ? 0 : inner;
 }
 
-// Finds what a loop carries from one of its instructions to another.
+// Finds the constraints that a loop carries from one of its instructions to others.
 static void pwsp_waits_find_carried(pwsp_waits *w, uint32_t loop, uint32_t u) {
     uint32_t inner = pwsp_waits_inner(w, u, loop);
     uint32_t set_at = 2 * ((inner ? w->loop_last[inner] : u) + 1);
@@ -161,7 +161,7 @@ static void pwsp_waits_find_carried(pwsp_waits *w, uint32_t loop, uint32_t u) {
     }
 }
 
-// Finds what it carries from the last wait for an event to a set of it.
+// Finds those from the last wait for an event to a set of it.
 static void pwsp_waits_find_reused(pwsp_waits *w, const pwsp_waits_open *open) {
     for (uint64_t k = open->first_op; k < w->op_count; k++) {
         const pwsp_waits_op *set = &w->ops[k];
@@ -201,7 +201,7 @@ static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_
 }
 
 // Gives the loop an event of a pair for a token, or two where they are `paired`. `spared` events are
-// left for others. EVENT_COUNT: there is none.
+// left for others. EVENT_COUNT: none was left.
 static uint32_t pwsp_waits_take_event(pwsp_waits *w, pwsp_waits_pair *pair, bool is_paired,
                                       uint32_t spared) {
     static const uint8_t orders[2][PTOISA_EVENT_COUNT] = {{5, 4, 3, 2, 1, 0, 7, 6},
@@ -363,7 +363,7 @@ static void pwsp_waits_forget_last(pwsp_waits *w) {
     }
 }
 
-// Orders all that the loop which begins at instruction i does after what it needs from before it, once
+// Orders all that the loop which begins at instruction i does after its needs from before it, once
 // for each of its pipes. False when memory is out.
 static bool pwsp_waits_order_loop(pwsp_waits *w, uint32_t i) {
     uint32_t needs[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
@@ -402,8 +402,8 @@ static bool pwsp_waits_open_loop(pwsp_waits *w, uint32_t i) {
     return true;
 }
 
-// Closes the loop that ends at instruction i. What pipes know from inside it is forgotten, and what is
-// inside is no place for a flag.
+// Closes the loop that ends at instruction i. Knowledge of pipes from inside it is forgotten, and no
+// flag is put there any more.
 static void pwsp_waits_close_loop(pwsp_waits *w, uint32_t i) {
     const pwsp_waits_open *open = &w->opens[w->depth - 1];
     pwsp_waits_find_tokens(w, open, i);

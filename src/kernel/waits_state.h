@@ -79,12 +79,12 @@ typedef struct pwsp_waits {
     pwsp_waits_place *where;  // [tile], [tile_count + parameter + 1], and second places
     pwsp_waits_op *ops;       // of both cores
     uint64_t op_count, op_capacity;
-    uint8_t *pipes;                      // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
-    uint8_t *loop_of;                    // [insn] the innermost loop that it is in, or 0
+    uint8_t *pipes;    // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
+    uint8_t *loop_of;  // [insn] the innermost loop that it is in, or 0
     uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // LOOP and END
     uint32_t crowded;  // the outermost loops for whose nests there are too few events, as bits
     bool is_crowded;   // another one was found
-    uint32_t *ticks;                     // [insn] when it is done
+    uint32_t *ticks;   // [insn] when it is done
     uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] carried by its pipe's flags after it
     uint32_t *stream_room;
     pwsp_waits_span *spans;
@@ -99,9 +99,9 @@ typedef struct pwsp_waits {
     uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     uint8_t pair_of[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // in pairs, + 1; 0: none yet
     uint8_t pair_count;
-    uint32_t loop;      // the innermost open loop whose iterations overlap, or 0
-    uint8_t rotating;   // as that loop says
-    uint32_t depth;     // how many such loops are open
+    uint32_t loop;     // the innermost open loop whose iterations overlap, or 0
+    uint8_t rotating;  // as that loop says
+    uint32_t depth;    // how many such loops are open
     // The last members, not set before: the open loops, the knowledge at the ends of others,
     pwsp_waits_open opens[PTOWSP_LOOP_DEPTH_MAX];
     uint32_t closed[PTOWSP_LOOP_MAX + 1][PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
