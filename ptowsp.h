@@ -4225,6 +4225,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is
 // stored [n][k] is the transpose of a slice, which costs nothing.
 //
+//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;
+//      ptowsp_value start = ptowsp_tile_const(k, 0);
 //      PTOWSP_TILE_LOOP(k, i, start, ptowsp_tile_rows(a), 128) {
 //          PTOWSP_TILE_LOOP(k, j, start, ptowsp_tile_rows(b), 256) {      // b is [n][k]
 //              PTOWSP_TILE_LOOP(k, at, start, ptowsp_tile_cols(a), 256) {

@@ -250,6 +250,11 @@ bad "--instructions, --rows and --svg go one at a time" predict --svg "$DIR/x" -
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"
+good topk --rows 100
+says "in 100 rows, 3 of a core" "200000 scores and indices, wrong are 0, 0 allowed: good"
+good topk --rows 4800
+says "published 324.1 us, ratio 1."
+bad "--rows" topk --rows 0
 # Tiles of 32 rows: 3 of the weights, 4 of x; 4 x 2 of the product.
 good quantized_matmul
 says "wrongly rounded: 0" "8000 values" "5e-07 allowed: good"

@@ -248,18 +248,28 @@ static int section_18_loop(void) {
     return 0;
 }
 
+static int section_18_panels(void) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "panels"});
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 256, 1024);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 512, 1024);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 256, 512);
+#include "18_3.inc"
+    check(ptowsp_kernel_end(k).id != 0, "section 18, panels");
+    return 0;
+}
+
 static int section_18_instruction(void) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "instruction"});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 64);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 64);
-#include "18_3.inc"
+#include "18_4.inc"
     ptowsp_tile_store(y, t);
     check(ptowsp_kernel_end(k).id != 0, "section 18, instruction");
     return 0;
 }
 
 static int section_18_timing(void) {
-#include "18_4.inc"
+#include "18_5.inc"
     check(cost.timing->clock_mhz == 1500, "section 18, timing");
     return 0;
 }
@@ -531,6 +541,7 @@ int main(void) {
                                           section_17_rules,
                                           section_18_softmax,
                                           section_18_loop,
+                                          section_18_panels,
                                           section_18_instruction,
                                           section_18_timing,
                                           section_20_list,
