@@ -10,6 +10,7 @@ typedef struct product {
     int64_t m, n, k;    // of the kernel's parameters
     int64_t panel;      // along k
     bool is_turned;     // b is stored [n][k]
+    bool turns_pieces;  // pieces of such a b are transposed one by one, and not the panel
     bool has_pieces;    // pieces are slices of panels; else products cut panels themselves
     bool has_scalar_k;  // the loop over k ends at a scalar: it may not run
     const ptowsp_machine *machine;
@@ -28,6 +29,13 @@ static ptowsp_value right_of(const product *p, ptowsp_value b, ptowsp_value at, 
                         : ptowsp_tile_slice_at(b, at, j, p->panel, TILE_COLS);
 }
 
+// A piece of the right panel: [k][n] of it.
+static ptowsp_value piece_of(const product *p, ptowsp_value panel, int64_t of) {
+    return p->turns_pieces
+               ? ptowsp_tile_transpose(ptowsp_tile_slice(panel, 0, of, TILE_COLS, PIECE))
+               : ptowsp_tile_slice(panel, of, 0, PIECE, TILE_COLS);
+}
+
 static ptowsp_kernel kernel_make(ptowsp_module *m, const product *p) {
     ptowsp_body *k =
         ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "product", .machine = p->machine});
@@ -44,13 +52,15 @@ static ptowsp_kernel kernel_make(ptowsp_module *m, const product *p) {
         PTOWSP_TILE_LOOP(k, j, start, cols, TILE_COLS) {
             PTOWSP_TILE_LOOP(k, at, start, depth, p->panel) {
                 ptowsp_value left = ptowsp_tile_slice_at(a, i, at, TILE_ROWS, p->panel);
-                ptowsp_value right = right_of(p, b, at, j);
+                ptowsp_value right = p->turns_pieces
+                                         ? ptowsp_tile_slice_at(b, j, at, TILE_COLS, p->panel)
+                                         : right_of(p, b, at, j);
                 sum = ptowsp_tile_carry(zero);
                 ptowsp_value next = sum;
                 for (int64_t of = 0; p->has_pieces && of < p->panel; of += PIECE) {
-                    next = ptowsp_tile_matmul_acc(
-                        next, ptowsp_tile_slice(left, 0, of, TILE_ROWS, PIECE),
-                        ptowsp_tile_slice(right, of, 0, PIECE, TILE_COLS));
+                    next = ptowsp_tile_matmul_acc(next,
+                                                  ptowsp_tile_slice(left, 0, of, TILE_ROWS, PIECE),
+                                                  piece_of(p, right, of));
                 }
                 ptowsp_tile_next(sum,
                                  p->has_pieces ? next : ptowsp_tile_matmul_acc(sum, left, right));
@@ -168,6 +178,14 @@ static void panels__multiply_as_sums_in_double_do(void **state) {
     }
 }
 
+static void panels__pieces_may_be_transposed_one_by_one(void **state) {
+    (void)state;
+    char text[512];
+    product p = {.m = 256, .n = 256, .k = 384, .panel = 128};
+    p.is_turned = p.has_pieces = p.turns_pieces = true;
+    assert_int_equal(run(&p, 200, 200, 330, 330, 200, text), PTOWSP_OK);
+}
+
 // A loop over k that may not run begins with zeros.
 static void panels__sums_without_products_are_zero(void **state) {
     (void)state;
@@ -281,6 +299,7 @@ static void panels__sums_begin_with_their_first_product(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(panels__multiply_as_sums_in_double_do),
+        cmocka_unit_test(panels__pieces_may_be_transposed_one_by_one),
         cmocka_unit_test(panels__sums_without_products_are_zero),
         cmocka_unit_test(panels__stores_have_the_sizes_of_their_products),
         cmocka_unit_test(panels__stay_in_l1),
