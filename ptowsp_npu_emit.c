@@ -3693,7 +3693,9 @@ static void npu_find_rights(npu_kernel *k) {
             is_move && insn->dst[0] && k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_L0B;
         for (uint32_t j = 0; j < 4; j++) {
             npu_tile *root = &k->tiles[k->tiles[insn->src[j]].object.root];
-            root->is_right_not = root->is_right_not || !is_to_right;
+            // A panel that is used transposed is loaded by its rows.
+            bool is_turned = k->tiles[insn->src[j]].object.layout != PTOWSP_LAYOUT_NZ;
+            root->is_right_not = root->is_right_not || !is_to_right || is_turned;
         }
         for (uint32_t j = 0; j < 2; j++) {
             npu_tile *root = &k->tiles[k->tiles[insn->dst[j]].object.root];
@@ -4755,8 +4757,31 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
     return true;
 }
 
+// A sum that begins in the first iteration of a loop: as the product that it is then, and as it is in
+// all others.
+static void npu_print_beginning(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    ptowsp_insn_info sum = *insn, product = *insn;
+    int indent = (int)k->indent;
+    sum.begins = product.begins = 0;
+    product.op = PTOWSP_OP_TMATMUL;
+    product.src[0] = insn->src[1];
+    product.src[1] = insn->src[2];
+    product.src[2] = 0;
+    npu_print(out, "%*sif (n_%u == 0) {\n", indent, "", insn->begins);
+    k->indent += 4;
+    npu_kernel_print_insn(k, &product, out);
+    npu_print(out, "%*s} else {\n", indent, "");
+    npu_kernel_print_insn(k, &sum, out);
+    k->indent -= 4;
+    npu_print(out, "%*s}\n", indent, "");
+}
+
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
+    if (insn->begins) {
+        npu_print_beginning(k, insn, out);
+        return;
+    }
     npu_text call = {NULL, 0, 0, false}, operands = {NULL, 0, 0, false};
     if (insn->is_implied) {
         npu_print(&call, "WSP_UNCOUNTED(");
@@ -44592,7 +44617,9 @@ static const char npu_fixed_23[] =
     "// fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);\n"
     "\n"
-    "// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded.\n"
+    "// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A\n"
+    "// part of a part that only products use is taken from L1 if row and col are multiples of 16 and of\n"
+    "// the elements in 32 bytes (see panels, below); otherwise it goes through UB.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,\n"
     "                                          int64_t cols);\n"
     "\n"
@@ -44635,8 +44662,35 @@ static const char npu_fixed_23[] =
     "//\n"
     "// While an iteration computes, the next one's parts are loaded into a second buffer, where both\n"
     "// fit. Values from outside that are factors of products are moved to L1 once. A sum that only\n"
-    "// matmul_acc of the loop adds to, and that begins as a product or as a tile full of 0, stays in\n"
-    "// L0C.\n"
+    "// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a\n"
+    "// tile full of 0, stays in L0C.\n"
+    "//\n"
+    "// Products of whole matrices, as they are written by hand: loops over output tiles around the loop\n"
+    "// over k, and panels in L1. A slice of an input that only products use, also by slices and\n"
+    "// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to\n"
+    "// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is\n"
+    "// stored [n][k] is the transpose of a slice, which costs nothing.\n"
+    "//\n"
+    "//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;\n"
+    "//      ptowsp_value start = ptowsp_tile_const(k, 0);\n"
+    "//      PTOWSP_TILE_LOOP(k, i, start, ptowsp_tile_rows(a), 128) {\n"
+    "//          PTOWSP_TILE_LOOP(k, j, start, ptowsp_tile_rows(b), 256) {      // b is [n][k]\n"
+    "//              PTOWSP_TILE_LOOP(k, at, start, ptowsp_tile_cols(a), 256) {\n"
+    "//                  ptowsp_value left = ptowsp_tile_slice_at(a, i, at, 128, 256);\n"
+    "//                  ptowsp_value right = ptowsp_tile_slice_at(b, j, at, 256, 256);\n"
+    "//                  sum = ptowsp_tile_carry(zero);\n"
+    "//                  right = ptowsp_tile_transpose(right);\n"
+    "//                  ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));\n"
+    "//              }\n"
+    "//              ptowsp_tile_store_at(c, i, j, sum);\n"
+    "//          }\n"
+    "//      }\n"
+    "//\n"
+    "// Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one\n"
+    "// is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the\n"
+    "// inner loop runs in every task, and only stores use the sum, its first product begins it, and no\n"
+    "// tile is filled with 0; then a store must have as many rows and columns as the product, or the\n"
+    "// task fails with INVALID_PARAMS.\n"
     "//\n"
     "// What loops do not do: bounds are the same in all iterations of the loops around, so they are no\n"
     "// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches\n"
@@ -49221,6 +49275,8 @@ static const char npu_fixed_23[] =
     "    // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose\n"
     "    // index is added to row and col. 0 is none.\n"
     "    uint32_t loop, row_loop, col_loop;\n"
+    "    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.\n"
+    "    uint32_t begins;\n"
     "} ptowsp_insn_info;\n"
     "\n"
     "// Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.\n"
