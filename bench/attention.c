@@ -216,8 +216,11 @@ static void run_multiply(void *user) {
 static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
     cache_bench *b = (cache_bench *)user;
     uint64_t row = (uint64_t)work->work_id * b->config.group;
-    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
-                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
+    ptowsp_attend_unit unit = {.request = ptowsp_work_request(work),
+                               .kv_head = ptowsp_work_head(work),
+                               .query_count = 1,
+                               .kv_start = ptowsp_work_kv_start(work),
+                               .kv_len = ptowsp_work_kv_len(work)};
     (void)lane;
     ptowsp_attend_compute(&b->kv, &b->step, &unit, b->states + row,
                           b->accs + row * b->kv.value_dim);
@@ -332,7 +335,8 @@ static void run_prefill(void *user) {
     uint32_t length = (uint32_t)b->lengths[0], count = (uint32_t)b->query_count;
     for (uint32_t at = 0; at < count; at += b->tile) {
         uint32_t left = count - at;
-        ptowsp_attend_unit unit = {0, 0, at, left < b->tile ? left : b->tile, 0, length, NULL};
+        ptowsp_attend_unit unit = {
+            .query_start = at, .query_count = left < b->tile ? left : b->tile, .kv_len = length};
         ptowsp_attend_compute(&b->kv, &b->step, &unit, NULL, NULL);
     }
     bench_keep(b->outputs);

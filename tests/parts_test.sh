@@ -201,11 +201,11 @@ done
 measured attention "pthread_|sem_|dl|$LIBM"
 measured plan "pthread_|sem_|dl|$LIBM"
 measured no-tiles "$LIBM"
-for limit in "attention 589824" "plan 802816"; do  # attention kernels are 238 KiB of each
+for limit in "attention 589824" "plan 839680"; do  # attention kernels are 238 KiB of each
     part=${limit% *} bytes=$(wc -c < "$tmp/${limit% *}/ptowsp.c")
     [ "$bytes" -le "${limit#* }" ] || fail "$part: ptowsp.c has $bytes bytes, more than ${limit#* }"
 done
 lines=$(cat "$tmp/plan/ptowsp.h" "$tmp/plan/ptowsp.c" | wc -l)
-[ "$lines" -le 20000 ] || fail "plan has $lines lines, more than 20000"
+[ "$lines" -le 20700 ] || fail "plan has $lines lines, more than 20,700"
 ! grep -o 'ptoisa_[a-z0-9_]*' "$tmp/no-tiles/ptowsp.c" | grep -qv '^ptoisa_shim$' || fail "no-tiles has instructions"  # texts name the file
 echo "parts: ok"

@@ -157,8 +157,11 @@ PTOWSP_INLINE void decode_chunk(const ptowsp_work *work, uint32_t lane, void *us
     decode_run *run = (decode_run *)user;
     uint64_t start = ptowsp_clock_ns();
     bool is_part = !ptowsp_work_is_whole(work);
-    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
-                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
+    ptowsp_attend_unit unit = {.request = ptowsp_work_request(work),
+                               .kv_head = ptowsp_work_head(work),
+                               .query_count = 1,
+                               .kv_start = ptowsp_work_kv_start(work),
+                               .kv_len = ptowsp_work_kv_len(work)};
     (void)tier;
     ptowsp_attend_compute(&run->step->kv, &run->attention, &unit,
                           is_part ? ptowsp_attention_states(&run->scratch, work->work_id) : NULL,

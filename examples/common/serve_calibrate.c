@@ -30,7 +30,7 @@ typedef struct calibration {
 
 // The time of a unit of so many tokens and rows, in ns.
 static double calibrate_time(calibration *c, uint32_t tokens, uint32_t rows) {
-    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, tokens, NULL};
+    ptowsp_attend_unit unit = {.query_count = 1, .kv_len = tokens};
     double least = INFINITY;
     c->config.group = rows;
     for (int i = 0; i < REPEATS; i++) {
