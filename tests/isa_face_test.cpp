@@ -877,6 +877,56 @@ static void face__events_are_recorded_and_waited_for_once(void **) {
     assert_string_equal(faults.text.c_str(), "");
 }
 
+PTO_INTERNAL int twice(int n) {
+    return 2 * n;
+}
+
+template <typename T> PTO_INST T thrice(T n) {
+    return 3 * n;
+}
+
+// Words of sources that were written beside PTO-ISA's own.
+static void face__has_the_words_of_sources_of_pto_isa(void **) {
+    assert_int_equal(twice(thrice(7)), 42);
+    assert_int_equal(NUM_77 + NUM_96, 173);
+    assert_true(ScatterAxis::SCATTER_ROW != ScatterAxis::SCATTER_COL);
+    assert_true(HistByte::BYTE_0 != HistByte::BYTE_3);
+}
+
+// A prefetch leaves the tile, and the core's clocks, as a load does.
+static void face__prefetches_load(void **) {
+    face_faults faults;
+    ptoisa_core &core = ptoisa_this_core();
+    float data[8 * 16];
+    for (int n = 0; n < 8 * 16; n++) {
+        data[n] = (float)n;
+    }
+    Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, 7, 13> loaded, fetched;
+    GlobalTensor<float, Shape<1, 1, 1, 7, 13>, Stride<1, 1, 1, 16, 1>> window(data);
+    uint64_t cycles[2];
+    for (int i = 0; i < 2; i++) {
+        NPU_MEMORY_INIT(NPUArch::A2A3);
+        core.model = PTOISA_MODEL_A2A3;
+        TASSIGN(loaded, 0);
+        TASSIGN(fetched, 0x1000);
+        if (i == 0) {
+            TLOAD(loaded, window);
+        } else {
+            TPREFETCH(fetched, window);
+        }
+        cycles[i] = core.busy[PTOISA_PIPE_MTE2];
+    }
+    assert_true(cycles[0] > 0);
+    assert_int_equal(cycles[1], cycles[0]);
+    for (int r = 0; r < 7; r++) {
+        for (int c = 0; c < 13; c++) {
+            assert_true(fetched.GetElement(r, c) == (float)(r * 16 + c));
+        }
+    }
+    core.model = PTOISA_MODEL_UNIT;
+    NPU_MEMORY_INIT(shim::default_arch);
+}
+
 #if PTOISA_CHECKED_DEFAULT
 // What the device refuses and the simulator takes: a fault, and in the mode "as the simulator" none.
 static void face__as_the_simulator_permits_more(void **) {
@@ -958,6 +1008,61 @@ static void face__as_the_simulator_permits_more(void **) {
     NPU_MEMORY_INIT(shim::default_arch);
 }
 
+// Bit c of row r says a > b; what TCMP leaves of a row's 32 bytes is 0, and is stored with a window
+// of all columns. A device stores what is valid.
+static void face__masks_are_stored_whole_as_the_simulator_stores_them(void **) {
+    face_faults faults;
+    ptoisa_core &core = ptoisa_this_core();
+    NPU_MEMORY_INIT(NPUArch::A2A3);
+    Tile<TileType::Vec, float, 8, 64, BLayout::RowMajor, 7, 40> a, b;
+    Tile<TileType::Vec, uint8_t, 8, 32, BLayout::RowMajor, 7, 5> mask;
+    TASSIGN(a, 0);
+    TASSIGN(b, 0x1000);
+    TASSIGN(mask, 0x2000);
+    uint64_t seed = 5;
+    for (uint32_t n = 0; n < 512; n++) {
+        a.SetValue(n, (float)(face_random(&seed) % 5));
+        b.SetValue(n, (float)(face_random(&seed) % 5));
+    }
+    for (uint32_t rows = 7; rows <= 8; rows++) {
+        uint8_t stored[8 * 32 + 1];
+        memset(stored, 0xa5, sizeof stored);
+        using Sh = Shape<1, 1, 1, -1, 32>;
+        GlobalTensor<uint8_t, Sh, Stride<1, 1, 1, 32, 1>> window(stored, Sh(rows));
+        core.is_as_simulator = false;
+        TSTORE(window, mask);
+        assert_true(faults.has("TSTORE: g has "));
+        faults.text.clear();
+        core.is_as_simulator = true;
+        TCMP(mask, a, b, CmpMode::GT);
+        TSTORE(window, mask);
+        assert_string_equal(faults.text.c_str(), "");
+        for (uint32_t n = 0; n < 8 * 32; n++) {
+            uint32_t r = n / 32, byte = n % 32, wanted = 0;
+            for (uint32_t bit = 0; bit < 8 && r < 7 && byte < 5; bit++) {
+                wanted |= (uint32_t)(a.GetValue(r * 64 + byte * 8 + bit) >
+                                     b.GetValue(r * 64 + byte * 8 + bit))
+                          << bit;
+            }
+            assert_int_equal(stored[n], r < rows ? wanted : 0xa5);
+        }
+        assert_int_equal(stored[8 * 32], 0xa5);
+        GlobalTensor<uint8_t, Shape<1, 1, 1, 7, 31>, Stride<1, 1, 1, 31, 1>> narrow(stored);
+        TSTORE(narrow, mask);
+        assert_true(faults.has("TSTORE: g has 7 x 31 elements, s 7 x 5 valid ones"));
+        faults.text.clear();
+    }
+    float data[64];
+    Tile<TileType::Vec, float, 8, 8, BLayout::RowMajor, 8, 5> other;  // no mask
+    TASSIGN(other, 0x3000);
+    GlobalTensor<float, Shape<1, 1, 1, 8, 8>, Stride<1, 1, 1, 8, 1>> whole(data);
+    TSTORE(whole, other);
+    assert_true(faults.has("TSTORE: g has 8 x 8 elements, s 8 x 5 valid ones"));
+    faults.text.clear();
+    core.is_as_simulator = false;
+    NPU_MEMORY_INIT(shim::default_arch);
+}
+
 static void face__what_a_device_refuses_is_a_fault(void **) {
     face_faults faults;
     Matrix a, b, unbound;
@@ -1018,9 +1123,12 @@ int main(void) {
         cmocka_unit_test(face__prints_tiles),
         cmocka_unit_test(face__stores_convert_add_and_quantise),
         cmocka_unit_test(face__wrong_flags_are_faults),
+        cmocka_unit_test(face__has_the_words_of_sources_of_pto_isa),
+        cmocka_unit_test(face__prefetches_load),
         cmocka_unit_test(face__events_are_recorded_and_waited_for_once),
 #if PTOISA_CHECKED_DEFAULT
         cmocka_unit_test(face__as_the_simulator_permits_more),
+        cmocka_unit_test(face__masks_are_stored_whole_as_the_simulator_stores_them),
         cmocka_unit_test(face__what_a_device_refuses_is_a_fault),
 #endif
     };

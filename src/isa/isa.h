@@ -64,6 +64,7 @@
 //     TRSQRT, TRECIP, TANDS, TORS in place
 //     TMOV, TINSERT, TINTERLEAVE  the ways of A5
 //     TLOAD                       into the bias table
+//     TSTORE                      masks with all allocated columns, by a window as large
 //     TROWSUM and its kind        a row-major dst with more than a valid column: column 0 is written
 //     TASSIGN                     UB of 512 KiB
 //

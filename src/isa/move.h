@@ -485,10 +485,28 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
     }
 }
 
+// PTO-ISA's simulator stores masks with all of their columns, by a window as large: how many are valid
+// only says how many bits TCMP sets. `out_whole` is such a mask; others are stored as they are.
+PTOISA_FN const ptoisa_tile *ptoisa_stored_mask(const ptoisa_core *core, const ptoisa_global *g,
+                                                const ptoisa_tile *s, ptoisa_tile *out_whole) {
+    const bool is_mask = s->memory == PTOISA_VEC && s->layout == PTOISA_ROW_MAJOR &&
+                         (s->dtype == PTOISA_U8 || s->dtype == PTOISA_U32);
+    const int64_t rows = ptoisa_global_rows(g);
+    if (!core->is_as_simulator || !is_mask || g->shape[4] != s->cols ||
+        (rows != s->rows && rows != s->valid_rows)) {
+        return s;
+    }
+    *out_whole = *s;
+    out_whole->valid_rows = (uint32_t)rows;
+    out_whole->valid_cols = s->cols;
+    return out_whole;
+}
+
 // Stores the valid region. Out of L0C f32 may become f16 or bf16, to nearest.
 PTOISA_FN void ptoisa_tstore(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s) {
     ptoisa_fixpipe how = {false, false, false, 0, NULL};
-    ptoisa_store(core, g, s, &how, NULL);
+    ptoisa_tile whole;
+    ptoisa_store(core, g, ptoisa_stored_mask(core, g, s, &whole), &how, NULL);
 }
 
 // The same, accumulating.

@@ -43,6 +43,11 @@
 #define __fbuf__
 #define __tf__
 
+// How PTO-ISA declares its own functions, and sources written beside it theirs.
+#define PTO_INLINE   inline __attribute__((always_inline))
+#define PTO_INST     AICORE PTO_INLINE
+#define PTO_INTERNAL AICORE PTO_INLINE
+
 // One core runs the instructions of both kinds, unless the program says which it is.
 #if !defined(__DAV_CUBE__) && !defined(__DAV_VEC__)
 #define __DAV_CUBE__

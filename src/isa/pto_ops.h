@@ -7,8 +7,8 @@
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
 //
 // Missing, as only their names are known: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU, TADDRELUCONV,
-// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
-// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
+// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterOOB, ScatterConflict and
+// NPUMemoryModel; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
 // matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
 // documentation: indices outside that wrap or clamp are signed; the elements of a table count row
 // after row; of a move with a scale for each column, the first scale is that of the first column
@@ -196,8 +196,9 @@ inline shim::Token<W...> TLOAD(T &tile, G &global, W &...events) {
     return shim::end();
 }
 
-// Says that a window will be loaded; the shim does nothing about it.
-template <typename T, typename G> inline void TPREFETCH(T &, G &) {
+// Loads a window ahead of its use, as TLOAD does. It takes no events.
+template <typename T, typename G> inline void TPREFETCH(T &tile, G &global) {
+    TLOAD(tile, global);
 }
 
 template <typename T, typename G, AtomicType Atomic = AtomicType::AtomicNone,

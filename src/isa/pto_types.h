@@ -16,7 +16,8 @@ constexpr int DYNAMIC = -1;
 // Of <pto/common/constants.hpp>: numbers by name, NUM_<n> = n; bytes of a block of UB and of a row of
 // a box, rows of a box.
 #define PTOISA_FACE_NUMBERS(N)                                                                     \
-    N(1) N(2) N(3) N(4) N(5) N(6) N(7) N(8) N(16) N(32) N(64) N(128) N(256) N(512) N(1024)
+    N(1)                                                                                           \
+    N(2) N(3) N(4) N(5) N(6) N(7) N(8) N(16) N(32) N(64) N(77) N(96) N(128) N(256) N(512) N(1024)
 #define PTOISA_FACE_NUMBER(n) constexpr int NUM_##n = n;
 PTOISA_FACE_NUMBERS(PTOISA_FACE_NUMBER)
 #undef PTOISA_FACE_NUMBER
@@ -93,6 +94,9 @@ enum class ScatterAtomicOp {
     Max = PTOISA_SCATTER_MAX,
     Min = PTOISA_SCATTER_MIN
 };
+// No instruction of the shim takes these two; their values are assumed.
+enum class ScatterAxis { SCATTER_ROW, SCATTER_COL };
+enum class HistByte { BYTE_0, BYTE_1, BYTE_2, BYTE_3 };
 enum class STPhase { Unspecified, Partial, Final };
 enum class AccPhase { Unspecified, Partial, Final };
 enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
