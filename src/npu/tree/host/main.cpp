@@ -72,7 +72,7 @@ const char HELP[] =
     "compares:\n"
     "                           tensors, slots and, with the shim, cycles\n"
     "  --tolerance X            of floats, as a share of a tensor's largest; without, 0 with the\n"
-    "                           shim (all bytes), else 1e-6\n"
+    "                           shim (all bytes), else " WSP_TOLERANCE_TEXT "\n"
     "Output:\n"
     "  --write NAME@FILE        a tensor's elements after the run\n"
     "  --record DIR             this run for --check, of this tree in any build: bindings, model, "
@@ -509,7 +509,7 @@ bool Command::record_inputs() {
         recorder_.line("--ring", std::to_string(options_.ring_size));
     }
     if constexpr (WSP_TOLERANCE > 0) {
-        recorder_.line("--tolerance", "1e-6");  // wherever it is checked
+        recorder_.line("--tolerance", WSP_TOLERANCE_TEXT);  // wherever it is checked
     }
     for (const Bound &bound : bound_) {
         const bool is_batch = bound.option == "--batch",

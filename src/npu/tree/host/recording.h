@@ -220,8 +220,9 @@ class Difference {
                 return;
             }
             const double error = fabs(a - b);
+            worst = error > worst * largest_ && largest_ > 0 && error <= 1.7e308 ? error / largest_
+                                                                                 : worst;
             if (error <= tolerance_ * largest_ + place * fabs(b)) {
-                worst = error > worst * largest_ ? error / largest_ : worst;
                 return;
             }
         }
@@ -231,7 +232,7 @@ class Difference {
 
     static constexpr uint64_t count_none = UINT64_MAX;
     uint64_t count = 0, wrong_count = 0, wrong = count_none;  // the first
-    double worst = 0;                                         // of those that are near enough
+    double worst = 0;                                         // error, as a share of the largest
 
   private:
     uint32_t dtype_;
