@@ -3643,7 +3643,9 @@ typedef struct ptowsp_pto_arg {
 //          or in include_dirs and go into the tree, with all that they include by "...". All
 //          #include lines are read first, at file scope, whatever macros the source defines before
 //          them. Names of different kernels do not clash, except extern "C" functions other than
-//          the entry. Guard launches (<<<>>>) and main functions by #ifdef __CCE_AICORE__.
+//          the entry. Launches (<<<>>>) stand under #ifdef __CCE_AICORE__, #ifndef __CPU_SIM or
+//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch under
+//          none is UNSUPPORTED when emitting, with its line.
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
 //          (get_subblockid()). They communicate through TPipes only, over memory that is an

@@ -581,6 +581,80 @@ static void own__mixed_sources_are_refused_for_devices(void **state) {
              "no halves that a tree could start on a device");
 }
 
+#define LAUNCH "void start(void *s) { add<<<1, nullptr, s>>>(nullptr, nullptr, nullptr); }\n"
+#define ENTRY  "void add(float *, float *, float *) {}\n"
+
+// A launch that nothing hides from the shim is named with its line. What only looks like one is none.
+static void own__launches_that_are_under_no_condition_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int line;  // of the launch that is refused; 0: none
+    } cases[] = {
+        {ENTRY LAUNCH, 2},
+        {ENTRY "/* add<<<1>>>() \n <<< */ const char *s = \"<<<\"; // <<<\n", 0},
+        {ENTRY "/* */\n#define N 1\n" LAUNCH, 4},
+        {ENTRY "#ifdef __CCE_AICORE__\n" LAUNCH "#endif\n", 0},
+        {ENTRY "#ifdef __CCE_AICORE__\n#endif\n" LAUNCH, 4},
+        {ENTRY "#if N\n" LAUNCH "#endif\n", 0},
+        {ENTRY "#endif\n" LAUNCH, 3},
+        {"#ifndef __CPU_SIM\n#endif\n" ENTRY LAUNCH, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_pto_source pto = no_source;
+        pto.text = cases[i].text;
+        ptowsp_error error = error_of(&pto, false, false);
+        char text[200];
+        snprintf(text, sizeof text,
+                 "emit: kernel add: line %d of its text is a launch (<<<>>>): put it under #ifdef "
+                 "__CCE_AICORE__ or #ifndef __CPU_SIM",
+                 cases[i].line);
+        if (cases[i].line) {
+            is_error(&error, PTOWSP_UNSUPPORTED, text);
+        } else {
+            assert_int_equal(error.status, PTOWSP_OK);
+        }
+    }
+}
+
+// Hosts' parts as demos have them go through the compiler, which has no acl/acl.h: each of four sources has
+// them under conditions that one word makes false.
+static void own__launches_that_the_simulator_does_not_see_are_not_seen_here(void **state) {
+    (void)state;
+    static const char *const conditions[4][4][2] = {
+        {{"#ifndef __CPU_SIM\n", "#endif\n"},
+         {"#  if !defined ( __CPU_SIM ) && !defined(__COSTMODEL)\n", "#endif\n"},
+         {"#ifndef __CPU_SIM\n#ifdef OWN\n", "#endif\n#endif\n"}},
+        {{"#ifndef __COSTMODEL\n", "#endif\n"}},
+        {{"#ifdef __CPU_SIM\n#else\n", "#endif\n"},
+         {"#ifndef __CCE_AICORE__\n#else\n", "#endif\n"}},
+        {{"#if defined(OWN) && ! defined __COSTMODEL\n", "#endif\n"}}};
+    for (int word = 0; word < 4; word++) {
+        char text[4096] =
+            "#define OWN\n#include <pto/pto-inst.hpp>\n#include <pto/common/fifo.hpp>\n"
+            "#include <pto/cpu/MXTypes.hpp>\n#include <pto/cpu/tile_offsets.hpp>\n"
+            "PTO_INTERNAL " ENTRY;
+        size_t length = strlen(text);
+        for (int i = 0; i < 4 && conditions[word][i][0]; i++) {
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       "%s#include \"acl/acl.h\"\nnamespace host%d {\n" LAUNCH
+                                       "int main() { start(nullptr); aclFinalize(); }\n}\n%s",
+                                       conditions[word][i][0], i, conditions[word][i][1]);
+        }
+        assert_true(length < sizeof text);
+        ptowsp_pto_source pto = no_source;
+        pto.text = text;
+        ptowsp_error error = error_of(&pto, true, true);
+        assert_string_equal(error.text, "");
+        assert_int_equal(error.status, PTOWSP_OK);
+    }
+    // Under a condition of the author's own the compiler has the last word.
+    ptowsp_pto_source pto = no_source;
+    pto.text = ENTRY "#if defined(__CPU_SIM) || !defined(OWN)\n" LAUNCH "#endif\n";
+    ptowsp_error error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
+}
+
 static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     (void)state;
     ptowsp_pto_source pto = no_source;
@@ -615,6 +689,8 @@ int main(void) {
         cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
         cmocka_unit_test(own__mixed_sources_are_refused_for_devices),
         cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
+        cmocka_unit_test(own__launches_that_are_under_no_condition_are_named),
+        cmocka_unit_test(own__launches_that_the_simulator_does_not_see_are_not_seen_here),
         cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
     };
     return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);

@@ -310,7 +310,7 @@ src/npu/files.c
 src/npu/npu_expand.h src/npu/npu_expr.c src/npu/npu_expand_names.c src/npu/npu_expand_text.c
 src/npu/npu_expand_pipeline.c src/npu/npu_expand.c
 src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_declare.c src/npu/kernel_insns.c src/npu/kernel_halves.c src/npu/native.c
-src/npu/own.c src/npu/npu_dispatch.c src/npu/npu_strides.c src/npu/kernels.c
+src/npu/launches.c src/npu/own.c src/npu/npu_dispatch.c src/npu/npu_strides.c src/npu/kernels.c
 src/npu/npu_program.c
 src/npu/manifest.c
 src/npu/documents.c

@@ -7,6 +7,7 @@
 //      kernel_halves.c   the two functions of a mixed kernel
 //      native.c          kernels that are C functions
 //      own.c             kernels that are PTO-ISA sources
+//      launches.c        where these launch kernels, which is not C++
 //      npu_dispatch.c    aicore/dispatch.cpp
 //
 // Tiles. A kernel's list has a tile for each value, and many are the same bytes with the same view:
@@ -241,7 +242,18 @@ NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const cha
 // Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
+// -- launches.c -----------------------------------------------------------------------------------
+
+// The line of the first launch that is under no condition; 0: there is none. Adds the words that the
+// shim needs, so as not to see the others.
+NPU_INTERNAL uint32_t npu_find_launch(const char *text, uint32_t *out_words);
+
+// Writes their definitions, or the ends of these.
+NPU_INTERNAL void npu_print_launch_words(uint32_t words, bool is_end, npu_text *out);
+
 // -- own.c ----------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_is_word(char c);  // may a name have it?
 
 // Adds its source, the headers of that, and the file that calls its entry.
 NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);

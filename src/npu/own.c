@@ -27,6 +27,7 @@ typedef struct npu_own {
     npu_text hashes;    // comments
     uint32_t first_file;
     bool has_entry;
+    uint32_t launch_words;  // that the shim needs, so as not to see launches
 } npu_own;
 
 // -- where headers are ----------------------------------------------------------------------------
@@ -148,7 +149,7 @@ static bool npu_own_directives(npu_own *own, const char *text, const char *from,
     return true;
 }
 
-static bool npu_is_word(char c) {
+NPU_INTERNAL bool npu_is_word(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -181,6 +182,13 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
     npu_write(text, "", 0);
     if (text->is_out_of_memory) {
         return npu_out_of_memory(own->emitter);
+    }
+    uint32_t launch = npu_find_launch(text->data, &own->launch_words);
+    if (launch) {
+        return npu_fail(own->emitter, PTOWSP_UNSUPPORTED, own->kernel,
+                        "kernel %s: line %u of %s is a launch (<<<>>>): put it under #ifdef "
+                        "__CCE_AICORE__ or #ifndef __CPU_SIM",
+                        own->info->name, launch, from ? from : "its text");
     }
     own->has_entry = own->has_entry || npu_has_name(text->data, own->info->pto->entry);
     npu_hash(text->data, text->size, hash);
@@ -321,10 +329,12 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
     npu_print(out, "\n%s#include \"wsp_kernel.h\"\n\n#if %s\n\n",
               npu_kernel_is_on_a5(own->emitter) ? "#define WSP_TARGET_A5\n" : "",
               own->info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
+    npu_print_launch_words(own->launch_words, false, out);
     npu_append(out, &own->includes);
     npu_print(out, "\n");
     npu_own_device_words(own, out);
     npu_own_source(own, source, out);
+    npu_print_launch_words(own->launch_words, true, out);
     npu_print(out, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n", name);
     npu_own_blocks(own, out);
     if (is_mixed) {
@@ -345,8 +355,10 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
 static void npu_own_headers(npu_emitter *emitter) {
     static const char text[] = "// In place of PTO-ISA's header of this name.\n"
                                "#include \"ptoisa_shim.h\"\n";
-    static const char paths[][40] = {"shim/pto/pto-inst.hpp", "shim/pto/common/constants.hpp",
-                                     "shim/pto/common/pto_tile.hpp"};
+    static const char paths[][40] = {
+        "shim/pto/pto-inst.hpp",        "shim/pto/common/constants.hpp",
+        "shim/pto/common/pto_tile.hpp", "shim/pto/common/fifo.hpp",
+        "shim/pto/cpu/MXTypes.hpp",     "shim/pto/cpu/tile_offsets.hpp"};
     for (uint32_t i = 0; i < emitter->file_count; i++) {
         if (strcmp(emitter->files[i].path, paths[0]) == 0) {
             return;
