@@ -3653,7 +3653,7 @@ typedef struct ptowsp_pto_arg {
 //          guards, as both halves read them. Such trees build for the shim only (is_for_host). A
 //          deadlock fails the task and reports where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
-//          kernel. The shim checks operands and flags as a device demands them: a fault fails the
+//          kernel; ptowsp_npu_measure says what one task takes, and which pipes work. The shim checks operands and flags as a device demands them: a fault fails the
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
 //          is_as_simulator: masks and selections of all types, integers in TLOG, TLRELU and TPRELU,
 //          TRSQRT in place, A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row
@@ -4430,6 +4430,11 @@ typedef struct ptowsp_cost {
 
 // The times of 910B or 950PR; all zero for models that are not measured.
 PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
+
+// Checks a cost, as all functions do that take one; NULL is the unit model.
+// Errors   INVALID_PARAMS: there is no such model, or it lacks its function; times that do not go with
+//          it, or are out of range. The text names what is wrong.
+PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
 
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
@@ -7915,6 +7920,32 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
                                                   const ptowsp_npu_build_desc *build,
                                                   const ptowsp_npu_options *options,
                                                   ptowsp_npu_result *out_result);
+
+// Executes one task of a kernel of a built tree on the calling thread, and measures it: a tile kernel,
+// or a PTO-ISA source, which is so predicted before it runs anywhere else. It runs on a core of the
+// shim, or if it is of MIX on a block of a cube core and two vector cores. A source that executes the
+// instructions of a tile kernel takes the cycles that ptowsp_kernel_measure has for that one.
+//
+//      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128
+//      const ptowsp_tile tiles[] = {{x, 128, 1}, {z, 128, 1}};
+//      const uint64_t args[] = {64, 128, 64, 128};        // rows and columns of both
+//      const ptowsp_task task = {args, 4, 4, 0, 2, tiles, 0, NULL, 0};
+//      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
+//      ptowsp_npu_measure(npu, "add", &task, &cost, &stats);
+//      desc.cycles = stats.cycles;                        // runs without the source take as many
+//
+// The tiles have data, as the kernel reads and writes them. Of the task, index, kernel_name and lane
+// are not read. cost NULL is the unit model; `timing` may be given. Cycles that a kernel was given
+// (ptowsp_kernel_desc) are not used. memory_bytes and insn_count are 0. `build/ptowsp_tool measure` does
+// all of it for a file with a source.
+// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that are not the
+//          kernel's; a tile without data, or with less than a row and a column or more than its
+//          parameter has; a cost as ptowsp_cost_check has it. UNSUPPORTED: the kernel is a C function; the
+//          model is USER. KERNEL_FAILED: the text has the fault of the shim.
+// Cost     Some nanoseconds for each instruction, and its arithmetic.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel,
+                                                const ptowsp_task *task, const ptowsp_cost *cost,
+                                                ptowsp_kernel_stats *out_stats);
 
 #endif  // PTOWSP_NO_TILES
 

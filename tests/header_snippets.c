@@ -454,6 +454,41 @@ static int section_27(void) {
     return 0;
 }
 
+// The source of section 17, in a tree.
+static int section_29(void) {
+    static const ptowsp_pto_source source = {
+        .text = "__global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {\n"
+                "    pto::Tile<pto::TileType::Vec, float, 64, 128> t;\n"
+                "    pto::GlobalTensor<float, pto::Shape<1, 1, 1, 64, 128>,\n"
+                "                      pto::Stride<1, 1, 1, 128, 1>> in(x), out(z);\n"
+                "    TASSIGN(t, 0);\n    TLOAD(t, in);\n    TSTORE(out, t);\n    (void)n;\n}\n",
+        .args = {{.value = PTOWSP_PTO_DATA, .index = 1},
+                 {.value = PTOWSP_PTO_DATA, .index = 0},
+                 {.value = PTOWSP_PTO_COLS, .index = 0}}};
+    ptowsp_kernel_desc desc = {
+        .name = "add",
+        .pto = &source,
+        .tiles = {{"x", PTOWSP_IN, PTOWSP_F32, 64, 128}, {"z", PTOWSP_OUT, PTOWSP_F32, 64, 128}}};
+    const ptowsp_tensor_desc matrix = {
+        .name = "m", .dtype = PTOWSP_F32, .rank = 2, .shape = {64, 128}};
+    ptowsp_task_desc of = {.kernel = ptowsp_kernel_make(m, &desc)};
+    of.views[0].tensor = of.views[1].tensor = ptowsp_tensor_make(m, &matrix);
+    PTOWSP_WORKLOAD(m, "w") {
+        ptowsp_task_make(m, &of);
+    }
+    ptowsp_program *program = compile("section 29");
+    const ptowsp_npu_build_desc build = {.cache_directory = "measured", .options = "-O0"};
+    ptowsp_kernel_stats stats = {0};
+    ptowsp_npu *npu = NULL;
+    check(ptowsp_npu_build(context, program, &build, &npu) == PTOWSP_OK, "section 29, a tree");
+#include "29_1.inc"
+    // Bytes by the bandwidths of section 18: far more than a cycle for each 256 of them.
+    check(stats.cycles > 2 * 128 && desc.cycles == stats.cycles, "section 29");
+    ptowsp_npu_destroy(npu);
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
 static void section_31_worker(ptowsp_attend_job job, uint32_t worker, uint32_t worker_count) {
     ptowsp_plan_info info;
 #include "31_1.inc"
@@ -554,6 +589,7 @@ int main(void) {
                                           section_25,
                                           section_26,
                                           section_27,
+                                          section_29,
                                           section_31,
                                           section_32,
                                           appendix_a};

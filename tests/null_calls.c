@@ -125,6 +125,10 @@ static ptowsp_tensor tensor;
 static ptowsp_channel channel;
 static ptowsp_task_desc task;
 static bool has_transient = true;
+static float data_of_b[64];
+static const uint64_t args_of_b[] = {1, 64};
+static const ptowsp_tile tiles_of_b[] = {{data_of_b, 64, 1}};
+static const ptowsp_task task_of_b = {args_of_b, 2, 2, 0, 1, tiles_of_b, 0, NULL, 0};
 
 // The declarations of the sample, without its workload.
 static ptowsp_module *module(void) {

@@ -318,7 +318,8 @@ src/npu/tree.c
 src/npu/simpler_test.c src/npu/simpler.c
 src/npu/npu_emit.c
 src/npu/record.c
-src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c src/npu/npu_execute.c src/npu/npu_build.c
+src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c src/npu/npu_execute.c
+src/npu/npu_measure.c src/npu/npu_build.c
 "
 TREE=src/npu/tree
 

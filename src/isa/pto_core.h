@@ -167,6 +167,10 @@ struct Thread {
     struct ptoisa_block *mixed;  // the block of three cores that this is one of, with its number
     uint32_t core_index;
     bool has_ffts;  // set_ffts_base_addr was called
+    // Of the last block that this thread's core was one of: cycles in which a pipe of the cube core or
+    // of the busier vector core worked; in models that sum, of all three. has_block: there was one.
+    uint64_t block_busy[PTOISA_PIPE_COUNT];
+    bool has_block;
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {
         free(block);

@@ -308,7 +308,18 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
+    uint64_t before[PTOISA_PIPE_COUNT];
+    memcpy(before, core.busy, sizeof before);
     bool is_good = ptoisa_crew_run(&shim::this_crew.crew, cores, run, run, &all);
+    for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        const uint64_t first = all.vectors[0].busy[pipe], second = all.vectors[1].busy[pipe];
+        const bool is_sum = ptoisa_time_of(core.model) == PTOISA_TIME_SUM;
+        mine.block_busy[pipe] = core.busy[pipe] - before[pipe] +
+                                (is_sum           ? first + second
+                                 : first > second ? first
+                                                  : second);
+    }
+    mine.has_block = true;
     uint64_t end = 0;
     for (ptoisa_core *each : cores) {
         uint64_t pipes = ptoisa_cycles_of_pipes(each);

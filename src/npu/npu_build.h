@@ -6,6 +6,7 @@
 //      npu_compile.c   from files to a library
 //      npu_build.c     from a program to a loaded tree
 //      npu_execute.c   from the bindings of a run to a run of the tree
+//      npu_measure.c   one task of a kernel, on the shim's core
 //
 // The cache:
 //
@@ -132,6 +133,9 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, run,                                                                   \
              (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
     FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \
+    FUNCTION(ptowsp_status, measure,                                                               \
+             (uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost,                   \
+              uint64_t *out_cycles, uint64_t *out_busy, const char **out_text))                    \
     FUNCTION(ptowsp_error, error, (const void *runner))
 
 typedef struct npu_runner {

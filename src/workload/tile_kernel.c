@@ -159,6 +159,13 @@ static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp
     return status;
 }
 
+ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost) {
+    char text[PWSP_COST_TEXT_MAX];
+    return !cost || pwsp_cost_check(cost, text)
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "cost: %s", text);
+}
+
 ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                     const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
     if (!module) {

@@ -71,7 +71,59 @@ inline void begin_own(bool is_as_simulator) {
     };
 }
 
+// -- measuring --------------------------------------------------------------------------------------
+
+static_assert(sizeof(ptoisa_timing) == sizeof(ptowsp_core_timing) &&
+                  sizeof(ptoisa_path_timing) == sizeof(ptowsp_path_timing) &&
+                  offsetof(ptoisa_timing, clock_mhz) == offsetof(ptowsp_core_timing, clock_mhz) &&
+                  offsetof(ptoisa_timing, without) == offsetof(ptowsp_core_timing, without) &&
+                  offsetof(ptoisa_timing, path) == offsetof(ptowsp_core_timing, paths),
+              "times of a core are the same bytes for library and shim");
+
+// Executes a task on this thread's core, and reads its clocks: of ptowsp_npu_measure, which has checked
+// all of it.
+inline ptowsp_status measure(uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost,
+                             uint64_t *out_cycles, uint64_t out_busy[PTOWSP_PIPE_COUNT],
+                             const char **out_text) {
+    pto::shim::Thread &mine = pto::shim::thread();
+    ptoisa_timing timing;
+    wsp_task own;
+    std::memset(&own, 0, sizeof own);
+    own.kernel = kernel;
+    own.axis_count = task->user_axis_count;
+    own.tile_count = task->tile_count;
+    own.scalar_count = task->arg_count - task->axis_arg_count;
+    own.model = static_cast<uint32_t>(cost->model);
+    std::memcpy(own.args, task->args, task->arg_count * sizeof own.args[0]);
+    for (uint32_t i = 0; i < task->tile_count; i++) {
+        const ptowsp_tile &tile = task->tiles[i];
+        own.tiles[i] = {reinterpret_cast<uintptr_t>(tile.data), tile.row_stride, tile.col_stride};
+    }
+    if (cost->timing) {
+        std::memcpy(static_cast<void *>(&timing), cost->timing, sizeof timing);
+        mine.core.timing = &timing;
+    }
+    mine.has_block = false;
+    wsp_core_run(&own);
+    mine.core.timing = nullptr;
+    *out_cycles = ptoisa_cycles(&mine.core);
+    std::memcpy(out_busy, mine.has_block ? mine.block_busy : mine.core.busy,
+                PTOWSP_PIPE_COUNT * sizeof out_busy[0]);
+    *out_text = own.fault ? wsp_core_fault_text(kernel, own.fault) : "";
+    return static_cast<ptowsp_status>(own.status);
+}
+
+// What dispatch.cpp has for it. Seen from outside, as the functions of wsp_runner.h are.
+#define WSP_MEASURE                                                                                \
+    extern "C" __attribute__((visibility("default"))) ptowsp_status wsp_runner_measure(            \
+        uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost, uint64_t *out_cycles,   \
+        uint64_t *out_busy, const char **out_text) {                                               \
+        return wsp::measure(kernel, task, cost, out_cycles, out_busy, out_text);                   \
+    }
+
 #else
+
+#define WSP_MEASURE  // the shim alone counts
 
 AICORE inline void begin_own(bool) {
 }
