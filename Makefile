@@ -268,9 +268,9 @@ soak:
 # alone.
 
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
-EMITTING := $(filter $(BUILD)/emit_% $(addprefix $(BUILD)/,own_kernel ptowsp_tool softmax rmsnorm matmul attention topk \
+EMITTING := $(filter $(BUILD)/emit_% $(addprefix $(BUILD)/,own_kernel demo_kernels ptowsp_tool softmax rmsnorm matmul attention topk \
     quantized_matmul),$(EXAMPLES))
-COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
+COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c %/measure.c,$(wildcard examples/common/*.c)))
 
 SAVED     = $(patsubst $(BUILD)/%,$(BUILD)/saved/%,$(1))
 
@@ -294,7 +294,7 @@ $(BUILD)/examples/%.o: examples/%.c $(wildcard examples/common/*.h) ptowsp.h
 
 LINK_EXAMPLE = $(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm -ldl
 
-$(EMITTING) $(call SAVED,$(EMITTING)): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
+$(EMITTING) $(call SAVED,$(EMITTING)): $(addprefix $(BUILD)/,common/emit.o common/measure.o ptowsp_npu_emit.o)
 $(BUILD)/ptowsp_tool $(call SAVED,$(BUILD)/ptowsp_tool): $(BUILD)/ptowsp_dump.o
 $(EXAMPLES): $(BUILD)/%: $(BUILD)/examples/%.o $(COMMON) $(BUILD)/ptowsp.o
 	$(LINK_EXAMPLE)

@@ -1,9 +1,10 @@
 // Workloads as files: checks, prints, times, draws, saves and emits the text of a module
 // (ptowsp_module_print) or a saved program. Kernels have no functions here. So runs measure time
 // alone, with the cycles that the text has for a kernel, those of its tile operations in the unit
-// model, or those of --cycles.
+// model, or those of --cycles. Besides, it reads dumps, and measures kernels in PTO-ISA.
 
 #include "common/command.h"
+#include "common/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { BINDING_MAX = 64, SOURCE_MAX = 64, VALUE_MAX = 1 << 20 };
 
 static const char help[] =
     "usage: ptowsp_tool COMMAND FILE [OPTION]...\n"
+    "       ptowsp_tool measure FILE ENTRY [ARGUMENT]... [OPTION]...\n"
     "       ptowsp_tool dump check DIRECTORY [text|json|html]\n"
     "       ptowsp_tool dump explain DIRECTORY TASK\n"
     "       ptowsp_tool dump rings DIRECTORY [WINDOW HEAP POOL]\n"
@@ -101,6 +103,8 @@ static void read_options(tool *t, int argc, char **argv) {
     t->lanes = t->cycles = 1;
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(help, stdout);
+        fputs("\n", stdout);
+        fputs(measure_help, stdout);
         exit(0);
     }
     if (argc < 3) {
@@ -628,6 +632,9 @@ static int dump_main(int argc, char **argv) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "dump") == 0) {
         return dump_main(argc, argv);
+    }
+    if (argc > 1 && strcmp(argv[1], "measure") == 0) {
+        return measure_main(argc, argv);
     }
     static tool t;
     read_options(&t, argc, argv);

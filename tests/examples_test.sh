@@ -532,6 +532,46 @@ rows 2 "same cycles, error [0-9.]*e-0[789]$"
 says "by the library alone: the same" "its PTO-ISA source has no entry swiglu_f16" \
     "aicore/sources/swiglu/swiglu.hpp:48:" "cycles and refusals: good"
 bad "emit: kernel swiglu: its source nothing.cpp: " own_kernel --source nothing.cpp
+good demo_kernels --directory "$DIR/trees/demos" --cache "$CACHE" --options -O0
+says " cycles predicted, " "results and cycles: good"
+rows 2 "1e-06 allowed: good$"
+rows 2 "^910b .* %$"
+block=$(sed -n 's/^910b  *\([0-9]*\) .*%$/\1/p' "$DIR/out" | head -1)
+
+# A source alone: a block of the demo, which takes what it takes in the workload; one for A5; a mixed one.
+measured() {
+    good ptowsp_tool measure "$@" --cache "$CACHE" --options -O0
+}
+measured examples/own/gemm.cpp gemm f32:512x512 f16:512x1024 f16:1024x512 1024 512 --cube --block 3/16
+says "gemm of examples/own/gemm.cpp, one core, block 3 of 16"
+rows 1 "^model .* M .* MTE1 .* MTE2 .* FIX$"
+rows 1 "^910b  *$block  *[0-9.]* .*% .*%$"
+measured examples/own/add.cpp add f32:64x128 f32:64x128 f32:64x128 64 --a5
+rows 2 "^a5 \|^950pr "
+measured tests/own/attend.hpp attend 0 f32:5x4096 f16:21x64 f16:192x64 f16:192x64 f32:21x64 21 192 --mixed
+says "a cube core and two vector cores"
+rows 3 "^unit \|^a2a3 \|^910b "
+# refused TEXT ARGUMENTS
+refused() {
+    text=$1
+    shift
+    bad "$text" ptowsp_tool measure examples/own/add.cpp add "$@"
+}
+argument="an argument is TYPE:ROWSxCOLS, of at most 2^30 elements, or a number, not"
+refused "$argument 'f33:1x1'" f33:1x1
+refused "$argument 'f32:4'" f32:4
+refused "$argument 'f32:0x4'" f32:0x4
+refused "$argument 'f32:4x4x4'" f32:4x4x4
+refused "$argument 'f32:1048576x1025'" f32:1048576x1025
+refused "$argument '12x'" 12x
+refused "more than 12 matrices" $(yes f32:1x1 | head -13)
+refused "more than 32 arguments" $(yes 1 | head -33)
+refused "there is no option --lanes, it lacks its value, or there are too many" --lanes 2
+refused "there is no option --block, it lacks its value, or there are too many" --block
+refused "--block takes N/COUNT with N below COUNT, not '4/4'" --block 4/4
+bad "measure takes a file, its entry and arguments" ptowsp_tool measure examples/own/add.cpp
+bad "emit: kernel add: its source nothing.cpp: " ptowsp_tool measure nothing.cpp add 1 --cache "$CACHE"
+bad "emit: kernel sub: its PTO-ISA source has no entry sub" ptowsp_tool measure examples/own/add.cpp sub 1
 bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-compiler \
     --directory "$DIR/trees/decode" --cache "$CACHE"
 
