@@ -103,6 +103,7 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
         fprintf(o->unit, "#define wsp_tasks_%s wsp_tasks_%s_%u\n", name, name, number);
         fprintf(o->unit, "#define wsp_launch_%s wsp_launch_%s_%u\n", name, name, number);
     }
+    fprintf(o->unit, "#define wsp_runner_measure wsp_runner_measure_%u\n", number);
     if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
@@ -118,6 +119,7 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
         fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
                 name, name);
     }
+    fprintf(o->unit, "#undef wsp_runner_measure\n");
     fprintf(o->unit,
             "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
             "EXPORT void run_%u(wsp_task *task) { n%u::wsp_core_run(task); }\n"

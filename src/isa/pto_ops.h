@@ -42,6 +42,26 @@ template <typename T> inline double number(T value) {
 
 template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 
+// PTO-ISA's simulator declares some instructions for tiles of one type, valid sizes included. A device
+// takes any, and so does the shim, but with PTOISA_SIMULATOR_TYPES: then it takes what the simulator
+// takes, so that a source which compiles here compiles there.
+#ifdef PTOISA_SIMULATOR_TYPES
+constexpr bool is_named(const char *name, const char *other) {
+    return *name == *other && (*name == '\0' || is_named(name + 1, other + 1));
+}
+
+template <typename D, typename... S> constexpr bool has_types(const char *name) {
+    bool is_of_one = is_named(name, "TADD") || is_named(name, "TABS") || is_named(name, "TADDC") ||
+                     is_named(name, "TADDSC") || is_named(name, "TPOW") || is_named(name, "TXORS");
+    return !is_of_one || (std::is_same<D, S>::value && ...);
+}
+#define PTOISA_FACE_TYPES(NAME, ...)                                                               \
+    static_assert(shim::has_types<__VA_ARGS__>(#NAME),                                             \
+                  "PTO-ISA's simulator takes tiles of one type here, with the same valid sizes");
+#else
+#define PTOISA_FACE_TYPES(NAME, ...)
+#endif
+
 }  // namespace shim
 
 // -- families -------------------------------------------------------------------------------------
@@ -52,6 +72,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DS(NAME, name)                                                                 \
     template <typename D, typename S, typename... W>                                               \
     inline shim::Token<W...> NAME(D &dst, S &src, W &...events) {                                  \
+        PTOISA_FACE_TYPES(NAME, D, S)                                                              \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s = shim::view(src);                                      \
         ptoisa_##name(core, &d, &s);                                                               \
@@ -61,6 +82,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DSS(NAME, name)                                                                \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, &s1);                                                         \
@@ -71,6 +93,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
     template <typename D, typename S0, typename S1, typename S2, typename... W,                    \
               typename = shim::if_tile<S2>>                                                        \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, S2 &src2, W &...events) {            \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1, S2)                                                     \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_tile s2 = shim::view(src2);                                                         \
@@ -98,6 +121,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
     PTOISA_FACE_DSSS(NAME, name)                                                                   \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, &s1, NULL);                                                   \
@@ -123,6 +147,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DSXS(NAME, name)                                                               \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, shim::Number<S0> x, S1 &src1, W &...events) {  \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, shim::number(x), &s1);                                        \

@@ -265,9 +265,9 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     }
     npu_print(&text, "    default: task->status = PTOWSP_INVALID_PARAMS; break;\n    }\n}\n");
     npu_print_launches(emitter, &text);
-    npu_print(&text, "\n// For ptowsp_npu_measure.\nWSP_MEASURE\n"
-                     "\n#endif\n\n#ifndef __CCE_AICORE__\n\n");
+    npu_print(&text, "\n#endif\n\n#ifndef __CCE_AICORE__\n\n");
     npu_print_faults(emitter, &text);
-    npu_print(&text, "\n#endif\n");
+    npu_print(&text, "\n#endif\n\n#ifndef WSP_ASCEND\n"
+                     "WSP_MEASURE  // for ptowsp_npu_measure\n#endif\n");
     npu_add_file(emitter, &text, "aicore/dispatch.cpp");
 }

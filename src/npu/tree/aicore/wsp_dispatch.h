@@ -80,11 +80,17 @@ static_assert(sizeof(ptoisa_timing) == sizeof(ptowsp_core_timing) &&
                   offsetof(ptoisa_timing, path) == offsetof(ptowsp_core_timing, paths),
               "times of a core are the same bytes for library and shim");
 
+// What dispatch.cpp has: execution of a task, and the texts of faults.
+struct Dispatch {
+    void (*run)(wsp_task *task);
+    const char *(*fault_text)(uint32_t kernel, uint32_t fault);
+};
+
 // Executes a task on this thread's core, and reads its clocks: of ptowsp_npu_measure, which has checked
 // all of it.
-inline ptowsp_status measure(uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost,
-                             uint64_t *out_cycles, uint64_t out_busy[PTOWSP_PIPE_COUNT],
-                             const char **out_text) {
+inline ptowsp_status measure(const Dispatch &tree, uint32_t kernel, const ptowsp_task *task,
+                             const ptowsp_cost *cost, uint64_t *out_cycles,
+                             uint64_t out_busy[PTOWSP_PIPE_COUNT], const char **out_text) {
     pto::shim::Thread &mine = pto::shim::thread();
     ptoisa_timing timing;
     wsp_task own;
@@ -104,26 +110,27 @@ inline ptowsp_status measure(uint32_t kernel, const ptowsp_task *task, const pto
         mine.core.timing = &timing;
     }
     mine.has_block = false;
-    wsp_core_run(&own);
+    tree.run(&own);
     mine.core.timing = nullptr;
     *out_cycles = ptoisa_cycles(&mine.core);
     std::memcpy(out_busy, mine.has_block ? mine.block_busy : mine.core.busy,
                 PTOWSP_PIPE_COUNT * sizeof out_busy[0]);
-    *out_text = own.fault ? wsp_core_fault_text(kernel, own.fault) : "";
+    *out_text = own.fault ? tree.fault_text(kernel, own.fault) : "";
     return static_cast<ptowsp_status>(own.status);
 }
 
-// What dispatch.cpp has for it. Seen from outside, as the functions of wsp_runner.h are.
+// Of dispatch.cpp. Seen from outside, as the functions of wsp_runner.h are.
 #define WSP_MEASURE                                                                                \
     extern "C" __attribute__((visibility("default"))) ptowsp_status wsp_runner_measure(            \
         uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost, uint64_t *out_cycles,   \
         uint64_t *out_busy, const char **out_text) {                                               \
-        return wsp::measure(kernel, task, cost, out_cycles, out_busy, out_text);                   \
+        return wsp::measure({wsp_core_run, wsp_core_fault_text}, kernel, task, cost, out_cycles,   \
+                            out_busy, out_text);                                                   \
     }
 
 #else
 
-#define WSP_MEASURE  // the shim alone counts
+#define WSP_MEASURE
 
 AICORE inline void begin_own(bool) {
 }
