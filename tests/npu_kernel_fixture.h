@@ -133,11 +133,12 @@ static inline void npu_object_build(npu_object *o, const char *options) {
     assert_int_equal(fclose(o->unit), 0);
     o->unit = NULL;
     const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
-    npu_shell("%s %s %s -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
-              "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
-              "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so",
-              npu_compiler(), options, more ? more : "", o->directory, o->directory, o->directory,
-              o->directory, o->directory, o->directory, o->directory, o->directory);
+    npu_shell(
+        "%s %s %s -DPTOISA_SIMULATOR_TYPES -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
+        "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
+        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so",
+        npu_compiler(), options, more ? more : "", o->directory, o->directory, o->directory,
+        o->directory, o->directory, o->directory, o->directory, o->directory);
     char path[128];
     snprintf(path, sizeof path, "%s/all.so", o->directory);
     o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -186,12 +186,31 @@ static const char *npu_call_of(const ptowsp_insn_info *insn) {
     return call->text;
 }
 
+// Does PTO-ISA's simulator declare an instruction for tiles of one type, valid sizes included? A device
+// takes several, and so may find one.
+static bool npu_has_one_type(ptowsp_opcode op) {
+    switch (op) {
+    case PTOWSP_OP_TADD:
+    case PTOWSP_OP_TABS:
+    case PTOWSP_OP_TADDC:
+    case PTOWSP_OP_TADDSC:
+    case PTOWSP_OP_TPOW:
+    case PTOWSP_OP_TXORS: return true;
+    default: return false;
+    }
+}
+
+// The variable of an operand.
+static const char *npu_operand(npu_kernel *k, uint32_t tile) {
+    return k->type_of ? npu_kernel_tile_as(k, tile, k->type_of) : npu_kernel_tile(k, tile);
+}
+
 // Writes tiles, each after a comma but the first.
-static void npu_print_tiles(const npu_kernel *k, const uint32_t *tiles, uint32_t count,
-                            bool is_first, npu_text *out) {
+static void npu_print_tiles(npu_kernel *k, const uint32_t *tiles, uint32_t count, bool is_first,
+                            npu_text *out) {
     for (uint32_t i = 0; i < count; i++) {
         if (tiles[i]) {
-            npu_print(out, "%s%s", is_first ? "" : ", ", npu_kernel_tile(k, tiles[i]));
+            npu_print(out, "%s%s", is_first ? "" : ", ", npu_operand(k, tiles[i]));
             is_first = false;
         }
     }
@@ -203,9 +222,9 @@ static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char 
     const uint32_t d = insn->dst[0], *s = insn->src;
     switch (what) {
     case 'n': npu_print(out, "%s", ptowsp_opcode_name(insn->op)); break;
-    case 'd': npu_print(out, "%s", npu_kernel_tile(k, d)); break;
+    case 'd': npu_print(out, "%s", npu_operand(k, d)); break;
     case '0':
-    case '1': npu_print(out, "%s", npu_kernel_tile(k, s[what - '0'])); break;
+    case '1': npu_print(out, "%s", npu_operand(k, s[what - '0'])); break;
     case 'a':
         npu_print_tiles(k, insn->dst, 2, true, out);
         npu_print_tiles(k, s, 4, false, out);
@@ -233,6 +252,7 @@ static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char 
 }
 
 static void npu_print_template(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    k->type_of = npu_has_one_type(insn->op) ? insn->dst[0] : 0;
     for (const char *at = npu_call_of(insn); *at; at++) {
         if (*at == '$') {
             npu_print_operand(k, insn, *++at, out);
@@ -240,6 +260,7 @@ static void npu_print_template(npu_kernel *k, const ptowsp_insn_info *insn, npu_
             npu_write(out, at, 1);
         }
     }
+    k->type_of = 0;
 }
 
 // TLOAD, TSTORE, MGATHER, MSCATTER.

@@ -523,6 +523,35 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
     return clip;
 }
 
+static bool npu_extent_has_form_of(const ptowsp_extent *a, const ptowsp_extent *b) {
+    bool is_fixed = a->param == PTOWSP_NO_PARAM;
+    return is_fixed == (b->param == PTOWSP_NO_PARAM) && (!is_fixed || a->max == b->max);
+}
+
+NPU_INTERNAL const char *npu_kernel_tile_as(npu_kernel *k, uint32_t tile, uint32_t as) {
+    const ptowsp_tile_object *a = &k->tiles[tile].object, *b = &k->tiles[as].object;
+    bool is_alike = a->dtype == b->dtype && a->layout == b->layout && a->rows == b->rows &&
+                    a->cols == b->cols &&
+                    npu_kernel_is_shared(k, tile) == npu_kernel_is_shared(k, as);
+    if (!is_alike || (npu_extent_has_form_of(&a->valid_rows, &b->valid_rows) &&
+                      npu_extent_has_form_of(&a->valid_cols, &b->valid_cols))) {
+        return npu_kernel_tile(k, tile);
+    }
+    npu_clip clip;
+    memset(&clip, 0, sizeof clip);
+    clip.tile = k->tiles[tile].first;
+    clip.loop = npu_kernel_tile_loop(k, tile);
+    uint32_t loop = npu_kernel_tile_loop(k, as);  // loops inside have higher numbers
+    clip.loop = loop > clip.loop ? loop : clip.loop;
+    npu_kernel_size(k, &b->valid_rows, clip.rows);
+    npu_kernel_size(k, &b->valid_cols, clip.cols);
+    if (npu_kernel_is_shared(k, tile)) {
+        npu_kernel_share(a->rows == 1 ? clip.cols : clip.rows);
+    }
+    const npu_clip *made = npu_find_clip(k, &clip);
+    return made ? made->name : "";
+}
+
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;

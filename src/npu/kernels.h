@@ -63,7 +63,8 @@ typedef struct npu_window {
     char name[NPU_LOCAL_MAX];
 } npu_window;
 
-// A tile with fewer valid elements than its shape: the part that the parameter fills.
+// A tile with other valid sizes than its own: the part that the parameter fills, or that an
+// instruction computes.
 typedef struct npu_clip {
     uint32_t tile;
     uint32_t loop;  // in whose body it is declared
@@ -107,6 +108,7 @@ typedef struct npu_kernel {
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
     const char *window, *window_tile;  // of the instruction that is being written
+    uint32_t type_of;  // the tile whose type all of its operands have; 0: they need not
 } npu_kernel;
 
 // A lexer's state in a source: the open quotes and brackets.
@@ -144,6 +146,10 @@ NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
+
+// The variable of a tile, seen with the valid sizes of another one that is allocated alike: a separate
+// one, where only one of the two has sizes that are known here.
+NPU_INTERNAL const char *npu_kernel_tile_as(npu_kernel *k, uint32_t tile, uint32_t as);
 
 // The minimum and maximum of an extent: a task has at least a row and a column of every parameter.
 NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent);
