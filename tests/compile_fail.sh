@@ -235,6 +235,23 @@ check_tiles() {
     fails "fewer sizes than are dynamic" "as many as there are DYNAMIC" < "$work/tile.cpp"
     declares "Shape<1, 1, 1, -1, -1>"
     fails "no sizes where some are dynamic" "DYNAMIC dimension" < "$work/tile.cpp"
+    check_types
+}
+
+# What PTO-ISA's simulator declares for tiles of one type: with a static valid size and a dynamic one.
+check_types() {
+    all=$language
+    mixed='Tile<TileType::Vec, int32_t, 16, 32> b; Tile<TileType::Vec, int32_t, 16, 32, BLayout::RowMajor, -1, 32> c(16)'
+    declares 'Tile<TileType::Vec, int32_t, 16, 32>' "$mixed; TADD(a, b, c); TABS(b, c); TADDC(b, b, b, c)"
+    works "a static valid size beside a dynamic one" < "$work/tile.cpp"
+    language="$all -DPTOISA_SIMULATOR_TYPES"
+    for call in 'TADD(a, b, c)' 'TABS(b, c)' 'TADDC(b, b, b, c)' 'TADDSC(b, b, 2, c)' 'TPOW(b, c, b)' 'TXORS(b, b, 2, c)'; do
+        declares 'Tile<TileType::Vec, int32_t, 16, 32>' "$mixed; $call"
+        fails "$call of other valid sizes for the simulator" "takes tiles of one type" < "$work/tile.cpp"
+    done
+    declares 'Tile<TileType::Vec, int32_t, 16, 32>' "$mixed; TADD(a, b, b); TSUB(a, b, c); TXORS(b, a, 2, b)"
+    works "tiles of one type for the simulator" < "$work/tile.cpp"
+    language=$all
 }
 
 # -- exact floats ---------------------------------------------------------------------------------
