@@ -41,7 +41,8 @@ static const char stub[] =
     "void wsp_runner_bind_plan_at(void) {}\nvoid wsp_runner_bind_batch_at(void) {}\n"
     "void wsp_runner_bind_tensor_at(void) {}\nvoid wsp_runner_bind_slot(void) {}\n"
     "void wsp_runner_bind_transients(void) {}\n"
-    "void wsp_runner_run(void) {}\nvoid wsp_runner_slot(void) {}\nvoid wsp_runner_error(void) {}\n";
+    "void wsp_runner_run(void) {}\nvoid wsp_runner_slot(void) {}\nvoid wsp_runner_error(void) {}\n"
+    "void wsp_runner_measure(void) {}\n";
 
 typedef struct build {
     npu_fixture f;
