@@ -17,7 +17,7 @@ static const char answers[] =
     "#define BIND(name) ptowsp_status wsp_runner_##name(void *r) { (void)r; return is(#name); }\n"
     "BIND(bind_size_at) BIND(bind_symbol_at) BIND(bind_array_at) BIND(bind_csr_at)\n"
     "BIND(bind_plan_at) BIND(bind_batch_at) BIND(bind_tensor_at) BIND(bind_slot)\n"
-    "BIND(bind_transients) BIND(run)\n"
+    "BIND(bind_transients) BIND(run) BIND(measure)\n"
     "uint64_t wsp_runner_slot(void *r, uint32_t i) { (void)r; return 100 + i; }\n"
     "ptowsp_error wsp_runner_error(void *r) {\n"
     "    ptowsp_error e = {PTOWSP_INVALID_PARAMS, 7, 0};\n    (void)r;\n    e.text = said();\n"
