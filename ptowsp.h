@@ -3653,11 +3653,13 @@ typedef struct ptowsp_pto_arg {
 //          guards, as both halves read them. Such trees build for the shim only (is_for_host). A
 //          deadlock fails the task and reports where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
-//          kernel; ptowsp_npu_measure says what one task takes, and which pipes work. The shim checks operands and flags as a device demands them: a fault fails the
-//          task. A source that was only ever run in PTO-ISA's CPU simulator may need
-//          is_as_simulator: masks and selections of all types, integers in TLOG, TLRELU and TPRELU,
-//          TRSQRT in place, A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row
-//          sums into row-major tiles, 512 KiB of UB. A kernel with one of these does not fit a device.
+//          kernel; ptowsp_npu_measure has the cycles of one task, and its pipes. The shim checks
+//          operands and flags as a device demands them: a fault fails the task. A source that was
+//          only ever run in PTO-ISA's CPU simulator may need is_as_simulator: masks and selections
+//          of all types, whole masks in TSTORE, integers in TLOG, TLRELU and TPRELU, TRSQRT in place,
+//          A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row sums into row-major
+//          tiles, 512 KiB of UB. A kernel with one of these does not fit
+//          a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
 //          ptoisa_cycles() of its core. Without fn, the kernel can be timed (with cycles or cost)
@@ -4432,8 +4434,8 @@ typedef struct ptowsp_cost {
 PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
 
 // Checks a cost, as all functions do that take one; NULL is the unit model.
-// Errors   INVALID_PARAMS: there is no such model, or it lacks its function; times that do not go with
-//          it, or are out of range. The text names what is wrong.
+// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not go with
+//          it, or are out of range. The text names the field.
 PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
 
 typedef struct ptowsp_kernel_stats {

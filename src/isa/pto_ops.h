@@ -43,8 +43,8 @@ template <typename T> inline double number(T value) {
 template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 
 // PTO-ISA's simulator declares some instructions for tiles of one type, valid sizes included. A device
-// takes any, and so does the shim, but with PTOISA_SIMULATOR_TYPES: then it takes what the simulator
-// takes, so that a source which compiles here compiles there.
+// takes any, and so does the shim, except with PTOISA_SIMULATOR_TYPES: a source that compiles here then
+// compiles there.
 #ifdef PTOISA_SIMULATOR_TYPES
 constexpr bool is_named(const char *name, const char *other) {
     return *name == *other && (*name == '\0' || is_named(name + 1, other + 1));

@@ -250,8 +250,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- launches.c -----------------------------------------------------------------------------------
 
-// The line of the first launch that is under no condition; 0: there is none. Adds the words that the
-// shim needs, so as not to see the others.
+// The line of the first launch that is under no condition, or 0. Adds the words that the shim needs, so
+// as not to see the others.
 NPU_INTERNAL uint32_t npu_find_launch(const char *text, uint32_t *out_words);
 
 // Writes their definitions, or the ends of these.

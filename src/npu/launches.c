@@ -37,7 +37,7 @@ static const char *npu_skip_blanks(const char *at, const char *end) {
     return at;
 }
 
-// A term, "! defined ( WORD )", "defined WORD", or behind #ifdef and #ifndef WORD alone. is_negated:
+// A term, "! defined ( WORD )", "defined WORD", or after #ifdef and #ifndef WORD alone. is_negated:
 // the opposite of it holds.
 static npu_condition npu_term_of(const char *at, const char *end, bool is_word, bool is_negated) {
     at = npu_skip_blanks(at, end);
@@ -65,7 +65,7 @@ static npu_condition npu_term_of(const char *at, const char *end, bool is_word, 
     return NPU_COND_OTHER;
 }
 
-// The condition of a line that begins one; `word` is behind its "#". is_else: of its #else. Of terms
+// The condition of a line that begins one; `word` follows its "#". is_else: of its #else. Of terms
 // that all must hold, one is enough.
 static npu_condition npu_condition_of(const char *word, const char *end, bool is_else) {
     bool is_ifdef = strncmp(word, "ifdef", 5) == 0, is_ifndef = strncmp(word, "ifndef", 6) == 0;
@@ -87,7 +87,7 @@ static npu_condition npu_condition_of(const char *word, const char *end, bool is
     return found ? found : npu_term_of(term, end, false, is_else);
 }
 
-// The conditions around a line, and those of their #else.
+// The conditions around a line, and of each the condition of its #else.
 typedef struct npu_conditions {
     uint8_t kinds[NPU_CONDITION_MAX], others[NPU_CONDITION_MAX];
     uint32_t depth;

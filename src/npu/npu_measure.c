@@ -1,4 +1,4 @@
-// One task of a kernel of a built tree, measured on the shim: what is checked before, and the call.
+// One task of a kernel of a built tree, measured on the shim: its checks, and the call.
 //
 // The tree's dispatch.cpp executes it on the calling thread (aicore/wsp_dispatch.h), without bindings and
 // without a scheduler. A core trusts its task, so everything is checked here.

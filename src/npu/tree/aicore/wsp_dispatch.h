@@ -80,7 +80,7 @@ static_assert(sizeof(ptoisa_timing) == sizeof(ptowsp_core_timing) &&
                   offsetof(ptoisa_timing, path) == offsetof(ptowsp_core_timing, paths),
               "times of a core are the same bytes for library and shim");
 
-// What dispatch.cpp has: execution of a task, and the texts of faults.
+// Parts of dispatch.cpp: execution of a task, and the texts of faults.
 struct Dispatch {
     void (*run)(wsp_task *task);
     const char *(*fault_text)(uint32_t kernel, uint32_t fault);
