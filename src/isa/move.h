@@ -489,11 +489,13 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
 // only says how many bits TCMP sets. `out_whole` is such a mask; others are stored as they are.
 PTOISA_FN const ptoisa_tile *ptoisa_stored_mask(const ptoisa_core *core, const ptoisa_global *g,
                                                 const ptoisa_tile *s, ptoisa_tile *out_whole) {
+    if (PTOISA_LIKELY(!core->is_as_simulator)) {
+        return s;
+    }
     const bool is_mask = s->memory == PTOISA_VEC && s->layout == PTOISA_ROW_MAJOR &&
                          (s->dtype == PTOISA_U8 || s->dtype == PTOISA_U32);
     const int64_t rows = ptoisa_global_rows(g);
-    if (!core->is_as_simulator || !is_mask || g->shape[4] != s->cols ||
-        (rows != s->rows && rows != s->valid_rows)) {
+    if (!is_mask || g->shape[4] != s->cols || (rows != s->rows && rows != s->valid_rows)) {
         return s;
     }
     *out_whole = *s;
