@@ -421,6 +421,7 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 //     TRSQRT, TRECIP, TANDS, TORS in place
 //     TMOV, TINSERT, TINTERLEAVE  the ways of A5
 //     TLOAD                       into the bias table
+//     TSTORE                      masks with all allocated columns, by a window as large
 //     TROWSUM and its kind        a row-major dst with more than a valid column: column 0 is written
 //     TASSIGN                     UB of 512 KiB
 //
@@ -4219,10 +4220,30 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
     }
 }
 
+// PTO-ISA's simulator stores masks with all of their columns, by a window as large: how many are valid
+// only says how many bits TCMP sets. `out_whole` is such a mask; others are stored as they are.
+PTOISA_FN const ptoisa_tile *ptoisa_stored_mask(const ptoisa_core *core, const ptoisa_global *g,
+                                                const ptoisa_tile *s, ptoisa_tile *out_whole) {
+    if (PTOISA_LIKELY(!core->is_as_simulator)) {
+        return s;
+    }
+    const bool is_mask = s->memory == PTOISA_VEC && s->layout == PTOISA_ROW_MAJOR &&
+                         (s->dtype == PTOISA_U8 || s->dtype == PTOISA_U32);
+    const int64_t rows = ptoisa_global_rows(g);
+    if (!is_mask || g->shape[4] != s->cols || (rows != s->rows && rows != s->valid_rows)) {
+        return s;
+    }
+    *out_whole = *s;
+    out_whole->valid_rows = (uint32_t)rows;
+    out_whole->valid_cols = s->cols;
+    return out_whole;
+}
+
 // Stores the valid region. Out of L0C f32 may become f16 or bf16, to nearest.
 PTOISA_FN void ptoisa_tstore(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s) {
     ptoisa_fixpipe how = {false, false, false, 0, NULL};
-    ptoisa_store(core, g, s, &how, NULL);
+    ptoisa_tile whole;
+    ptoisa_store(core, g, ptoisa_stored_mask(core, g, s, &whole), &how, NULL);
 }
 
 // The same, accumulating.
@@ -11571,6 +11592,11 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
 #define __fbuf__
 #define __tf__
 
+// How PTO-ISA declares its own functions, and sources written beside it theirs.
+#define PTO_INLINE   inline __attribute__((always_inline))
+#define PTO_INST     AICORE PTO_INLINE
+#define PTO_INTERNAL AICORE PTO_INLINE
+
 // One core runs the instructions of both kinds, unless the program says which it is.
 #if !defined(__DAV_CUBE__) && !defined(__DAV_VEC__)
 #define __DAV_CUBE__
@@ -11690,6 +11716,10 @@ struct Thread {
     struct ptoisa_block *mixed;  // the block of three cores that this is one of, with its number
     uint32_t core_index;
     bool has_ffts;  // set_ffts_base_addr was called
+    // Of the last block that this thread's core was one of: cycles in which a pipe of the cube core or
+    // of the busier vector core worked; in models that sum, of all three. has_block: there was one.
+    uint64_t block_busy[PTOISA_PIPE_COUNT];
+    bool has_block;
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {
         free(block);
@@ -12057,7 +12087,8 @@ constexpr int DYNAMIC = -1;
 // Of <pto/common/constants.hpp>: numbers by name, NUM_<n> = n; bytes of a block of UB and of a row of
 // a box, rows of a box.
 #define PTOISA_FACE_NUMBERS(N)                                                                     \
-    N(1) N(2) N(3) N(4) N(5) N(6) N(7) N(8) N(16) N(32) N(64) N(128) N(256) N(512) N(1024)
+    N(1)                                                                                           \
+    N(2) N(3) N(4) N(5) N(6) N(7) N(8) N(16) N(32) N(64) N(77) N(96) N(128) N(256) N(512) N(1024)
 #define PTOISA_FACE_NUMBER(n) constexpr int NUM_##n = n;
 PTOISA_FACE_NUMBERS(PTOISA_FACE_NUMBER)
 #undef PTOISA_FACE_NUMBER
@@ -12134,6 +12165,9 @@ enum class ScatterAtomicOp {
     Max = PTOISA_SCATTER_MAX,
     Min = PTOISA_SCATTER_MIN
 };
+// No instruction of the shim takes these two; their values are assumed.
+enum class ScatterAxis { SCATTER_ROW, SCATTER_COL };
+enum class HistByte { BYTE_0, BYTE_1, BYTE_2, BYTE_3 };
 enum class STPhase { Unspecified, Partial, Final };
 enum class AccPhase { Unspecified, Partial, Final };
 enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
@@ -12717,8 +12751,8 @@ template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
 //
 // Missing, as only their names are known: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU, TADDRELUCONV,
-// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
-// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
+// TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterOOB, ScatterConflict and
+// NPUMemoryModel; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
 // matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
 // documentation: indices outside that wrap or clamp are signed; the elements of a table count row
 // after row; of a move with a scale for each column, the first scale is that of the first column
@@ -12741,6 +12775,26 @@ template <typename T> inline double number(T value) {
 
 template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 
+// PTO-ISA's simulator declares some instructions for tiles of one type, valid sizes included. A device
+// takes any, and so does the shim, except with PTOISA_SIMULATOR_TYPES: a source that compiles here then
+// compiles there.
+#ifdef PTOISA_SIMULATOR_TYPES
+constexpr bool is_named(const char *name, const char *other) {
+    return *name == *other && (*name == '\0' || is_named(name + 1, other + 1));
+}
+
+template <typename D, typename... S> constexpr bool has_types(const char *name) {
+    bool is_of_one = is_named(name, "TADD") || is_named(name, "TABS") || is_named(name, "TADDC") ||
+                     is_named(name, "TADDSC") || is_named(name, "TPOW") || is_named(name, "TXORS");
+    return !is_of_one || (std::is_same<D, S>::value && ...);
+}
+#define PTOISA_FACE_TYPES(NAME, ...)                                                               \
+    static_assert(shim::has_types<__VA_ARGS__>(#NAME),                                             \
+                  "PTO-ISA's simulator takes tiles of one type here, with the same valid sizes");
+#else
+#define PTOISA_FACE_TYPES(NAME, ...)
+#endif
+
 }  // namespace shim
 
 // -- families -------------------------------------------------------------------------------------
@@ -12751,6 +12805,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DS(NAME, name)                                                                 \
     template <typename D, typename S, typename... W>                                               \
     inline shim::Token<W...> NAME(D &dst, S &src, W &...events) {                                  \
+        PTOISA_FACE_TYPES(NAME, D, S)                                                              \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s = shim::view(src);                                      \
         ptoisa_##name(core, &d, &s);                                                               \
@@ -12760,6 +12815,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DSS(NAME, name)                                                                \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, &s1);                                                         \
@@ -12770,6 +12826,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
     template <typename D, typename S0, typename S1, typename S2, typename... W,                    \
               typename = shim::if_tile<S2>>                                                        \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, S2 &src2, W &...events) {            \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1, S2)                                                     \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_tile s2 = shim::view(src2);                                                         \
@@ -12797,6 +12854,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
     PTOISA_FACE_DSSS(NAME, name)                                                                   \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, &s1, NULL);                                                   \
@@ -12822,6 +12880,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 #define PTOISA_FACE_DSXS(NAME, name)                                                               \
     template <typename D, typename S0, typename S1, typename... W>                                 \
     inline shim::Token<W...> NAME(D &dst, S0 &src0, shim::Number<S0> x, S1 &src1, W &...events) {  \
+        PTOISA_FACE_TYPES(NAME, D, S0, S1)                                                         \
         ptoisa_core *core = shim::begin(events...);                                                \
         ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
         ptoisa_##name(core, &d, &s0, shim::number(x), &s1);                                        \
@@ -12895,8 +12954,9 @@ inline shim::Token<W...> TLOAD(T &tile, G &global, W &...events) {
     return shim::end();
 }
 
-// Says that a window will be loaded; the shim does nothing about it.
-template <typename T, typename G> inline void TPREFETCH(T &, G &) {
+// Loads a window ahead of its use, as TLOAD does. It takes no events.
+template <typename T, typename G> inline void TPREFETCH(T &tile, G &global) {
+    TLOAD(tile, global);
 }
 
 template <typename T, typename G, AtomicType Atomic = AtomicType::AtomicNone,
@@ -13783,7 +13843,18 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
+    uint64_t before[PTOISA_PIPE_COUNT];
+    memcpy(before, core.busy, sizeof before);
     bool is_good = ptoisa_crew_run(&shim::this_crew.crew, cores, run, run, &all);
+    for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        const uint64_t first = all.vectors[0].busy[pipe], second = all.vectors[1].busy[pipe];
+        const bool is_sum = ptoisa_time_of(core.model) == PTOISA_TIME_SUM;
+        mine.block_busy[pipe] = core.busy[pipe] - before[pipe] +
+                                (is_sum           ? first + second
+                                 : first > second ? first
+                                                  : second);
+    }
+    mine.has_block = true;
     uint64_t end = 0;
     for (ptoisa_core *each : cores) {
         uint64_t pipes = ptoisa_cycles_of_pipes(each);
