@@ -4,6 +4,7 @@
 #include "../ptoisa_shim.h"
 
 #include "../examples/common/predict_instruction.c"
+#include "../examples/common/gemm_core.c"
 #include "../examples/common/predict_kernel.c"
 #include "../examples/common/predict_rows.h"
 

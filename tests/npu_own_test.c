@@ -521,7 +521,7 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool i
         task_make(&f, ptowsp_kernel_make(f.m, &desc), c, a, b, NULL);
     }
     npu_fixture_compile(&f, NULL);
-    ptowsp_npu_desc to = {f.directory, true, false};
+    ptowsp_npu_desc to = {.directory = f.directory, .is_replacing = true};
     ptowsp_npu *npu = NULL;
     const ptowsp_npu_build_desc build = {npu_cache, NULL, npu_cache_options()};
     ptowsp_status status = is_built ? ptowsp_npu_build(f.context, f.program, &build, &npu)

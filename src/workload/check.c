@@ -107,7 +107,7 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     const pwsp_node *node = PWSP_NODE(checker->module, id);
     bool opens_parallel = is_parallel;
     bool is_loop = false;
-    uint32_t callee;
+    uint32_t callee = 0;
     *out_frames = 0;
     *out_scopes = 0;
     switch (node->kind) {
