@@ -12765,6 +12765,8 @@ static const char npu_fixed_6[] =
     "\n"
     "#include \"wsp_native.h\"\n"
     "\n"
+    "#include <string.h>\n"
+    "\n"
     "// Products and sums are rounded apart by an option that trees are compiled with: -ffp-contract=off.\n"
     "#define PTOWSP_ASSERT(condition) ((void)0)\n"
     "#define PWSP_INTERNAL            PTOWSP_AICORE static PWSP_UNUSED\n"

@@ -1297,9 +1297,10 @@ static void together__pictures_have_all_ranks(void **state) {
     says(&b, "\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 2\"}");
     says(&b, "\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"links\"}");
     says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":1.000,\"cat\":\"mix0\"");
-    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"step0\","
-             "\"name\":\"step0 root=0 target=1\"");
-    says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"step0\"");
+    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"send step0\","
+             "\"name\":\"send step0 root=0 target=1\"");
+    says(&b,
+         "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"receive step0\"");
     says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":1.000,\"cat\":\"rank\","
              "\"name\":\"waits for rank 0\"}");
     says(&b, "{\"ph\":\"X\",\"pid\":3,\"tid\":1,\"ts\":0.000,\"dur\":2.500,\"cat\":\"alone\"");
@@ -1312,11 +1313,11 @@ static void together__pictures_have_all_ranks(void **state) {
 
     b = drawn(&r, PTOWSP_EXPORT_SVG);
     says(&b, "3,000 cycles, 4 tasks, 6 lanes of 3 ranks");
-    says(&b, ">0 lane 0</text>");
-    says(&b, ">2 links</text>");
+    says(&b, ">rank 0 lane 0</text>");
+    says(&b, ">rank 2 links</text>");
     says(&b, "<title>waits for rank 0</title>");
     says(&b, ">waits for a rank</text>");
-    assert_int_equal(count_of(&b, "<line stroke="), 1);
+    assert_int_equal(count_of(&b, "<line x1="), 1);
     free(b.data);
 
     b = drawn(&r, PTOWSP_EXPORT_PERFETTO);
@@ -1384,12 +1385,12 @@ static void together__measured_ranks_are_drawn_alike(void **state) {
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
                      PTOWSP_OK);
     says(&b, "4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
-    says(&b, ">1 links</text>");
+    says(&b, ">rank 1 links</text>");
     set.lane_names = NULL;
     b.count = 0;
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
                      PTOWSP_OK);
-    says(&b, "1 lane 1");
+    says(&b, "rank 1 lane 1");
     b.count = 0;
     set.rank_lanes = UINT32_MAX;
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),

@@ -2,6 +2,8 @@
 
 #include "wsp_native.h"
 
+#include <string.h>
+
 // Products and sums are rounded apart by an option that trees are compiled with: -ffp-contract=off.
 #define PTOWSP_ASSERT(condition) ((void)0)
 #define PWSP_INTERNAL            PTOWSP_AICORE static PWSP_UNUSED
