@@ -117,6 +117,28 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
+// Counts an instruction if it moves bytes from or to global memory, and returns its cycles.
+PTOISA_FN uint64_t ptoisa_count_traffic(const ptoisa_core *core, ptoisa_op op,
+                                        const ptoisa_tile *dst, const ptoisa_tile *src0,
+                                        uint32_t detail, uint64_t cycles) {
+    ptoisa_path path = ptoisa_path_of(op, dst, src0);
+    if (!ptoisa_path_is_global(path) || (dst == NULL && src0 == NULL)) {
+        return cycles;
+    }
+    ptoisa_issue_info info;
+    memset(&info, 0, sizeof info);
+    info.op = op;
+    info.dst = dst;
+    info.src0 = src0;
+    uint64_t bytes = ptoisa_transfer_bytes(&info);
+    if (path == PTOISA_L0C_TO_GM && detail != 0) {  // as they arrive
+        bytes = bytes / ptoisa_dtype_size((ptoisa_dtype)src0->dtype) * detail;
+    }
+    core->traffic->bytes += bytes;
+    core->traffic->cycles += cycles;
+    return cycles * core->traffic->slowdown;
+}
+
 // A pipe that is still waiting for data takes the next instruction as soon as it can, and is done
 // with it no earlier than with the one before. Time that both spend waiting is busy once.
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles,
@@ -162,6 +184,9 @@ PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_til
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
+    }
+    if (core->traffic != NULL) {
+        cycles = ptoisa_count_traffic(core, op, dst, src0, detail, cycles);
     }
     ptoisa_charge(core, pipe, cycles, latency);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));

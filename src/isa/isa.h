@@ -398,6 +398,12 @@ typedef struct ptoisa_core ptoisa_core;
 // Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
+// Traffic with global memory, counted as instructions are charged. Each of its transfers takes
+// `slowdown` times its cycles, but for its latency.
+typedef struct ptoisa_traffic {
+    uint64_t bytes, cycles, slowdown;
+} ptoisa_traffic;
+
 // A core: its clocks, and how it answers. Fields below the line are the core's own.
 struct ptoisa_core {
     ptoisa_model model;
@@ -405,6 +411,7 @@ struct ptoisa_core {
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
     const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
+    ptoisa_traffic *traffic;      // counted there, in models whose pipes overlap; NULL: not counted
     bool is_dry;                  // charge, do not compute
     bool is_checked;              // operands are checked, and what is wrong is a fault
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one

@@ -12,6 +12,7 @@
 //                  | "start" value [ int "tasks" ]
 //                  | "streams" int [ "by" expr ]
 //                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
+//                  | "memory" value "hbm" int "l2" int "of" int "bytes" [ "lane" int ]
 //      value       = as the capability table has it, "in order"
 
 #include "parse.h"
@@ -141,6 +142,15 @@ static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
             pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
 }
 
+static bool pwsp_parse_shared(pwsp_parser *p, ptowsp_shared_memory *shared) {
+    uint32_t number = 0;
+    return pwsp_parse_value(p, "memory", &number) && pwsp_parse_expect(p, "hbm") &&
+           pwsp_parse_count(p, &shared->hbm_rate) && pwsp_parse_expect(p, "l2") &&
+           pwsp_parse_count(p, &shared->l2_rate) && pwsp_parse_expect(p, "of") &&
+           pwsp_parse_number(p, UINT64_MAX, &shared->l2_bytes) && pwsp_parse_expect(p, "bytes") &&
+           (!pwsp_parse_try(p, "lane") || pwsp_parse_count(p, &shared->lane_rate));
+}
+
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     bool is_good;
@@ -182,6 +192,8 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
                   (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
     } else if (pwsp_parse_try(p, "timing")) {
         is_good = pwsp_parse_timing(p, schedule);
+    } else if (pwsp_parse_try(p, "memory")) {
+        is_good = pwsp_parse_shared(p, &schedule->shared);
     } else {
         is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
     }

@@ -20,20 +20,70 @@ static uint32_t pwsp_events_next_lane(const uint64_t *bits, uint32_t from, uint3
     return end;
 }
 
+// In order, if the first free lane takes a task: since when lanes of a pool are idle. Otherwise NULL.
+static pwsp_earliest *pwsp_events_earliest(const pwsp_events *events, uint32_t pool) {
+    return pool < PTOWSP_SCHEDULE_POOL_MAX && events->sim->earliest[pool].times
+               ? &events->sim->earliest[pool]
+               : NULL;
+}
+
+static void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since) {
+    if (events->policy.is_in_order) {
+        const uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+        pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
+        if (earliest) {
+            pwsp_earliest_set(earliest, lane - events->sim->pools[pool].first, since);
+        }
+    }
+}
+
 static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    pwsp_events_note_idle(events, lane, PWSP_EARLIEST_NONE);
 }
+
+// Is the first ready task of a lane the next one of all its lanes, in the order of issue, and are these
+// idle?
+static bool pwsp_events_is_next(const pwsp_events *events, uint32_t lane) {
+    const uint32_t id = pwsp_ready_first(&events->queues[lane], pwsp_events_links(events));
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count =
+        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    bool is_next = true;
+    for (uint32_t i = 0; i < count; i++) {
+        is_next = is_next && events->lines[lanes[i]].first == id &&
+                  (events->idle[lanes[i] / 64] >> lanes[i] % 64 & 1);
+    }
+    return is_next;
+}
+
+// Can an idle lane take a task of its own queue?
+static void pwsp_events_find_able(pwsp_events *events, uint32_t lane) {
+    const uint64_t bit = events->idle[lane / 64] & UINT64_C(1) << lane % 64;
+    if (bit && !events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane]) &&
+        (PWSP_LIKELY(!events->lines) || pwsp_events_is_next(events, lane))) {
+        events->able[lane / 64] |= bit;
+    }
+}
+
+// A block task has claimed the lane, which now waits for one lane less. False: none has.
+static bool pwsp_events_hand_over(pwsp_events *events, uint32_t lane);
 
 // A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
 static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
-    const uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].free > events->now) {
+    const pwsp_pool_lanes *cubes = &events->sim->pools[1];
+    if (events->sim->lanes[lane].free > events->now ||
+        (events->contention.is_used && pwsp_events_hand_over(events, lane))) {
         return;
     }
-    events->idle[lane / 64] |= bit;
-    if (!events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane])) {
-        events->able[lane / 64] |= bit;
+    events->idle[lane / 64] |= UINT64_C(1) << lane % 64;
+    pwsp_events_note_idle(events, lane, events->now);
+    pwsp_events_find_able(events, lane);
+    // in the order of issue, a cube lane may wait for this vector lane
+    if (events->lines && events->sim->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+        pwsp_block_of_vector(lane) < cubes->count && lane < cubes->first) {
+        pwsp_events_find_able(events, cubes->first + pwsp_block_of_vector(lane));
     }
 }
 
@@ -53,7 +103,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     pwsp_ready_push(&events->queues[lane], pwsp_events_links(events), id);
     if (!events->policy.is_shared) {
         pwsp_events_note_first(events, lane);
-        events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+        pwsp_events_find_able(events, lane);
     }
 }
 
@@ -68,6 +118,19 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
     return events->sim->pools[pool].count == 0 || pwsp_earliest_time(oldest) == PWSP_EARLIEST_NONE
                ? NULL
                : &events->queues[events->sim->pools[pool].first + pwsp_earliest_lane(oldest)];
+}
+
+// An idle lane of a pool, `from` at the earliest, or one behind its end: the lowest; in order that which
+// has been idle longest.
+static uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool, uint32_t from) {
+    const pwsp_pool_lanes *of = &events->sim->pools[pool];
+    if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
+        return pwsp_events_next_lane(events->idle, from, of->first + of->count);
+    }
+    const pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
+    return pwsp_earliest_time(earliest) == PWSP_EARLIEST_NONE
+               ? of->first + of->count
+               : of->first + pwsp_earliest_lane(earliest);
 }
 
 // -- taking ---------------------------------------------------------------------------------------
@@ -96,6 +159,95 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
                        pwsp_sim_idle(sim, unit, lane, start));
 }
 
+// What a task has waited for until it starts.
+static void pwsp_events_count_stalls(pwsp_events *events, uint32_t id, uint64_t start) {
+    const pwsp_events_node *node = &events->nodes[id];
+    const uint64_t known = pwsp_max_u64(node->clock, node->time);
+    const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
+    const uint64_t able = pwsp_max_u64(due, events->sim->gate_time);
+    ptowsp_run_stats *stats = &events->sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
+}
+
+// A task's start and cycles are known: its lanes are taken for that long.
+static void pwsp_events_place(pwsp_events *events, uint32_t id, uint32_t lane, uint64_t start) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, start + node->cycles);
+    if (sim->has_records) {
+        pwsp_events_record(events, id, lane, start);
+    }
+    pwsp_sim_start(sim, (ptowsp_unit)node->unit, lane, node->link.number, node->cycles, start);
+}
+
+// -- where lanes share memory ---------------------------------------------------------------------
+
+// A task begins now, as all its lanes are free. When it ends is not known.
+static void pwsp_events_begin_task(pwsp_events *events, uint32_t lane) {
+    const uint32_t id = events->tasks[lane];
+    pwsp_events_count_stalls(events, id, events->now);
+    pwsp_contention_start(&events->contention, lane, id, events->nodes[id].cycles);
+}
+
+static bool pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {
+    const uint32_t holder = events->holder[lane];
+    events->holder[lane] = 0;
+    if (holder && --events->missing[holder - 1] == 0) {
+        pwsp_events_begin_task(events, holder - 1);
+    }
+    return holder != 0;
+}
+
+// A lane takes a task. One of a block claims vector lanes that still run.
+static void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count =
+        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    events->tasks[lane] = id;
+    events->missing[lane] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t of = lanes[i];
+        if (!(events->idle[of / 64] >> of % 64 & 1)) {
+            events->missing[lane]++;
+            events->holder[of] = lane + 1;
+        }
+        if (events->lines) {
+            PTOWSP_ASSERT(events->lines[of].first == id);
+            events->lines[of].first = events->after[id].next[i];
+        }
+    }
+    if (events->missing[lane] == 0) {
+        pwsp_events_begin_task(events, lane);
+    }
+}
+
+// A lane's task has ended, if that was its last part. False: the next part has begun.
+static bool pwsp_events_finish(pwsp_events *events, uint32_t lane) {
+    if (pwsp_contention_step(&events->contention, lane)) {
+        return false;
+    }
+    const uint32_t id = events->tasks[lane];
+    const uint64_t start = events->contention.lanes[lane].start;
+    const uint64_t alone = events->contention.lanes[lane].cycles;
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count =
+        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    events->nodes[id].cycles = events->now - start;
+    for (uint32_t i = 0; i < count; i++) {
+        events->sim->lane_stats[lanes[i]].slowed_cycles += events->nodes[id].cycles - alone;
+    }
+    pwsp_events_place(events, id, lane, start);
+    return true;
+}
+
+static bool pwsp_events_fail_late(pwsp_events *events, uint64_t task) {
+    return pwsp_sim_fail(events->sim, PTOWSP_LIMIT_EXCEEDED, task,
+                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", task);
+}
+
 // Runs the first task of a queue on a lane, from now on. A block task takes its vector lanes now, and
 // starts when both are free, which is known. False with an error, or if it is held: it then stays in its
 // queue, and nothing has changed.
@@ -114,29 +266,21 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     const uint64_t end = start + node->cycles;
     pwsp_ready_pop(queue, pwsp_events_links(events));
     if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->link.number,
-                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->link.number);
+        return pwsp_events_fail_late(events, node->link.number);
     }
-    const uint64_t known = pwsp_max_u64(node->clock, node->time);
-    const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
-    const uint64_t able = pwsp_max_u64(due, sim->gate_time);
-    ptowsp_run_stats *stats = &sim->stats;
-    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
-    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (sim->has_records) {
-        pwsp_events_record(events, id, lane, start);
+    if (events->contention.is_used) {
+        pwsp_events_claim(events, lane, id);
+    } else {
+        pwsp_events_count_stalls(events, id, start);
+        pwsp_events_place(events, id, lane, start);
+        pwsp_earliest_set(&events->running, lane, end);
+        events->tasks[lane] = id;
     }
-    pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
     uint32_t lanes[PWSP_BLOCK_LANES];
     const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
         pwsp_events_set_busy(events, lanes[i]);
     }
-    pwsp_earliest_set(&events->running, lane, end);
-    events->tasks[lane] = id;
     if (!events->policy.is_shared) {
         pwsp_events_note_first(events, (uint32_t)(queue - events->queues));
     }
@@ -164,7 +308,7 @@ static bool pwsp_events_take(pwsp_events *events) {
         const uint32_t end = lane + events->sim->pools[i].count;
         pwsp_ready_queue *queue;
         while ((queue = pwsp_events_source(events, i)) != NULL &&
-               (lane = pwsp_events_next_lane(events->idle, lane, end)) < end) {
+               (lane = pwsp_events_idle_lane(events, i, lane)) < end) {
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }
@@ -179,6 +323,9 @@ static bool pwsp_events_take(pwsp_events *events) {
 static void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
     const uint32_t id = events->tasks[lane];
     pwsp_events_node *node = &events->nodes[id];
+    if (events->contention.is_used && !pwsp_events_finish(events, lane)) {
+        return;
+    }
     pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
     node->time = events->now;
     pwsp_events_set_cause(events, id, node->link.number);
@@ -225,12 +372,22 @@ PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *o
     if (pwsp_events_is_open(events) && !pwsp_events_take(events)) {
         return false;
     }
-    const uint64_t first = pwsp_earliest_time(&events->running);
+    const bool is_shared = events->contention.is_used;
+    const uint64_t bound = is_shared ? pwsp_contention_next(&events->contention) : UINT64_MAX;
+    const uint64_t first = pwsp_min_u64(pwsp_earliest_time(&events->running), bound);
     const uint64_t next = pwsp_min_u64(pwsp_min_u64(first, until), pwsp_events_first_timer(events));
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         PTOWSP_ASSERT(next >= events->now);  // time does not go back
+        if (PWSP_UNLIKELY(next > PTOWSP_CYCLES_MAX) && is_shared && next == first) {
+            const uint32_t lane = first == bound ? pwsp_contention_first(&events->contention)
+                                                 : pwsp_earliest_lane(&events->running);
+            return pwsp_events_fail_late(events, events->nodes[events->tasks[lane]].link.number);
+        }
         events->now = next;
+        if (is_shared) {
+            pwsp_contention_move(&events->contention, next);
+        }
         while (pwsp_earliest_time(&events->running) == next) {
             pwsp_events_end_task(events, pwsp_earliest_lane(&events->running));
         }

@@ -26,6 +26,30 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
+// Where lanes share memory. False when memory is out.
+static bool pwsp_events_init_shared(pwsp_events *events) {
+    const pwsp_memory *memory = &events->sim->memory;
+    const pwsp_timed *timed = events->sim->timed;
+    const bool has_lines = !events->policy.is_shared && !pwsp_policy_is_choice(&events->policy);
+    return pwsp_contention_init(&events->contention, memory, timed, &events->running) &&
+           (!events->contention.is_used ||
+            (PWSP_ALLOC(memory, events->missing, timed->lane_count) &&
+             PWSP_ALLOC(memory, events->holder, timed->lane_count) &&
+             (!has_lines || PWSP_ALLOC(memory, events->lines, timed->lane_count))));
+}
+
+// Back to time 0, there.
+static void pwsp_events_begin_shared(pwsp_events *events) {
+    const uint32_t lane_count = events->sim->timed->lane_count;
+    const uint32_t percent = events->sim->memory_percent;
+    pwsp_contention_begin(&events->contention, percent ? percent : 100);
+    memset(events->missing, 0, lane_count * sizeof *events->missing);
+    memset(events->holder, 0, lane_count * sizeof *events->holder);
+    if (events->lines) {
+        memset(events->lines, 0, lane_count * sizeof *events->lines);
+    }
+}
+
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     memset(events, 0, sizeof *events);
     const pwsp_memory *memory = &sim->memory;
@@ -39,6 +63,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
                    PWSP_ALLOC(memory, events->idle, 2 * words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
                    pwsp_earliest_init(&events->running, memory, lane_count);
+    is_good = is_good && pwsp_events_init_shared(events);
     for (uint32_t i = 0; i < timed->pool_count && events->policy.steals && is_good; i++) {
         is_good = timed->pools[i].count == 0 ||
                   pwsp_earliest_init(&events->oldest[i], memory, timed->pools[i].count);
@@ -78,6 +103,10 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->entering = 0;
+    events->has_room = false;
+    if (events->contention.is_used) {
+        pwsp_events_begin_shared(events);
+    }
     events->sim->deps.ops = events->sim->order.ops = pwsp_events_token_ops(events);
 }
 
@@ -218,11 +247,18 @@ static bool pwsp_events_submit(pwsp_events *events, const pwsp_arrival *arrival,
     return true;
 }
 
-// The node of the task that is being issued, with its dependences, once there is room for it in the
-// window. 0 with an error.
+// Makes room for the next task in the window, once. False with an error.
+static bool pwsp_events_find_room(pwsp_events *events) {
+    events->has_room =
+        events->has_room || pwsp_events_make_room(events, pwsp_sim_timing(events->sim));
+    return events->has_room;
+}
+
+// The node of the task that is being issued, with its dependences; unless issue is in order, once
+// there is room for it in the window. 0 with an error.
 static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    if (!pwsp_events_make_room(events, pwsp_sim_timing(sim))) {
+    if (!events->policy.is_in_order && !pwsp_events_find_room(events)) {
         return 0;
     }
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_TASK);
@@ -233,6 +269,61 @@ static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *a
     events->current = id;
     sim->deps.visited_count = 0;
     return pwsp_events_depend(events, arrival, true) ? id : 0;
+}
+
+// In order: simulates until all dependences of a task or pipeline are done, which moves the clock.
+// False with an error.
+static bool pwsp_events_wait_order(pwsp_events *events, uint32_t id) {
+    pwsp_sim *sim = events->sim;
+    while (events->nodes[id].pending > 1) {
+        bool has_moved;
+        if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        PTOWSP_ASSERT(has_moved);  // they have been issued, and each of them ends
+    }
+    if (events->nodes[id].time > sim->clock.now) {
+        const uint64_t time = events->nodes[id].time;
+        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += time - sim->clock.now;
+        const pwsp_clock clock = {time, PTOWSP_STALL_ORDER, pwsp_events_cause(events, id)};
+        sim->clock = clock;
+    }
+    return true;
+}
+
+// A task takes its place among those of its lanes.
+static bool pwsp_events_line_up(pwsp_events *events, uint32_t id) {
+    const pwsp_events_after none = {{0, 0, 0}};
+    const pwsp_events_node *node = &events->nodes[id];
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    if (!PWSP_GROW_LITTLE(&events->sim->memory, events->after, events->after_capacity,
+                          id + UINT64_C(1))) {
+        return false;
+    }
+    events->after[id] = none;
+    const uint32_t count = pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, node->lane, lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_events_line *line = &events->lines[lanes[i]];
+        if (line->first) {
+            const pwsp_events_node *last = &events->nodes[line->last];
+            uint32_t of[PWSP_BLOCK_LANES], at = 0;
+            pwsp_sim_lanes(events->sim, (ptowsp_unit)last->unit, last->lane, of);
+            while (of[at] != lanes[i]) {
+                at++;
+            }
+            events->after[line->last].next[at] = id;
+        } else {
+            line->first = id;
+        }
+        line->last = id;
+    }
+    return true;
+}
+
+// A task that has been issued will share memory. False when memory is out.
+static bool pwsp_events_note_shared(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id) {
+    return pwsp_contention_issue(&events->contention, id, arrival, events->sim->deps.bound) &&
+           (!events->lines || pwsp_events_line_up(events, id));
 }
 
 // The place of the task that is being issued in the rings.
@@ -271,10 +362,15 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     const uint32_t id =
         events->entering ? events->entering : pwsp_events_make_task(events, arrival);
     events->entering = id;
-    if (id == 0 || !pwsp_events_enter(events, arrival)) {
+    if (id == 0 || (events->policy.is_in_order &&
+                    !(pwsp_events_wait_order(events, id) && pwsp_events_find_room(events)))) {
+        return false;
+    }
+    if (!pwsp_events_enter(events, arrival)) {
         return false;
     }
     events->entering = 0;
+    events->has_room = false;
     if (schedule->timing != PTOWSP_TIMING_BATCHED ||
         sim->issue_count % schedule->timing_count == 0) {
         sim->batch_clock = sim->clock.now;  // a batch begins
@@ -298,6 +394,9 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
                                 : pwsp_sim_dispatch(sim, arrival->pool,
                                                     pwsp_sim_has_block(sim, arrival->unit),
                                                     arrival->dispatch_key));
+    if (events->contention.is_used && !pwsp_events_note_shared(events, arrival, id)) {
+        return pwsp_sim_no_memory(sim);
+    }
     if (sim->has_records && !pwsp_events_add_record(events, arrival, turn)) {
         return pwsp_sim_no_memory(sim);
     }
@@ -347,21 +446,37 @@ static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeli
 
 PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_PIPELINE);
-    if (id == 0 || !pwsp_events_pipeline_node_new(events, arrival, &events->nodes[id].cycles)) {
-        return pwsp_sim_no_memory(sim);
+    const bool is_in_order = events->policy.is_in_order;
+    uint32_t id = events->entering;  // in order, if it was held
+    if (id == 0) {
+        id = pwsp_events_node_new(events, PWSP_EVENTS_PIPELINE);
+        if (id == 0 || !pwsp_events_pipeline_node_new(events, arrival, &events->nodes[id].cycles)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        events->nodes[id].link.number = arrival->first_task;
+        events->pipeline_count++;
+        events->current = id;
+        if (!is_in_order) {
+            pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
+        }
+        if (!pwsp_events_depend(events, &arrival->whole, false)) {
+            return false;
+        }
     }
-    events->nodes[id].link.number = arrival->first_task;
+    events->entering = id;
+    if (is_in_order && !pwsp_events_wait_order(events, id)) {
+        return false;
+    }
+    events->entering = 0;
     events->nodes[id].clock = sim->clock.now;
-    events->pipeline_count++;
-    events->current = id;
-    pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
-    return pwsp_events_depend(events, &arrival->whole, false) &&
-           pwsp_events_submit(events, &arrival->whole, id, false) && pwsp_events_check(events);
+    return pwsp_events_submit(events, &arrival->whole, id, false) && pwsp_events_check(events);
 }
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
+    if (events->policy.is_in_order) {
+        return true;  // its writer was waited for when it was issued
+    }
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_OPEN_JOIN);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
@@ -396,6 +511,9 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return false;
         }
         PTOWSP_ASSERT(has_moved);  // the oldest in flight can start
+    }
+    if (events->contention.is_used) {
+        pwsp_contention_end(&events->contention, &events->sim->stats);
     }
     PTOWSP_ASSERT(pwsp_ready_is_empty(&events->timers));
     return true;

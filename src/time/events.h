@@ -4,6 +4,7 @@
 #define PWSP_EVENTS_H
 
 #include "../runtime/ready.h"
+#include "contention.h"
 #include "sim.h"
 
 #define PWSP_EVENTS_NONE     PTOWSP_NO_INDEX      // no node
@@ -49,6 +50,16 @@ typedef struct pwsp_events_link {
     uint32_t node, next;
 } pwsp_events_link;
 
+// Tasks that have been issued and not begun, by lane, where lanes run them in the order of issue.
+typedef struct pwsp_events_line {
+    uint32_t first, last;  // nodes, or 0
+} pwsp_events_line;
+
+// By node: the next task of each of its lanes, in the order of pwsp_sim_lanes.
+typedef struct pwsp_events_after {
+    uint32_t next[PWSP_BLOCK_LANES];
+} pwsp_events_after;
+
 typedef struct pwsp_events {
     pwsp_sim *sim;
     uint64_t now;
@@ -80,6 +91,15 @@ typedef struct pwsp_events {
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
+    bool has_room;      // in the window, for that task
+    // Where lanes share memory: progress of running tasks; `running` has the ends of what is known.
+    pwsp_contention contention;
+    pwsp_events_line *lines;   // by lane, if it runs tasks in the order of issue, ready or not
+    pwsp_events_after *after;  // by node
+    uint64_t after_capacity;
+    // Of a block task that waits for vector lanes: how many still run, by its lane; and that lane + 1,
+    // by vector lane.
+    uint32_t *missing, *holder;
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);

@@ -31,6 +31,9 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
                          desc->cycles);
+    } else if (desc->bytes > PTOWSP_TASK_BYTES_MAX && desc->bytes != PTOWSP_TILE_BYTES) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %" PRIu64 " bytes are more than 2^46", name, desc->bytes);
     } else if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
@@ -201,6 +204,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;
+    info.bytes = desc->bytes;
     info.user = desc->user;
     kernel.id = pwsp_kernel_register(module, &info);
     return kernel;

@@ -63,6 +63,7 @@
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
     ROW("tasks", "collective", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
+    ROW("memory", "shared", 1, PWSP_E, PWSP_O, PWSP_R)                                             \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
@@ -324,6 +325,26 @@ static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
     }
 }
 
+static void pwsp_schedule_check_shared(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    const ptowsp_shared_memory *shared = &schedule->shared;
+    const uint32_t least = (uint32_t)pwsp_min_u64(shared->hbm_rate, shared->l2_rate);
+    const uint64_t lanes = pwsp_schedule_lanes(schedule);
+    if ((shared->lane_rate || shared->l2_bytes || shared->hbm_rate || shared->l2_rate) &&
+        least == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "shared memory with a rate of 0 of %s",
+                           shared->hbm_rate ? "l2" : "hbm");
+    } else if (least > 0 && lanes > (uint64_t)least * 256) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "shared memory with a rate of %u in 100 cycles is too slow for %" PRIu64
+                           " lanes",
+                           least, lanes);
+    } else if (shared->l2_bytes > PTOWSP_SCHEDULE_RING_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                           "l2 of %" PRIu64 " bytes is more than 2^62", shared->l2_bytes);
+    }
+}
+
 static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule) {
     bool is_batched = schedule->timing == PTOWSP_TIMING_BATCHED;
@@ -408,6 +429,9 @@ static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
     pwsp_schedule_check_value(checker, "start", (uint32_t)schedule->start);
     pwsp_schedule_check_value(checker, "streams", has_stream_key ? 1 : 0);
     pwsp_schedule_check_value(checker, "timing", (uint32_t)schedule->timing);
+    if (pwsp_schedule_shares(schedule)) {
+        pwsp_schedule_check_value(checker, "memory", 1);
+    }
 }
 
 static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
@@ -419,6 +443,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
     pwsp_schedule_check_rings(&checker, &schedule);
+    pwsp_schedule_check_shared(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
     if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
         PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
@@ -486,11 +511,12 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         uint32_t number;
         bool is_set;  // of bits
     } asked[] = {
-        {"issue", (uint32_t)s->issue, false},    {"dispatch", (uint32_t)s->dispatch, false},
-        {"pools", (uint32_t)s->pools, false},    {"window", (uint32_t)s->window_policy, false},
-        {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
-        {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
-        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
+        {"issue", (uint32_t)s->issue, false},      {"dispatch", (uint32_t)s->dispatch, false},
+        {"pools", (uint32_t)s->pools, false},      {"window", (uint32_t)s->window_policy, false},
+        {"dependencies", s->dependencies, true},   {"hazards", s->hazards, true},
+        {"ready", (uint32_t)s->ready, false},      {"start", (uint32_t)s->start, false},
+        {"streams", has_stream_key, false},        {"timing", (uint32_t)s->timing, false},
+        {"memory", pwsp_schedule_shares(s), false}};
     const pwsp_capability *capability = &pwsp_capabilities[row];
     if (strcmp(capability->directive, "release") == 0) {
         return s->release != PTOWSP_RELEASE_COMPLETION &&
@@ -561,6 +587,18 @@ static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text
     }
 }
 
+static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptowsp_text text) {
+    if (shared->hbm_rate) {
+        pwsp_schedule_print_value("memory", 1, text);
+        pwsp_text_format(text, " hbm %u l2 %u of %" PRIu64 " bytes", shared->hbm_rate,
+                         shared->l2_rate, shared->l2_bytes);
+        if (shared->lane_rate) {
+            pwsp_text_format(text, " lane %u", shared->lane_rate);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
 void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
     pwsp_text_format(text, "schedule\n");
@@ -614,4 +652,5 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
         }
         pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
     }
+    pwsp_schedule_print_shared(&s.shared, text);
 }
