@@ -111,6 +111,13 @@ PWSP_INLINE uint64_t pwsp_mul_div_u64(uint64_t a, uint64_t b, uint64_t c) {
     return result;
 }
 
+// The same, rounded up.
+PWSP_INLINE uint64_t pwsp_mul_div_up_u64(uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t result = pwsp_mul_div_u64(a, b, c);
+    return result +
+           (result * c != a * b);  // the difference is less than c, so it does not wrap to 0
+}
+
 // a % b, faster where both have 32 bits.
 PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
     return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);

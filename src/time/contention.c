@@ -13,10 +13,11 @@
 // own rate of the slowest bound flow, that one is free; when it has fallen below that of the fastest
 // free flow, that one is bound. Both raise the share, so the loop over them ends.
 //
-// All is in integers. A unit is 1/25600 byte: 1/256 of the step of a rate, bytes in 100 cycles. The
-// share is rounded down, and an end up to a whole cycle; nothing else is rounded but a free flow that
-// becomes bound on its way, by one unit. So results depend neither on the host's threads nor on the
-// order in which flows are looked at, and no capacity is used twice.
+// All is in integers. A unit is 1/25600 byte: 1/256 of the step of a rate, bytes in 100 cycles. What
+// the share of bound flows leaves when it is rounded down is carried. Ends are rounded up to a whole
+// cycle, and a flow that becomes bound or free on its way to a unit or a cycle, up as well. So results
+// depend neither on the host's threads nor on the order in which flows are looked at, and no capacity is
+// used twice.
 //
 // A task is a chain of parts (runtime/arrival.h). Of each, the bytes that miss L2 come first, from
 // HBM; the others from L2. Which bytes hit is decided by tensor when a task is issued: tensors are
@@ -66,7 +67,7 @@ static void pwsp_bandwidth_begin(pwsp_bandwidth *level, uint64_t capacity) {
     level->capacity = capacity;
     level->share = 0;
     level->next = UINT64_MAX;
-    level->meter = level->free_caps = 0;
+    level->meter = level->left = level->carry = level->free_caps = 0;
     level->bound_count = 0;
     level->is_stale = false;
     level->bytes = level->limited_cycles = 0;
@@ -158,19 +159,20 @@ PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t t
 
 // -- flows ----------------------------------------------------------------------------------------
 
-static void pwsp_lane_flow_free(pwsp_contention *contention, uint32_t lane) {
+// Flows join a set, with what they have left: cycles alone, or units.
+static void pwsp_lane_flow_free(pwsp_contention *contention, uint32_t lane, uint64_t cycles) {
     const pwsp_contention_lane *flow = &contention->lanes[lane];
     pwsp_bandwidth *level = &contention->levels[flow->level];
     level->free_caps += flow->cap;
     pwsp_earliest_set(&level->free_by_cap, lane, PWSP_CAP_MAX - flow->cap);
-    pwsp_earliest_set(contention->ends, lane, contention->now + flow->span);
+    pwsp_earliest_set(contention->ends, lane, contention->now + cycles);
 }
 
-static void pwsp_lane_flow_bind(pwsp_contention *contention, uint32_t lane) {
+static void pwsp_lane_flow_bind(pwsp_contention *contention, uint32_t lane, uint64_t units) {
     const pwsp_contention_lane *flow = &contention->lanes[lane];
     pwsp_bandwidth *level = &contention->levels[flow->level];
     level->bound_count++;
-    pwsp_earliest_set(&level->bound_ends, lane, level->meter + flow->units);
+    pwsp_earliest_set(&level->bound_ends, lane, level->meter + units);
     pwsp_earliest_set(&level->bound_by_cap, lane, flow->cap);
 }
 
@@ -195,46 +197,40 @@ static void pwsp_lane_flow_become_bound(pwsp_contention *contention, uint32_t la
     PTOWSP_ASSERT(!flow->is_bound && left <= flow->span && left > 0);
     pwsp_lane_flow_leave(contention, lane);
     pwsp_earliest_set(contention->ends, lane, PWSP_EARLIEST_NONE);
-    flow->units =
-        left == flow->span ? flow->units : pwsp_mul_div_u64(flow->units, left, flow->span);
-    flow->span = left;
     flow->is_bound = true;
-    pwsp_lane_flow_bind(contention, lane);
+    pwsp_lane_flow_bind(contention, lane, pwsp_mul_div_up_u64(flow->units, left, flow->span));
 }
 
 // A bound flow becomes free.
 static void pwsp_lane_flow_become_free(pwsp_contention *contention, uint32_t lane) {
     pwsp_contention_lane *flow = &contention->lanes[lane];
     pwsp_bandwidth *level = &contention->levels[flow->level];
-    const uint64_t left = level->bound_ends.times[lane] - level->meter;
+    const uint64_t key = level->bound_ends.times[lane];
+    const uint64_t left = key == PWSP_EARLIEST_NONE ? 0 : key - level->meter;
     PTOWSP_ASSERT(flow->is_bound && left <= flow->units);
     pwsp_lane_flow_leave(contention, lane);
-    if (left < flow->units) {
-        flow->span = pwsp_min_u64(flow->span, pwsp_ceil_div_u64(left, flow->cap));
-        flow->units = left;
-    }
     flow->is_bound = false;
-    pwsp_lane_flow_free(contention, lane);
+    pwsp_lane_flow_free(contention, lane,
+                        left ? pwsp_mul_div_up_u64(flow->span, left, flow->units) : 0);
 }
 
-// The share of bound flows; of none, all.
-static uint64_t pwsp_bandwidth_share(const pwsp_bandwidth *level) {
-    if (level->free_caps > level->capacity) {
-        return 0;
-    }
-    return level->bound_count ? (level->capacity - level->free_caps) / level->bound_count
-                              : UINT64_MAX;
+// Finds what is left for bound flows, and the share of each; of none, all.
+static void pwsp_bandwidth_divide(pwsp_bandwidth *level) {
+    level->left = level->free_caps < level->capacity ? level->capacity - level->free_caps : 0;
+    level->share = level->bound_count                   ? level->left / level->bound_count
+                   : level->free_caps > level->capacity ? 0
+                                                        : UINT64_MAX;
 }
 
 // Finds the share, and which flows it binds.
 static void pwsp_bandwidth_settle(pwsp_contention *contention, pwsp_bandwidth *level) {
     level->is_stale = false;
     if (level->bound_count == 0 && level->free_caps <= level->capacity) {
-        level->meter = 0;
+        level->meter = level->carry = 0;
         return;
     }
     for (;;) {
-        level->share = pwsp_bandwidth_share(level);
+        pwsp_bandwidth_divide(level);
         const uint64_t slowest = pwsp_earliest_time(&level->bound_by_cap);
         const uint64_t fastest = pwsp_earliest_time(&level->free_by_cap);
         if (slowest <= level->share && slowest != PWSP_EARLIEST_NONE) {
@@ -263,13 +259,14 @@ static bool pwsp_contention_begin_flow(pwsp_contention *contention, uint32_t lan
     }
     level->bytes = pwsp_sum_u64(level->bytes, bytes);
     flow->units = units;
-    flow->cap = cycles ? units / cycles : most;
+    flow->begin = contention->now;
+    flow->cap = cycles ? pwsp_ceil_div_u64(units, cycles) : most;
     flow->span = cycles;
-    if (cycles == 0 || flow->cap > most) {
+    if (flow->cap >= most) {
         flow->cap = most;
-        flow->span = pwsp_ceil_div_u64(units, most);
+        flow->span = pwsp_max_u64(cycles, pwsp_ceil_div_u64(units, most));
     }
-    if (flow->cap == 0) {  // too little to count
+    if (units == 0) {
         pwsp_earliest_set(contention->ends, lane, contention->now + flow->span);
         return true;
     }
@@ -278,9 +275,9 @@ static bool pwsp_contention_begin_flow(pwsp_contention *contention, uint32_t lan
     flow->is_bound = level->bound_count > 0 && flow->cap > level->share;
     if (flow->is_bound) {
         pwsp_earliest_set(contention->ends, lane, PWSP_EARLIEST_NONE);
-        pwsp_lane_flow_bind(contention, lane);
+        pwsp_lane_flow_bind(contention, lane, units);
     } else {
-        pwsp_lane_flow_free(contention, lane);
+        pwsp_lane_flow_free(contention, lane, flow->span);
     }
     return true;
 }
@@ -337,12 +334,28 @@ PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t la
 
 // -- time -----------------------------------------------------------------------------------------
 
-// When the first bound flow of a level ends, with the present share; UINT64_MAX without any.
+// By how much the meter of a level moves in so many cycles; *out_carry is what it then has not counted.
+static uint64_t pwsp_bandwidth_moved(const pwsp_bandwidth *level, uint64_t cycles,
+                                     uint64_t *out_carry) {
+    const uint64_t count = level->bound_count, rest = level->left % count;
+    const uint64_t more = cycles % count * rest + level->carry;
+    *out_carry = more % count;
+    return cycles * level->share + cycles / count * rest + more / count;
+}
+
+// When the first bound flow of a level ends, with the present share; UINT64_MAX without any. The
+// first cycle at whose end it has moved enough: the carry is worth less than one.
 static uint64_t pwsp_bandwidth_next(const pwsp_bandwidth *level, uint64_t now) {
-    return level->bound_count
-               ? now + pwsp_ceil_div_u64(pwsp_earliest_time(&level->bound_ends) - level->meter,
-                                         level->share)
-               : UINT64_MAX;
+    const uint64_t key = pwsp_earliest_time(&level->bound_ends);
+    if (level->bound_count == 0 || key == PWSP_EARLIEST_NONE) {
+        return UINT64_MAX;
+    }
+    const uint64_t units = key - level->meter;
+    uint64_t carry, cycles = pwsp_mul_div_up_u64(units, level->bound_count, level->left);
+    if (cycles > 0 && pwsp_bandwidth_moved(level, cycles - 1, &carry) >= units) {
+        cycles--;
+    }
+    return now + cycles;
 }
 
 PWSP_INTERNAL uint64_t pwsp_contention_next(pwsp_contention *contention) {
@@ -385,12 +398,15 @@ PWSP_INTERNAL void pwsp_contention_move(pwsp_contention *contention, uint64_t no
         if (level->bound_count == 0) {
             continue;
         }
-        level->meter += cycles * level->share;
+        level->meter += pwsp_bandwidth_moved(level, cycles, &level->carry);
         level->limited_cycles += cycles;
         while (pwsp_earliest_time(&level->bound_ends) <= level->meter) {
             const uint32_t lane = pwsp_earliest_lane(&level->bound_ends);
             pwsp_earliest_set(&level->bound_ends, lane, PWSP_EARLIEST_NONE);
-            pwsp_earliest_set(contention->ends, lane, now);
+            // a share between its own rate and that rounded up does not make it faster
+            const pwsp_contention_lane *flow = &contention->lanes[lane];
+            pwsp_earliest_set(contention->ends, lane, pwsp_max_u64(now, flow->begin + flow->span));
+            level->is_stale = true;
         }
         if (level->meter > PWSP_METER_MAX) {
             pwsp_bandwidth_rebase(contention, level);

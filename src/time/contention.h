@@ -25,19 +25,22 @@ typedef struct pwsp_contention_task {
 typedef struct pwsp_contention_lane {
     uint64_t start;   // of the task
     uint64_t cycles;  // that the task takes alone
-    uint64_t units;   // of this flow, when it last became free or bound
-    uint64_t cap;     // its own rate, in units a cycle
-    uint64_t span;    // cycles that `units` take at that rate
+    uint64_t begin;   // of the flow
+    uint64_t units;   // that it moves
+    uint64_t span;    // cycles that it takes alone
+    uint64_t cap;     // units a cycle that it takes alone, rounded up
     uint32_t task;
     uint32_t step;  // of the task's parts, two for each: from HBM, from L2
     uint8_t level;  // pwsp_memory_level
     bool is_bound;  // by its share
 } pwsp_contention_lane;
 
-// HBM or L2. Each bound flow has moved `meter` units since it had its key, less that key.
+// HBM or L2. A bound flow ends when the meter reaches its key.
 typedef struct pwsp_bandwidth {
     uint64_t capacity;  // units a cycle; 0: moving takes no time
-    uint64_t share;     // of each bound flow
+    uint64_t left;      // capacity for bound flows
+    uint64_t share;     // of each of them, rounded down
+    uint64_t carry;     // units, fewer than bound flows: that the meter has not yet counted
     uint64_t next;      // when the first of them ends, unless the share is stale; UINT64_MAX: never
     uint64_t meter;
     uint64_t free_caps;  // sum
