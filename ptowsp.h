@@ -5250,9 +5250,9 @@ typedef enum ptowsp_timing {
 //
 //      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
 //                  an equal share get that, the others what they ask for (max-min)
-//      a task      moves bytes as its kernel was measured: tile kernels alone and with their transfers
-//                  2, 4 and 8 times slower, so transfers hide behind work as far as they did there. A C
-//                  kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and
+//      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can
+//                  move, and at a half, a quarter and an eighth of the fastest, so transfers hide behind
+//                  work as far as they did there, to a few per cent between these. A C kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and
 //                  takes no bandwidth otherwise. Neither do tasks of processes and collectives
 //      hits        what hits L2 is decided by tensor, in the order of issue. Tensors are read and written
 //                  in passes, each of as many bytes as the tensor has. The first pass misses. A later

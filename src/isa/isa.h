@@ -398,10 +398,15 @@ typedef struct ptoisa_core ptoisa_core;
 // Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
-// Traffic with global memory, counted as instructions are charged. Each of its transfers takes
-// `slowdown` times its cycles, but for its latency.
+// Traffic with global memory, counted as instructions are charged. A transfer of so many bytes then takes
+// as long as its path does, or longer at the share that the core has of memory. Setup, rows and latency
+// stay as they are.
+#define PTOISA_TRAFFIC_STEPS 256u  // of a byte in a cycle
+
 typedef struct ptoisa_traffic {
-    uint64_t bytes, cycles, slowdown;
+    uint64_t bytes;
+    uint64_t peak;   // out: the fastest path that was used, in steps
+    uint64_t share;  // in steps; 0: no limit
 } ptoisa_traffic;
 
 // A core: its clocks, and how it answers. Fields below the line are the core's own.

@@ -40,7 +40,9 @@ static void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t s
 static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    pwsp_events_note_idle(events, lane, PWSP_EARLIEST_NONE);
+    if (PWSP_UNLIKELY(events->contention.is_used)) {
+        pwsp_events_note_idle(events, lane, PWSP_EARLIEST_NONE);
+    }
 }
 
 // Is the first ready task of a lane the next one of all its lanes, in the order of issue, and are these
@@ -59,7 +61,7 @@ static bool pwsp_events_is_next(const pwsp_events *events, uint32_t lane) {
 }
 
 // Can an idle lane take a task of its own queue?
-static void pwsp_events_find_able(pwsp_events *events, uint32_t lane) {
+PWSP_FORCE_INLINE void pwsp_events_find_able(pwsp_events *events, uint32_t lane) {
     const uint64_t bit = events->idle[lane / 64] & UINT64_C(1) << lane % 64;
     if (bit && !events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane]) &&
         (PWSP_LIKELY(!events->lines) || pwsp_events_is_next(events, lane))) {
@@ -73,15 +75,18 @@ static bool pwsp_events_hand_over(pwsp_events *events, uint32_t lane);
 // A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
 static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
     const pwsp_pool_lanes *cubes = &events->sim->pools[1];
+    const bool is_shared = PWSP_UNLIKELY(events->contention.is_used);
     if (events->sim->lanes[lane].free > events->now ||
-        (events->contention.is_used && pwsp_events_hand_over(events, lane))) {
+        (is_shared && pwsp_events_hand_over(events, lane))) {
         return;
     }
     events->idle[lane / 64] |= UINT64_C(1) << lane % 64;
-    pwsp_events_note_idle(events, lane, events->now);
+    if (is_shared) {
+        pwsp_events_note_idle(events, lane, events->now);
+    }
     pwsp_events_find_able(events, lane);
     // in the order of issue, a cube lane may wait for this vector lane
-    if (events->lines && events->sim->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+    if (is_shared && events->lines && events->sim->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
         pwsp_block_of_vector(lane) < cubes->count && lane < cubes->first) {
         pwsp_events_find_able(events, cubes->first + pwsp_block_of_vector(lane));
     }
@@ -122,7 +127,8 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
 
 // An idle lane of a pool, `from` at the earliest, or one behind its end: the lowest; in order that which
 // has been idle longest.
-static uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool, uint32_t from) {
+PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool,
+                                                 uint32_t from) {
     const pwsp_pool_lanes *of = &events->sim->pools[pool];
     if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
         return pwsp_events_next_lane(events->idle, from, of->first + of->count);
@@ -160,7 +166,7 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
 }
 
 // What a task has waited for until it starts.
-static void pwsp_events_count_stalls(pwsp_events *events, uint32_t id, uint64_t start) {
+PWSP_FORCE_INLINE void pwsp_events_count_stalls(pwsp_events *events, uint32_t id, uint64_t start) {
     const pwsp_events_node *node = &events->nodes[id];
     const uint64_t known = pwsp_max_u64(node->clock, node->time);
     const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
@@ -173,7 +179,8 @@ static void pwsp_events_count_stalls(pwsp_events *events, uint32_t id, uint64_t 
 }
 
 // A task's start and cycles are known: its lanes are taken for that long.
-static void pwsp_events_place(pwsp_events *events, uint32_t id, uint32_t lane, uint64_t start) {
+PWSP_FORCE_INLINE void pwsp_events_place(pwsp_events *events, uint32_t id, uint32_t lane,
+                                         uint64_t start) {
     pwsp_sim *sim = events->sim;
     const pwsp_events_node *node = &events->nodes[id];
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, start + node->cycles);

@@ -159,13 +159,18 @@ PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t t
 
 // -- flows ----------------------------------------------------------------------------------------
 
+// No flow ends earlier than alone, not even by a share between its own rate and that rounded up.
+static uint64_t pwsp_lane_flow_end(const pwsp_contention_lane *flow, uint64_t end) {
+    return pwsp_max_u64(end, flow->begin + flow->span);
+}
+
 // Flows join a set, with what they have left: cycles alone, or units.
 static void pwsp_lane_flow_free(pwsp_contention *contention, uint32_t lane, uint64_t cycles) {
     const pwsp_contention_lane *flow = &contention->lanes[lane];
     pwsp_bandwidth *level = &contention->levels[flow->level];
     level->free_caps += flow->cap;
     pwsp_earliest_set(&level->free_by_cap, lane, PWSP_CAP_MAX - flow->cap);
-    pwsp_earliest_set(contention->ends, lane, contention->now + cycles);
+    pwsp_earliest_set(contention->ends, lane, pwsp_lane_flow_end(flow, contention->now + cycles));
 }
 
 static void pwsp_lane_flow_bind(pwsp_contention *contention, uint32_t lane, uint64_t units) {
@@ -403,9 +408,8 @@ PWSP_INTERNAL void pwsp_contention_move(pwsp_contention *contention, uint64_t no
         while (pwsp_earliest_time(&level->bound_ends) <= level->meter) {
             const uint32_t lane = pwsp_earliest_lane(&level->bound_ends);
             pwsp_earliest_set(&level->bound_ends, lane, PWSP_EARLIEST_NONE);
-            // a share between its own rate and that rounded up does not make it faster
-            const pwsp_contention_lane *flow = &contention->lanes[lane];
-            pwsp_earliest_set(contention->ends, lane, pwsp_max_u64(now, flow->begin + flow->span));
+            pwsp_earliest_set(contention->ends, lane,
+                              pwsp_lane_flow_end(&contention->lanes[lane], now));
             level->is_stale = true;
         }
         if (level->meter > PWSP_METER_MAX) {

@@ -248,7 +248,7 @@ static bool pwsp_events_submit(pwsp_events *events, const pwsp_arrival *arrival,
 }
 
 // Makes room for the next task in the window, once. False with an error.
-static bool pwsp_events_find_room(pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_find_room(pwsp_events *events) {
     events->has_room =
         events->has_room || pwsp_events_make_room(events, pwsp_sim_timing(events->sim));
     return events->has_room;
@@ -306,7 +306,7 @@ static bool pwsp_events_line_up(pwsp_events *events, uint32_t id) {
         pwsp_events_line *line = &events->lines[lanes[i]];
         if (line->first) {
             const pwsp_events_node *last = &events->nodes[line->last];
-            uint32_t of[PWSP_BLOCK_LANES], at = 0;
+            uint32_t of[PWSP_BLOCK_LANES] = {0}, at = 0;
             pwsp_sim_lanes(events->sim, (ptowsp_unit)last->unit, last->lane, of);
             while (of[at] != lanes[i]) {
                 at++;
