@@ -3,7 +3,6 @@
 // numbers: a lane alone, more bandwidth, the least time of all bytes, equal halves, any order of
 // declaration, any number of threads.
 
-#include "../src/time/contention.h"
 #include "program_fixture.h"
 
 #include <math.h>

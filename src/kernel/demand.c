@@ -13,7 +13,7 @@
 //                1  2     4            8       fastest path / share
 //
 // Such a curve is a chain of parts (data/demand.h). A part whose bytes take the fastest path t cycles,
-// behind c cycles of work, takes max(c, t * k), and bends at k = c / t:
+// beside c cycles of work, takes max(c, t * k), and bends at k = c / t:
 //
 //      t = s1 at k = 1 (transfers that nothing hides), s2 - s1 at 2, s3 - s2 at 4, m - s3 at 8, and
 //      work without transfers for the rest

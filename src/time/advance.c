@@ -125,8 +125,8 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
                : &events->queues[events->sim->pools[pool].first + pwsp_earliest_lane(oldest)];
 }
 
-// An idle lane of a pool, `from` at the earliest, or one behind its end: the lowest; in order that which
-// has been idle longest.
+// An idle lane of a pool, or its end: the lowest from `from` on; in order the one that has been idle
+// longest.
 PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool,
                                                  uint32_t from) {
     const pwsp_pool_lanes *of = &events->sim->pools[pool];

@@ -287,7 +287,7 @@ static bool pwsp_contention_begin_flow(pwsp_contention *contention, uint32_t lan
     return true;
 }
 
-// Begins the next step of a lane's task that takes time. False: there is none.
+// Begins the next step of a lane's task that takes time. False: the task has ended.
 static bool pwsp_contention_begin_step(pwsp_contention *contention, uint32_t lane) {
     pwsp_contention_lane *at = &contention->lanes[lane];
     const pwsp_contention_task *task = &contention->tasks[at->task];
