@@ -381,6 +381,28 @@ static void contention__the_report_names_memory_and_what_more_of_it_would_give(v
         "cycles longer than alone\n");
 }
 
+// Four layers of such tasks are a chain that is as long as the run. But memory is why.
+static void contention__the_report_names_memory_where_it_makes_a_chain_long(void **state) {
+    fixture *f = (fixture *)*state;
+    const char *source = "module m\naxis l 4\naxis n 8\n"
+                         "kernel k(axes 2) vector, 100 cycles, 2000 bytes, time only\n"
+                         "workload w\n  for_each j in l\n    parallel i in n\n      task k(i, j)\n";
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    ptowsp_schedule schedule = lanes_of(8, 4000, 4000);
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        restart(f, NULL);
+        program_make(f, source, NULL, &desc);
+        assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, i ? 400 : 1600);
+        report(f, PTOWSP_REPORT_JSON, NULL);
+        has(i ? "\"limit\":\"chain\"" : "\"limit\":\"memory\"");
+        schedule.shared.hbm_rate = 20000;
+    }
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 static void expect_error(const fixture *f, ptowsp_status status, ptowsp_status expected,
@@ -495,6 +517,7 @@ int main(void) {
         TEST(contention__blocks_begin_when_their_last_lane_is_free),
         TEST(contention__texts_and_saved_programs_keep_it),
         TEST(contention__the_report_names_memory_and_what_more_of_it_would_give),
+        TEST(contention__the_report_names_memory_where_it_makes_a_chain_long),
         TEST(contention__refuses_rates_that_are_none_or_too_small),
         TEST(contention__refuses_to_ask_about_memory_that_is_not_shared),
         TEST(contention__times_near_the_limit_are_exact_or_refused),

@@ -84,7 +84,9 @@ PWSP_INTERNAL void pwsp_contention_begin(pwsp_contention *contention, uint32_t p
                          pwsp_units_of_rate(contention, shared->l2_rate, percent));
     contention->lane_cap =
         shared->lane_rate ? pwsp_units_of_rate(contention, shared->lane_rate, 100) : UINT64_MAX;
-    memset(contention->tensors, 0, contention->tensor_count * sizeof *contention->tensors);
+    if (contention->tensor_count) {
+        memset(contention->tensors, 0, contention->tensor_count * sizeof *contention->tensors);
+    }
     contention->missed_bytes = 0;
     contention->now = 0;
 }
