@@ -3571,7 +3571,7 @@ typedef struct ptowsp_pto_source {
 } ptowsp_pto_source;
 
 #define PTOWSP_TASK_BYTES_MAX (UINT64_C(1) << 46)
-#define PTOWSP_TILE_BYTES     UINT64_MAX  // those of its tiles, valid elements; of inout tiles twice
+#define PTOWSP_TILE_BYTES     UINT64_MAX  // all valid elements of its tiles; of inout tiles twice
 
 typedef struct ptowsp_kernel_desc {
     const char *name;     // copied; unique among the module's kernels
@@ -5249,16 +5249,16 @@ typedef enum ptowsp_timing {
 // slow each other down where a rate does not suffice for all:
 //
 //      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
-//                  an equal share get that, the others what they ask for (max-min)
+//                  an equal share get that share, the others all they ask for (max-min)
 //      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can
-//                  move, and at a half, a quarter and an eighth of the fastest, so transfers hide behind
+//                  move, and at a half, a quarter and an eighth of the fastest, so transfers overlap with
 //                  work as far as they did there, to a few per cent between these. A C kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and
 //                  takes no bandwidth otherwise. Neither do tasks of processes and collectives
-//      hits        what hits L2 is decided by tensor, in the order of issue. Tensors are read and written
+//      hits        hits in L2 are decided by tensor, in the order of issue. Tensors are read and written
 //                  in passes, each of as many bytes as the tensor has. The first pass misses. A later
-//                  pass hits if what has missed since the pass before it began is at most l2_bytes.
-//                  Bytes that miss come from HBM, others from L2; those beyond a task's tiles hit, and
-//                  those of a task without tiles miss
+//                  pass hits if the bytes missed since the previous pass began are at most l2_bytes.
+//                  Bytes that miss come from HBM, others from L2. Bytes beyond a task's tiles hit; a
+//                  task without tiles misses
 //
 // A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.
 // Time is exact in integers, and the same for any number of host threads. More bandwidth never makes

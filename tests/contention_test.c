@@ -237,17 +237,15 @@ static void contention__agrees_with_steps_of_a_sixteenth_of_a_cycle(void **state
 static void contention__independent_tasks_are_never_slower_with_more_bandwidth(void **state) {
     fixture *f = (fixture *)*state;
     uint64_t random = test_seed(), cycles[KERNELS], bytes[KERNELS];
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 30; round++) {
         const uint32_t count = (uint32_t)test_random_in(&random, 1, KERNELS);
         ptowsp_schedule schedule =
-            lanes_of(round % 2 ? 1 : (uint32_t)test_random_in(&random, 1, 16), 100, 100);
-        // One lane, or as many tasks as lanes: dealt in order they start at once.
-        const uint32_t dealt =
-            round % 2 || count < schedule.lane_count ? count : schedule.lane_count;
+            lanes_of(round % 3 ? (uint32_t)test_random_in(&random, 2, 16) : 1, 100, 100);
+        schedule.dispatch = round % 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
         uint64_t last = UINT64_MAX, total = 0;
-        random_tasks(&random, cycles, bytes, dealt);
-        write_tasks(cycles, bytes, dealt, false);
-        for (uint32_t i = 0; i < dealt; i++) {
+        random_tasks(&random, cycles, bytes, count);
+        write_tasks(cycles, bytes, count, false);
+        for (uint32_t i = 0; i < count; i++) {
             total += bytes[i];
         }
         for (uint32_t rate = 100; rate < 100000; rate = rate * 5 / 3) {

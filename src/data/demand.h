@@ -17,7 +17,7 @@ typedef struct pwsp_demand_part {
 typedef struct pwsp_demand {
     uint64_t bytes;  // of all parts
     uint32_t part_count;
-    pwsp_demand_part parts[PWSP_DEMAND_PART_MAX];  // their cycles sum to those of the task
+    pwsp_demand_part parts[PWSP_DEMAND_PART_MAX];  // their cycles sum to the cycles of the task
 } pwsp_demand;
 
 #endif

@@ -52,7 +52,7 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
 
 // -- demand ---------------------------------------------------------------------------------------
 
-// The bytes of a C kernel's task; as many as it says, or those of its tiles.
+// The bytes of a C kernel's task; as many as it says, or as its tiles have.
 static uint64_t pwsp_kernel_bytes(const pwsp_kernel_info *kernel, const pwsp_arrival *arrival) {
     uint64_t bytes = kernel->bytes;
     if (bytes == PTOWSP_TILE_BYTES) {

@@ -18,7 +18,7 @@
 //      t = s1 at k = 1 (transfers that nothing hides), s2 - s1 at 2, s3 - s2 at 4, m - s3 at 8, and
 //      work without transfers for the rest
 //
-// So the chain takes at each of the four shares what was counted there, and between them no less.
+// So the chain takes the counted cycles at each of the four shares, and no less between them.
 
 #include "compiled.h"
 
@@ -44,7 +44,7 @@ static void pwsp_demand_bends(uint64_t cycles[PWSP_SHARES], uint64_t moving,
                               uint64_t out_bends[PWSP_SHARES]) {
     uint64_t slopes[PWSP_SHARES] = {0, 0, 0, moving};
     for (uint32_t i = 1; i < PWSP_SHARES; i++) {
-        // transfers of two pipes share what the core has
+        // transfers of two pipes divide the share of the core
         cycles[i] = pwsp_max_u64(pwsp_max_u64(cycles[i], cycles[i - 1]), moving << i);
         slopes[i - 1] = (cycles[i] - cycles[i - 1]) >> (i - 1);
     }

@@ -38,7 +38,7 @@ static bool pwsp_bound_is_limit(const pwsp_facts *facts, const pwsp_bound_row *r
            PWSP_LIMIT_PERCENT / 100.0 * (double)facts->bounds.makespan_cycles;
 }
 
-// The largest bound; but memory that is a limit is the reason for what a chain took longer.
+// The largest bound. But memory that is a limit is the reason why a chain is long.
 static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
     const pwsp_bound_row *largest = NULL, *memory = NULL;
     for (uint32_t i = 0; i < facts->row_count; i++) {
@@ -157,7 +157,7 @@ static void pwsp_verdict_cannot(const pwsp_facts *facts, const pwsp_bound_row *l
     }
 }
 
-// Where lanes share memory: how long they were short of it, and what it cost them.
+// Where lanes share memory: how much of it they used, and how much longer tasks took.
 static void pwsp_verdict_memory(const pwsp_facts *facts, pwsp_conclusion *verdict) {
     const ptowsp_run_stats *stats = facts->picture->result->stats;
     const uint64_t makespan = facts->bounds.makespan_cycles;

@@ -165,7 +165,7 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
                        pwsp_sim_idle(sim, unit, lane, start));
 }
 
-// What a task has waited for until it starts.
+// Counts the waits of a task until it starts.
 PWSP_FORCE_INLINE void pwsp_events_count_stalls(pwsp_events *events, uint32_t id, uint64_t start) {
     const pwsp_events_node *node = &events->nodes[id];
     const uint64_t known = pwsp_max_u64(node->clock, node->time);

@@ -10,19 +10,18 @@
 // Bound flows move equally much in equal time, so one meter stands for all of them: a flow that has
 // `units` to move ends when the meter has moved by that. An event changes the share and no flow, and
 // takes a few games of tournaments whatever the number of lanes. When the share has risen above the
-// own rate of the slowest bound flow, that one is free; when it has fallen below that of the fastest
+// own rate of the slowest bound flow, that one is free; when it has fallen below the rate of the fastest
 // free flow, that one is bound. Both raise the share, so the loop over them ends.
 //
-// All is in integers. A unit is 1/25600 byte: 1/256 of the step of a rate, bytes in 100 cycles. What
-// the share of bound flows leaves when it is rounded down is carried. Ends are rounded up to a whole
-// cycle, and a flow that becomes bound or free on its way to a unit or a cycle, up as well. So results
-// depend neither on the host's threads nor on the order in which flows are looked at, and no capacity is
-// used twice.
+// All is in integers. A unit is 1/25600 byte: 1/256 of the step of a rate, bytes in 100 cycles. The
+// remainder of the share of bound flows is carried. Ends are rounded up to a whole cycle, and a flow that
+// becomes bound or free on its way to a unit or a cycle, up as well. So results depend neither on the
+// host's threads nor on the order in which flows are looked at, and no capacity is used twice.
 //
 // A task is a chain of parts (runtime/arrival.h). Of each, the bytes that miss L2 come first, from
 // HBM; the others from L2. Which bytes hit is decided by tensor when a task is issued: tensors are
 // read in passes, each of as many bytes as the tensor has. The first pass misses. A later pass hits if
-// L2 can hold what has been missed since the pass before it began.
+// L2 can hold the bytes missed since the previous pass began.
 
 #include "contention.h"
 
@@ -124,7 +123,7 @@ static uint64_t pwsp_contention_touch(pwsp_contention *contention, uint32_t tens
     return missed;
 }
 
-// The bytes of a task that miss: those of its tiles, at most all; without tiles, all.
+// The bytes of a task that miss: at most as many as its tiles have; without tiles, all.
 static uint64_t pwsp_contention_miss(pwsp_contention *contention, const pwsp_arrival *arrival,
                                      const pwsp_bound_tensor *bound) {
     uint64_t missed = 0;
@@ -166,7 +165,7 @@ static uint64_t pwsp_lane_flow_end(const pwsp_contention_lane *flow, uint64_t en
     return pwsp_max_u64(end, flow->begin + flow->span);
 }
 
-// Flows join a set, with what they have left: cycles alone, or units.
+// Flows join a set, with the cycles (alone) or units that they have left.
 static void pwsp_lane_flow_free(pwsp_contention *contention, uint32_t lane, uint64_t cycles) {
     const pwsp_contention_lane *flow = &contention->lanes[lane];
     pwsp_bandwidth *level = &contention->levels[flow->level];
@@ -197,7 +196,7 @@ static void pwsp_lane_flow_leave(pwsp_contention *contention, uint32_t lane) {
     }
 }
 
-// A free flow becomes bound: what it has left is its part of the time that it has left.
+// A free flow becomes bound. The units left are in proportion to the time left.
 static void pwsp_lane_flow_become_bound(pwsp_contention *contention, uint32_t lane) {
     pwsp_contention_lane *flow = &contention->lanes[lane];
     const uint64_t left = contention->ends->times[lane] - contention->now;
@@ -221,7 +220,7 @@ static void pwsp_lane_flow_become_free(pwsp_contention *contention, uint32_t lan
                         left ? pwsp_mul_div_up_u64(flow->span, left, flow->units) : 0);
 }
 
-// Finds what is left for bound flows, and the share of each; of none, all.
+// Finds the capacity left for bound flows, and the share of each; without any, all.
 static void pwsp_bandwidth_divide(pwsp_bandwidth *level) {
     level->left = level->free_caps < level->capacity ? level->capacity - level->free_caps : 0;
     level->share = level->bound_count                   ? level->left / level->bound_count
@@ -341,7 +340,7 @@ PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t la
 
 // -- time -----------------------------------------------------------------------------------------
 
-// By how much the meter of a level moves in so many cycles; *out_carry is what it then has not counted.
+// By how much the meter of a level moves in so many cycles; *out_carry is the remainder.
 static uint64_t pwsp_bandwidth_moved(const pwsp_bandwidth *level, uint64_t cycles,
                                      uint64_t *out_carry) {
     const uint64_t count = level->bound_count, rest = level->left % count;

@@ -21,7 +21,7 @@ typedef struct pwsp_contention_task {
     uint64_t missed_bytes;
 } pwsp_contention_task;
 
-// By lane: the task that it runs, and what it moves now.
+// By lane: the task that it runs, and the flow of its present part.
 typedef struct pwsp_contention_lane {
     uint64_t start;   // of the task
     uint64_t cycles;  // that the task takes alone
@@ -72,7 +72,7 @@ typedef struct pwsp_contention {
     pwsp_contention_tensor *tensors;
     uint64_t missed_bytes;  // of all tasks that have been issued
     uint64_t now;           // of the meters
-    pwsp_earliest *ends;    // by lane: when what it does now ends, if that is known
+    pwsp_earliest *ends;    // by lane: the end of its present part, if that is known
 } pwsp_contention;
 
 // Without shared memory in the schedule it is not used, and no other function is called. ends must
@@ -92,7 +92,7 @@ PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t t
 PWSP_INTERNAL void pwsp_contention_start(pwsp_contention *contention, uint32_t lane, uint32_t task,
                                          uint64_t cycles);
 
-// What a lane does has ended. False: its task has, too.
+// A lane's present part has ended. False: its task has, too.
 PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t lane);
 
 // When the first bound flow ends, with the shares of the present flows; UINT64_MAX without any.

@@ -291,7 +291,7 @@ static bool pwsp_events_wait_order(pwsp_events *events, uint32_t id) {
     return true;
 }
 
-// A task takes its place among those of its lanes.
+// A task takes its place among the tasks of its lanes.
 static bool pwsp_events_line_up(pwsp_events *events, uint32_t id) {
     const pwsp_events_after none = {{0, 0, 0}};
     const pwsp_events_node *node = &events->nodes[id];

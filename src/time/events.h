@@ -92,7 +92,7 @@ typedef struct pwsp_events {
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
     bool has_room;      // in the window, for that task
-    // Where lanes share memory: progress of running tasks; `running` has the ends of what is known.
+    // Where lanes share memory: progress of running tasks; `running` has the known ends.
     pwsp_contention contention;
     pwsp_events_line *lines;   // by lane, if it runs tasks in the order of issue, ready or not
     pwsp_events_after *after;  // by node

@@ -96,7 +96,7 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among ready tasks, or do ends depend on what runs later, as where lanes share
+// Do lanes choose among ready tasks, or do ends depend on later tasks, as where lanes share
 // memory? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_policy_is_choice(const pwsp_policy *policy) {
     return !policy->is_in_order && (policy->is_shared || policy->has_priority || policy->steals);
