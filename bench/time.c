@@ -523,8 +523,8 @@ void bench_time(void) {
         schedule.shared.hbm_rate = i ? 16000 : 32000;
         build_layers(&b, false, &schedule);
         report_tasks(&b,
-                     i ? "the same, half of the memory bandwidth needed"
-                       : "the same, lanes share memory",
+                     i ? "work stealing, lanes share memory, half of the rate needed"
+                       : "work stealing, lanes share memory",
                      110, "110 ns");
     }
     bench_expressions();
