@@ -5275,8 +5275,10 @@ typedef struct ptowsp_shared_memory {
 #if !defined(PTOWSP_NO_TILES)
 
 // The memory that cores of a machine share, in cycles of model 910B or 950PR (1/1800 and 1/1650 us);
-// all zero for other models. HBM has the public rate of a core when all read at once, L2 the one of a
-// published GEMM (src/isa/timing_fitted.h).
+// all zero for other models. HBM has the public rate of a core when all read at once, L2 the rate of a
+// published GEMM (src/isa/timing_fitted.h). In ptowsp_core_timing the path from global memory to L1 has
+// the rate of that GEMM as well, with all cores at work. A core alone is faster: 110 bytes a cycle on
+// 910B and 100 on 950PR are public. Set that rate to compare cores alone with cores that share.
 PTOWSP_API ptowsp_shared_memory ptowsp_shared_memory_of(ptowsp_model model);
 
 #endif  // PTOWSP_NO_TILES
