@@ -193,7 +193,7 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_issued *i
 
 // The traffic of a task, if lanes share memory. False after a failure.
 static bool pwsp_frontend_demand(pwsp_frontend *front, const pwsp_issued *issued,
-                                  pwsp_arrival *arrival) {
+                                 pwsp_arrival *arrival) {
     pwsp_walk *walk = front->walk;
     arrival->demand = NULL;
     if (!walk->has_demand) {

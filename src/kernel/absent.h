@@ -74,7 +74,7 @@ PWSP_INLINE bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code
 }
 
 PWSP_INLINE bool pwsp_tile_core_demand(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                        const ptowsp_task *task, pwsp_demand *out_demand) {
+                                       const ptowsp_task *task, pwsp_demand *out_demand) {
     PTOWSP_ASSERT(!code);
     (void)core;
     (void)task;

@@ -131,7 +131,7 @@ PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code
 
 // Measures the traffic of a task that takes so many cycles. False with core->text, as above.
 PWSP_INTERNAL bool pwsp_tile_core_demand(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                          const ptowsp_task *task, pwsp_demand *out_demand);
+                                         const ptowsp_task *task, pwsp_demand *out_demand);
 
 // Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
 // user's model says too much, or loops execute too many instructions.

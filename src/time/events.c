@@ -16,6 +16,12 @@
 // task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
 // vector lanes of the block still run: these take nothing else any more, so its start is known.
 //
+// Where lanes share memory (contention.h), ends depend on tasks that begin later, so all schedules are
+// timed here. A task that runs has an end only once its last part has one; lane statistics and records
+// follow then. A block task begins when its last lane is free. In order, issue first waits for the
+// dependences. Where a lane runs its tasks in the order of issue, ready or not, they stand in a line, and
+// a lane takes the first of its line alone.
+//
 // Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
 
 #include "events.h"
