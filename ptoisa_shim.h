@@ -756,6 +756,17 @@ typedef struct ptoisa_core ptoisa_core;
 // Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
+// Traffic with global memory, counted as instructions are charged. A transfer of so many bytes then takes
+// as long as its path does, or longer at the share that the core has of memory. Setup, rows and latency
+// stay as they are.
+#define PTOISA_TRAFFIC_STEPS 256u  // of a byte in a cycle
+
+typedef struct ptoisa_traffic {
+    uint64_t bytes;
+    uint64_t peak;   // out: the fastest path that was used, in steps
+    uint64_t share;  // in steps; 0: no limit
+} ptoisa_traffic;
+
 // A core: its clocks, and how it answers. Fields below the line are the core's own.
 struct ptoisa_core {
     ptoisa_model model;
@@ -763,6 +774,7 @@ struct ptoisa_core {
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
     const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
+    ptoisa_traffic *traffic;      // counted there, in models whose pipes overlap; NULL: not counted
     bool is_dry;                  // charge, do not compute
     bool is_checked;              // operands are checked, and what is wrong is a fault
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
@@ -1241,6 +1253,10 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #define PTOISA_FITTED_L0_SETUP 13
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
+// 1 row of GEMM, share of MTE2: all 24 cores, from L2
+#define PTOISA_FITTED_L2_RATE 222013
+// 1 row of GEMM of fp8, share of MTE2: all 32 cores, from L2
+#define PTOISA_FITTED_A5_L2_RATE 297556
 // a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
 #define PTOISA_FITTED_A5_L1_RATE 9344
 // 2 rows of GEMM of fp8, share of MTE1
@@ -2558,6 +2574,47 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
+// Cycles of a transfer in which its path moves bytes; the others are setup.
+PTOISA_FN uint64_t ptoisa_moving_cycles(const ptoisa_core *core, ptoisa_path path, uint64_t bytes,
+                                        uint64_t cycles) {
+    ptoisa_issue_info info;
+    memset(&info, 0, sizeof info);
+    info.machine = core->machine;
+    info.timing = ptoisa_timing_of(core->model, core->timing);
+    if (info.timing == NULL) {
+        return cycles;
+    }
+    uint64_t moving = ptoisa_timed_clock(&info, path, bytes * 100 / info.timing->path[path].rate);
+    return moving < cycles ? moving : cycles;
+}
+
+// Counts an instruction if it moves bytes from or to global memory, and returns its cycles.
+PTOISA_FN uint64_t ptoisa_count_traffic(const ptoisa_core *core, ptoisa_op op,
+                                        const ptoisa_tile *dst, const ptoisa_tile *src0,
+                                        uint32_t detail, uint64_t cycles) {
+    ptoisa_traffic *traffic = core->traffic;
+    ptoisa_path path = ptoisa_path_of(op, dst, src0);
+    if (!ptoisa_path_is_global(path) || (dst == NULL && src0 == NULL)) {
+        return cycles;
+    }
+    ptoisa_issue_info info;
+    memset(&info, 0, sizeof info);
+    info.op = op;
+    info.dst = dst;
+    info.src0 = src0;
+    uint64_t bytes = ptoisa_transfer_bytes(&info);
+    if (path == PTOISA_L0C_TO_GM && detail != 0) {  // as they arrive
+        bytes = bytes / ptoisa_dtype_size((ptoisa_dtype)src0->dtype) * detail;
+    }
+    uint64_t steps = bytes * PTOISA_TRAFFIC_STEPS;
+    uint64_t moving = ptoisa_moving_cycles(core, path, bytes, cycles);
+    uint64_t rate = moving > 0 ? steps / moving : 0;
+    uint64_t shared = traffic->share > 0 ? steps / traffic->share : 0;
+    traffic->bytes += bytes;
+    traffic->peak = rate > traffic->peak ? rate : traffic->peak;
+    return shared > moving ? cycles - moving + shared : cycles;
+}
+
 // A pipe that is still waiting for data takes the next instruction as soon as it can, and is done
 // with it no earlier than with the one before. Time that both spend waiting is busy once.
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles,
@@ -2603,6 +2660,9 @@ PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_til
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
+    }
+    if (core->traffic != NULL) {
+        cycles = ptoisa_count_traffic(core, op, dst, src0, detail, cycles);
     }
     ptoisa_charge(core, pipe, cycles, latency);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));

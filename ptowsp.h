@@ -3679,6 +3679,9 @@ typedef struct ptowsp_pto_source {
     bool is_as_simulator;  // in a tree, the shim permits what PTO-ISA's CPU simulator permits
 } ptowsp_pto_source;
 
+#define PTOWSP_TASK_BYTES_MAX (UINT64_C(1) << 46)
+#define PTOWSP_TILE_BYTES     UINT64_MAX  // all valid elements of its tiles; of inout tiles twice
+
 typedef struct ptowsp_kernel_desc {
     const char *name;     // copied; unique among the module's kernels
     uint32_t axis_count;  // the exact number of axis arguments of each task
@@ -3692,13 +3695,16 @@ typedef struct ptowsp_kernel_desc {
     void *user;             // handed to fn and cost
     ptowsp_kernel_source source;   // of fn, for emitting
     const ptowsp_pto_source *pto;  // instead of source: a PTO-ISA source, for emitting; copied
+    // Bytes that a task moves from and to global memory, evenly over its cycles, for schedules whose
+    // lanes share it: a number up to PTOWSP_TASK_BYTES_MAX, or PTOWSP_TILE_BYTES. Default: none.
+    uint64_t bytes;
 } ptowsp_kernel_desc;
 
 // Declares a kernel.
 // Errors   A bad or clashing name; neither fn nor cost nor cycles nor pto; too many axis arguments;
 //          a tile or scalar without direction, type or size; a source with both text and file, or
 //          with names but neither; source and pto; function names that are not C identifiers; an
-//          argument of pto that the kernel does not have.
+//          argument of pto that the kernel does not have; more than PTOWSP_TASK_BYTES_MAX bytes.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -- collectives as kernels -----------------------------------------------------------------------
@@ -5461,6 +5467,45 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 #define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
 #define PTOWSP_SCHEDULE_RING_MAX   (UINT64_C(1) << 62)
 
+// Memory that simulated lanes share. Without it (all zero, the default) each task takes the cycles of
+// its kernel, as if each lane had a memory of its own. With it, tasks that move bytes at the same time
+// slow each other down where a rate does not suffice for all:
+//
+//      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
+//                  an equal share get that share, the others all they ask for (max-min)
+//      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can
+//                  move, and at a half, a quarter and an eighth of the fastest, so transfers overlap with
+//                  work as far as they did there, to a few per cent between these. A C kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and
+//                  takes no bandwidth otherwise. Neither do tasks of processes and collectives
+//      hits        hits in L2 are decided by tensor, in the order of issue. Tensors are read and written
+//                  in passes, each of as many bytes as the tensor has. The first pass misses. A later
+//                  pass hits if the bytes missed since the previous pass began are at most l2_bytes.
+//                  Bytes that miss come from HBM, others from L2. Bytes beyond a task's tiles hit; a
+//                  task without tiles misses
+//
+// A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.
+// Time is exact in integers, and the same for any number of host threads. More bandwidth never makes
+// independent tasks slower; with dependencies it may, as list scheduling has such anomalies.
+//
+// Rates are for all lanes together, in bytes in 100 cycles of the schedule's tasks.
+// Limits   A lane is worth a 256th of a byte in 100 cycles: rates are at least lanes / 256.
+typedef struct ptowsp_shared_memory {
+    uint32_t hbm_rate, l2_rate;  // both or none
+    uint32_t lane_rate;          // of one lane from either; default: as fast as its kernels ask
+    uint64_t l2_bytes;           // 0: nothing hits
+} ptowsp_shared_memory;
+
+#if !defined(PTOWSP_NO_TILES)
+
+// The memory that cores of a machine share, in cycles of model 910B or 950PR (1/1800 and 1/1650 us);
+// all zero for other models. HBM has the public rate of a core when all read at once, L2 the rate of a
+// published GEMM (src/isa/timing_fitted.h). In ptowsp_core_timing the path from global memory to L1 has
+// the rate of that GEMM as well, with all cores at work. A core alone is faster: 110 bytes a cycle on
+// 910B and 100 on 950PR are public. Set that rate to compare cores alone with cores that share.
+PTOWSP_API ptowsp_shared_memory ptowsp_shared_memory_of(ptowsp_model model);
+
+#endif  // PTOWSP_NO_TILES
+
 typedef struct ptowsp_schedule {
     ptowsp_issue issue;
     ptowsp_dispatch dispatch;
@@ -5492,8 +5537,9 @@ typedef struct ptowsp_schedule {
     // NAMED pools. Read by calls that take the schedule; a program copies them, and its
     // own schedule (ptowsp_program_schedule) has NULL here.
     const ptowsp_pool *named_pools;
-    uint32_t pool_count;     // 1 to PTOWSP_SCHEDULE_POOL_MAX
-    ptowsp_control control;  // default: none
+    uint32_t pool_count;          // 1 to PTOWSP_SCHEDULE_POOL_MAX
+    ptowsp_control control;       // default: none
+    ptowsp_shared_memory shared;  // default: lanes share no memory
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
@@ -6153,13 +6199,20 @@ typedef struct ptowsp_run_stats {
     // With control: the cycles in which AICPU threads work, of all threads together, and those in
     // which tasks are submitted.
     ptowsp_cycles control_cycles, submit_cycles;
+    // Of memory that lanes share; 0 without. Bytes of tasks that came from HBM and from L2; the
+    // cycles in which a lane wanted more of it than it got; by how much tasks took longer than alone.
+    uint64_t hbm_bytes, l2_bytes;
+    ptowsp_cycles hbm_limited_cycles, l2_limited_cycles;
+    ptowsp_cycles slowed_cycles;
 } ptowsp_run_stats;
 
 typedef struct ptowsp_lane_stats {
     ptowsp_cycles busy_cycles;
     ptowsp_cycles idle_cycles;  // makespan - busy
     uint64_t task_count;
-    ptowsp_cycles end_cycles;  // of its last task
+    ptowsp_cycles end_cycles;     // of its last task
+    ptowsp_cycles slowed_cycles;  // of the busy ones: by how much its tasks took longer than alone,
+                                  // where lanes share memory
 } ptowsp_lane_stats;
 
 #define PTOWSP_NO_LANE UINT32_MAX
@@ -6803,20 +6856,25 @@ typedef struct ptowsp_run_bounds {
     // With control: the work of AICPU threads / threads, and the submission of all tasks, each after
     // the launch.
     ptowsp_cycles control_cycles, submit_cycles;
+    // Of memory that lanes share, or 0: all bytes from HBM and from L2, at their rates.
+    ptowsp_cycles hbm_cycles, l2_cycles;
 } ptowsp_run_bounds;
 
 // Errors   INVALID_PARAMS: nothing was recorded. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
                                                 ptowsp_run_bounds *out_bounds);
 
-// What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only
+// What if tasks of a kernel took `percent` of their cycles, rounded down? Or memory that lanes share
+// had memory_percent of its rates (200: twice the bandwidth)? Or both. Executes in time-only
 // mode, which replaces the results of the last execution, and records nothing. With a communicator
 // (ptowsp_run_bind_ranks) it is the time of this rank alone.
-// Errors   INVALID_PARAMS: no such kernel; percent over 1000. Those of an execution in this mode.
+// Errors   INVALID_PARAMS: no such kernel; percent over 1000; memory_percent where lanes share none.
+//          Those of an execution in this mode.
 typedef struct ptowsp_what_if {
-    uint32_t kernel;  // its id
+    uint32_t kernel;  // its id; 0: of none, with memory_percent
     uint32_t percent;
     ptowsp_cycles makespan_cycles;  // out
+    uint32_t memory_percent;        // default: 100
 } ptowsp_what_if;
 
 PTOWSP_API ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
@@ -6840,7 +6898,8 @@ typedef enum ptowsp_report_format {
 // gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,
 // barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all
 // write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process", "channel",
-// "control", "waiting", or "" if nothing took time; "verdict" has the sentences. "in_flight_max" is null
+// "control", "memory", "waiting", or "" if nothing took time; "verdict" has the sentences.
+// "in_flight_max" is null
 // without a window.
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,

@@ -24,6 +24,7 @@ typedef struct time_bench {
     uint64_t task_count;
     uint64_t loop_count;  // tasks of the innermost loop, whose variable the duration depends on
     uint32_t window;      // of the heap beside it
+    uint64_t bytes;       // that a task moves
     uint64_t *durations;
     uint64_t *heap;
     tile_cell *cells;       // of nine layers of tiles
@@ -248,6 +249,7 @@ static ptowsp_kernel make_kernel(time_bench *b, bool has_tiles) {
     desc.name = "work";
     desc.axis_count = 1;
     desc.cost = duration;
+    desc.bytes = b->bytes;
     if (has_tiles) {
         const ptowsp_tile_param in = {"in", PTOWSP_IN, PTOWSP_F32, 16, 16};
         const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, 16, 16};
@@ -282,6 +284,7 @@ static void build_loop(time_bench *b, ptowsp_schedule schedule) {
 // before, in another order. By structure a layer waits for all of the layer before.
 static void build_layers(time_bench *b, bool has_tiles, const ptowsp_schedule *schedule) {
     build_begin(b);
+    b->bytes = schedule->shared.hbm_rate ? 32768 : 0;
     b->loop_count = TASKS / 8;
     ptowsp_module *m = b->module;
     ptowsp_axis layers = ptowsp_axis_dense(m, "layers", 8);
@@ -514,9 +517,21 @@ void bench_time(void) {
     build_layers(&b, false, &schedule);
     b.limit = run_steal_limit;
     report_tasks(&b, "work stealing, 8 layers by structure", 55, "55 ns");
+    const ptowsp_control none = schedule.control;
     schedule.control = ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B);
     build_layers(&b, false, &schedule);
     report_tasks(&b, "the same under 3 AICPU threads", 110, "2 x without");
+    schedule.control = none;
+    // 24 lanes ask for 8 to 328 bytes a cycle each, 15 on average: for 1.1 and 2.2 times what there is
+    schedule.shared.l2_rate = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        schedule.shared.hbm_rate = i ? 16000 : 32000;
+        build_layers(&b, false, &schedule);
+        report_tasks(&b,
+                     i ? "work stealing, lanes share memory, half of the rate needed"
+                       : "work stealing, lanes share memory",
+                     110, "110 ns");
+    }
     bench_expressions();
     bench_saved();
 }

@@ -212,9 +212,9 @@ _RunStats = _struct(
     "run_stats",
     "u64 makespan_cycles task_count; u32 lane_count; u64 busy_cycles stall_cycles[16] in_flight_max"
     " window_overflow_count ring_max[4] slot_load_count region_max; size memory_bytes; u64 control_cycles"
-    " submit_cycles",
+    " submit_cycles hbm_bytes l2_bytes hbm_limited_cycles l2_limited_cycles slowed_cycles",
 )
-_LaneStats = _struct("lane_stats", "u64 busy_cycles idle_cycles task_count end_cycles")
+_LaneStats = _struct("lane_stats", "u64 busy_cycles idle_cycles task_count end_cycles slowed_cycles")
 _TaskRecord = _struct("task_record", "u64 ready issue start end cause; i32 stall; u32 lane kernel node")
 _TaskTrace = _struct(
     "task_trace", "u64 index; ptr record args; u32 axis_count scalar_count; u64 bytes_read bytes_written"
@@ -235,21 +235,23 @@ _RunBounds = _struct(
     "run_bounds",
     "u64 makespan_cycles; bool has_path; u64 path_cycles; u32 pool_count; str pool_names[16]; u32 pool_lanes[16];"
     " u64 work_cycles[16] link_cycles process_cycles channel_cycles; u32 process channel; u64 largest_cycles"
-    " control_cycles submit_cycles",
+    " control_cycles submit_cycles hbm_cycles l2_cycles",
 )
-_WhatIf = _struct("what_if", "u32 kernel percent; u64 makespan_cycles")
+_WhatIf = _struct("what_if", "u32 kernel percent; u64 makespan_cycles; u32 memory_percent")
 _AxisInfo = _struct("axis_info", "str name; i32 kind; i64 size; u32 array; bool is_used")
 _ArrayInfo = _struct("array_info", "str name; i32 dtype; bool is_lengths is_used; u32 plan_axis; i32 field")
 _SymbolInfo = _struct("symbol_info", "str name; bool is_used")
 _TensorInfo = _struct("tensor_info", "tensor_desc desc; bool is_used is_written is_loaded is_transient")
 _Expr = _struct("expr", "ptr module; u32 id")
 _Control = _struct("control", "i32 by; u32 threads clock_mhz; u64 cost_ns[13]")
+_SharedMemory = _struct("shared_memory", "u32 hbm_rate l2_rate lane_rate; u64 l2_bytes")
 _Schedule = _struct(
     "schedule",
     "i32 issue dispatch; expr dispatch_key; u32 lane_count; i32 pools; u32 vector_lane_count cube_lane_count;"
     " i32 window_policy; u32 window dependencies hazards; i32 ready; expr priority_key; i32 start;"
     " u64 start_threshold; u32 stream_count; expr stream_key; i32 timing; u32 timing_count; u64 timing_cycles;"
-    " i32 release; u64 ring_sizes[4]; u32 depths[2]; ptr named_pools; u32 pool_count; control control",
+    " i32 release; u64 ring_sizes[4]; u32 depths[2]; ptr named_pools; u32 pool_count; control control;"
+    " shared_memory shared",
 )
 _ProgramTables = _struct(
     "program_tables",

@@ -621,7 +621,7 @@ static void *late_main(void *user) {
     ptowsp_run_bind_ranks(run, &bound);
     job->status = PTOWSP_OK;
     job->end = time_of(run, &job->status);
-    ptowsp_what_if what_if = {1, 50, 0};  // does not wait for the other rank
+    ptowsp_what_if what_if = {1, 50, 0, 0};  // does not wait for the other rank
     if (job->status == PTOWSP_OK && job->rank == 0) {
         job->status = ptowsp_run_what_if(run, NULL, &what_if);
         job->alone = what_if.makespan_cycles;

@@ -16,7 +16,7 @@ typedef struct ref_task {
     int edges[REF_EDGES];
     // what becomes of it
     bool is_issued, is_taken, is_noticed, is_done;
-    uint64_t issue, start, end;
+    uint64_t issue, start, end, done;
     int lane;  // its own, or its queue's while it waits
 } ref_task;
 
@@ -145,6 +145,7 @@ static void ref_work(ref_model *r, int thread, uint64_t cycles, int task) {
 
 static void ref_done(ref_model *r, int task) {
     r->tasks[task].is_done = true;
+    r->tasks[task].done = r->now;
     r->makespan = r->now > r->makespan ? r->now : r->makespan;
 }
 
@@ -253,6 +254,23 @@ static int ref_best(const ref_model *r, int pool, int lane) {
     return best;
 }
 
+// Issue in order has the lane that has been idle longest, where lanes share their tasks.
+static int ref_choose(const ref_model *r, int pool, int lane) {
+    uint64_t least = UINT64_MAX;
+    int chosen = lane;
+    for (int i = ref_first(r, pool);
+         i < ref_last(r, pool) && ref_is_shared(r) && r->schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+         i++) {
+        const int claim = r->claims[i];
+        const uint64_t since = claim == REF_NONE ? r->starts[i] : r->tasks[claim].done;
+        if (ref_is_idle(r, i) && since < least) {
+            least = since;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
 static bool ref_dispatch(ref_model *r) {
     const int pools = 1 + (r->schedule->pools == PTOWSP_POOLS_BY_UNIT);
     const bool steals = r->schedule->ready == PTOWSP_READY_WORK_STEALING;
@@ -260,8 +278,9 @@ static bool ref_dispatch(ref_model *r) {
     for (int is_own = 1; is_own >= 0; is_own--) {
         for (int pool = 0;
              pool < pools && (is_own ? !ref_is_shared(r) : ref_is_shared(r) || steals); pool++) {
-            for (int lane = ref_first(r, pool); lane < ref_last(r, pool); lane++) {
+            for (int at = ref_first(r, pool); at < ref_last(r, pool); at++) {
                 int thread;
+                const int lane = ref_choose(r, pool, at);
                 const int best =
                     ref_is_idle(r, lane) ? ref_best(r, pool, is_own ? lane : REF_NONE) : REF_NONE;
                 if (best != REF_NONE && ref_has_thread(r, &thread)) {

@@ -7,6 +7,8 @@
 
 enum { VECTOR, CUBE, MIX, UNITS };
 
+enum { VECTOR_BYTES = 400 };  // that a task moves, of a cube too, where lanes share memory
+
 typedef struct world {
     test_memory memory;
     ptowsp_context *context;
@@ -37,6 +39,7 @@ static void world_make(world *w, const ref_model *r) {
         kernel.axis_count = 1;
         kernel.unit = units[i];
         kernel.cycles = 1;
+        kernel.bytes = i == MIX ? 0 : VECTOR_BYTES;
         w->kernels[i] = ptowsp_kernel_make(w->m, &kernel);
     }
     w->key = ptowsp_task_arg(w->m, 0);
@@ -170,6 +173,16 @@ static ref_model tasks_of(int count, uint64_t cycles, bool is_chain) {
         r.tasks[i].edges[0] = i - 1;
     }
     return r;
+}
+
+// Idle cycles of all lanes are all that is not busy, whatever the reasons.
+static void check_sums(const outcome *o) {
+    uint64_t idle = 0;
+    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        idle += o->idle[i];
+    }
+    assert_int_equal(idle + o->stats.busy_cycles, o->stats.makespan_cycles * o->stats.lane_count);
+    assert_true(o->bounds.largest_cycles <= o->stats.makespan_cycles);
 }
 
 // -- on paper -------------------------------------------------------------------------------------
@@ -417,6 +430,77 @@ static void control__a_search_finds_the_number_of_threads(void **state) {
     world_free(&w);
 }
 
+// Of 100 cycles alone, with a rate for one of them: the second one starts at 50, 20 cycles after the first.
+// So the first has moved 80 of 400 bytes alone, has 160 cycles for the rest, and ends at 210, which is
+// noticed at 215 and complete at 222; the second one ends at 230, and the thread completes it after that of
+// its follower's dispatch, from 222 until 242. This one starts at 252, alone.
+static void control__tasks_that_share_memory_are_noticed_when_they_end(void **state) {
+    (void)state;
+    static const uint64_t starts[] = {30, 50, 252}, ends[] = {210, 230, 352};
+    ref_model r = tasks_of(3, 100, false);
+    r.tasks[2].edge_count = 1;
+    r.tasks[2].edges[0] = 0;
+    world w;
+    outcome o;
+    ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 1);
+    control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 20;
+    control.cost_ns[PTOWSP_CONTROL_DELIVER] = 10;
+    control.cost_ns[PTOWSP_CONTROL_NOTICE] = 5;
+    control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 7;
+    ptowsp_schedule schedule = schedule_of(2, control);
+    schedule.shared.hbm_rate = schedule.shared.l2_rate = VECTOR_BYTES;
+    world_make(&w, &r);
+    for (int i = 0; i < 2; i++) {
+        schedule.dispatch = i ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+        run_it(&w, &schedule, &o);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(o.records[k].start, starts[k]);
+            assert_int_equal(o.records[k].end, ends[k]);
+        }
+        assert_int_equal(o.records[2].ready, 210);
+        assert_int_equal(o.records[2].stall, PTOWSP_STALL_CONTROL);
+        assert_int_equal(o.stats.makespan_cycles, 364);
+        assert_int_equal(o.stats.slowed_cycles, 160);
+        assert_int_equal(o.stats.hbm_bytes, 3 * VECTOR_BYTES);
+        assert_int_equal(o.stats.hbm_limited_cycles, 160);
+        check_sums(&o);
+    }
+    world_free(&w);
+}
+
+// Vector tasks share from 10 until 210. Their block is taken at 0 and begins then, though their ends are
+// noticed at 250 only; it ends at 240, noticed at 280. The last one is delivered at 290, alone.
+static void control__a_block_begins_when_its_lanes_have_ended_unnoticed(void **state) {
+    (void)state;
+    static const uint64_t starts[] = {10, 10, 210, 290}, ends[] = {210, 210, 240, 390};
+    ref_model r = tasks_of(4, 100, false);
+    r.tasks[2].unit = MIX;
+    r.tasks[2].cycles = 30;
+    world w;
+    outcome o;
+    ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 4);
+    control.cost_ns[PTOWSP_CONTROL_DELIVER] = 10;
+    control.cost_ns[PTOWSP_CONTROL_NOTICE] = 40;
+    ptowsp_schedule schedule = schedule_of(0, control);
+    schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    schedule.vector_lane_count = 2;
+    schedule.cube_lane_count = 1;
+    schedule.shared.hbm_rate = schedule.shared.l2_rate = VECTOR_BYTES;
+    world_make(&w, &r);
+    for (int i = 0; i < 2; i++) {
+        schedule.dispatch = i ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+        run_it(&w, &schedule, &o);
+        for (int k = 0; k < 4; k++) {
+            assert_int_equal(o.records[k].start, starts[k]);
+            assert_int_equal(o.records[k].end, ends[k]);
+        }
+        assert_int_equal(o.stats.makespan_cycles, 430);
+        assert_int_equal(o.stats.slowed_cycles, 200);
+        check_sums(&o);
+    }
+    world_free(&w);
+}
+
 // -- against the slow simulator -------------------------------------------------------------------
 
 static void random_control(uint64_t *seed, ptowsp_control *control) {
@@ -490,14 +574,10 @@ static void set_keys(const world *w, ptowsp_schedule *s) {
     }
 }
 
-// Idle cycles of all lanes are all that is not busy, whatever the reasons.
-static void check_sums(const outcome *o) {
-    uint64_t idle = 0;
-    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        idle += o->idle[i];
-    }
-    assert_int_equal(idle + o->stats.busy_cycles, o->stats.makespan_cycles * o->stats.lane_count);
-    assert_true(o->bounds.largest_cycles <= o->stats.makespan_cycles);
+// In order and stealing, cubes of blocks are chosen when they are free, not when tasks are issued.
+static bool has_late_blocks(const ptowsp_schedule *s) {
+    return s->issue == PTOWSP_ISSUE_IN_ORDER && s->pools == PTOWSP_POOLS_BY_UNIT &&
+           s->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
 }
 
 static void control__random_tasks_take_what_the_slow_simulator_says(void **state) {
@@ -512,9 +592,8 @@ static void control__random_tasks_take_what_the_slow_simulator_says(void **state
         random_schedule(&seed, &r, &s);
         random_control(&seed, &s.control);
         // Kernels that walk their blocks go the way of closed forms by fifo, where a lane is taken at
-        // issue: in order by work stealing that is another lane among equals.
-        if (s.control.by == PTOWSP_CONTROL_KERNELS && s.issue == PTOWSP_ISSUE_IN_ORDER &&
-            s.dispatch == PTOWSP_DISPATCH_WORK_STEALING) {
+        // issue.
+        if (s.control.by == PTOWSP_CONTROL_KERNELS && has_late_blocks(&s)) {
             s.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
         }
         world_make(&w, &r);
@@ -565,14 +644,7 @@ static void control__without_cost_changes_nothing(void **state) {
                 s.control.cost_ns[i] = 499;
             }
             run_it(&w, &s, &free_of_cost);
-            // In order and stealing, lanes are chosen when they are free, not when tasks are issued.
-            const bool is_chosen_late = by != PTOWSP_CONTROL_KERNELS &&
-                                        s.issue == PTOWSP_ISSUE_IN_ORDER &&
-                                        s.dispatch == PTOWSP_DISPATCH_WORK_STEALING;
-            if (!is_chosen_late || s.pools == PTOWSP_POOLS_ONE) {
-                assert_int_equal(free_of_cost.stats.makespan_cycles, plain.stats.makespan_cycles);
-            }
-            if (is_chosen_late) {
+            if (by != PTOWSP_CONTROL_KERNELS && has_late_blocks(&s)) {
                 continue;
             }
             // Closed forms name the last of several tasks that end together as a cause, events the first.
@@ -587,6 +659,71 @@ static void control__without_cost_changes_nothing(void **state) {
             assert_memory_equal(&free_of_cost.idle, &plain.idle, sizeof plain.idle);
             assert_memory_equal(&free_of_cost.stats, &plain.stats, sizeof plain.stats);
         }
+        world_free(&w);
+    }
+}
+
+// Free of cost, tasks that share memory take the same time as without control; the task that is named as
+// a cause too.
+static void control__without_cost_shares_memory_as_without(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), slowed = 0;
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
+        world w;
+        outcome plain, free_of_cost;
+        ref_model r;
+        ptowsp_schedule s;
+        random_tasks(&seed, &r, true);
+        random_schedule(&seed, &r, &s);
+        s.shared.hbm_rate = (uint32_t)test_random_in(&seed, 100, 20000);
+        s.shared.l2_rate = s.shared.hbm_rate;
+        world_make(&w, &r);
+        set_keys(&w, &s);
+        run_it(&w, &s, &plain);
+        assert_int_equal(plain.status, PTOWSP_OK);
+        slowed += plain.stats.slowed_cycles;
+        for (int by = PTOWSP_CONTROL_HOST; by <= PTOWSP_CONTROL_KERNELS; by++) {
+            s.control = control_of((ptowsp_control_by)by, by == PTOWSP_CONTROL_AICPU ? 1 : 0);
+            run_it(&w, &s, &free_of_cost);
+            assert_memory_equal(&free_of_cost.records, &plain.records, sizeof plain.records);
+            assert_memory_equal(&free_of_cost.lanes, &plain.lanes, sizeof plain.lanes);
+            assert_memory_equal(&free_of_cost.idle, &plain.idle, sizeof plain.idle);
+            assert_memory_equal(&free_of_cost.stats, &plain.stats, sizeof plain.stats);
+        }
+        world_free(&w);
+    }
+    assert_true(slowed > 0);
+}
+
+// Memory for all that lanes can ask for: control decides alone.
+static void control__with_memory_for_all_is_as_without_sharing(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 600); round++) {
+        world w;
+        outcome plain, sharing;
+        ref_model r;
+        ptowsp_schedule s;
+        random_tasks(&seed, &r, true);
+        random_schedule(&seed, &r, &s);
+        random_control(&seed, &s.control);
+        if (s.control.by == PTOWSP_CONTROL_KERNELS && has_late_blocks(&s)) {
+            s.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+        }
+        world_make(&w, &r);
+        set_keys(&w, &s);
+        run_it(&w, &s, &plain);
+        s.shared.hbm_rate = s.shared.l2_rate = UINT32_MAX;
+        run_it(&w, &s, &sharing);
+        assert_int_equal(sharing.status, PTOWSP_OK);
+        for (int i = 0; i < r.task_count && s.control.by == PTOWSP_CONTROL_KERNELS; i++) {
+            plain.records[i].cause = sharing.records[i].cause = 0;  // as closed forms name another
+        }
+        sharing.stats.hbm_bytes = 0;
+        assert_memory_equal(&sharing.records, &plain.records, sizeof plain.records);
+        assert_memory_equal(&sharing.lanes, &plain.lanes, sizeof plain.lanes);
+        assert_memory_equal(&sharing.idle, &plain.idle, sizeof plain.idle);
+        assert_memory_equal(&sharing.stats, &plain.stats, sizeof plain.stats);
         world_free(&w);
     }
 }
@@ -689,6 +826,9 @@ static void control__is_text_of_a_schedule_and_back(void **state) {
         char text[2000] = "", body[3000], all[4000];
         world_make(&w, &r);
         random_control(&seed, &s.control);
+        if (round % 2) {
+            s.shared = (ptowsp_shared_memory){.hbm_rate = 90, .l2_rate = 300, .l2_bytes = 1 << 20};
+        }
         ptowsp_text_buffer buffer = {text, sizeof text, 0};
         ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
         snprintf(body, sizeof body,
@@ -702,8 +842,9 @@ static void control__is_text_of_a_schedule_and_back(void **state) {
         if (status != PTOWSP_OK) {
             fail_msg("%s\n%s", ptowsp_context_error(w.context).text, body);
         }
-        const ptowsp_control back = ptowsp_program_read(program)->schedule.control;
-        assert_memory_equal(&back, &s.control, sizeof back);
+        const ptowsp_schedule *back = &ptowsp_program_read(program)->schedule;
+        assert_memory_equal(&back->control, &s.control, sizeof s.control);
+        assert_memory_equal(&back->shared, &s.shared, sizeof s.shared);
         ptowsp_program_destroy(program);
         world_free(&w);
     }
@@ -813,13 +954,14 @@ static void control__times_that_do_not_fit_are_an_error(void **state) {
 static void control__runs_out_of_memory_cleanly(void **state) {
     (void)state;
     uint64_t seed = test_seed();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         ref_model r;
         random_tasks(&seed, &r, false);
         ptowsp_schedule s =
             schedule_of(3, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
-        s.dispatch = i ? PTOWSP_DISPATCH_ROUND_ROBIN : s.dispatch;
-        s.issue = i == 2 ? PTOWSP_ISSUE_IN_ORDER : s.issue;
+        s.dispatch = i % 3 ? PTOWSP_DISPATCH_ROUND_ROBIN : s.dispatch;
+        s.issue = i % 3 == 2 ? PTOWSP_ISSUE_IN_ORDER : s.issue;
+        s.shared.hbm_rate = s.shared.l2_rate = i < 3 ? 0 : 900;
         world w;
         outcome o;
         world_make(&w, &r);
@@ -859,8 +1001,12 @@ int main(void) {
         cmocka_unit_test(control__idle_time_is_divided_into_dependences_and_control),
         cmocka_unit_test(control__the_verdict_says_how_many_threads_would_do),
         cmocka_unit_test(control__a_search_finds_the_number_of_threads),
+        cmocka_unit_test(control__tasks_that_share_memory_are_noticed_when_they_end),
+        cmocka_unit_test(control__a_block_begins_when_its_lanes_have_ended_unnoticed),
         cmocka_unit_test(control__random_tasks_take_what_the_slow_simulator_says),
         cmocka_unit_test(control__without_cost_changes_nothing),
+        cmocka_unit_test(control__without_cost_shares_memory_as_without),
+        cmocka_unit_test(control__with_memory_for_all_is_as_without_sharing),
         cmocka_unit_test(control__more_threads_are_never_slower_for_equal_tasks),
         cmocka_unit_test(control__takes_the_same_time_on_any_number_of_host_threads),
         cmocka_unit_test(control__is_text_of_a_schedule_and_back),

@@ -144,7 +144,7 @@ static void refused__options_and_formats(void **state) {
 
     static const uint32_t kernels[2] = {0, 4};
     for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_what_if what_ifs[2] = {{1, 50, 0}, {kernels[i], 50, 0}};
+        const ptowsp_what_if what_ifs[2] = {{1, 50, 0, 0}, {kernels[i], 50, 0, 0}};
         is_refused(f, ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, NULL, what_ifs, 2, good),
                    "export: what if 1 is about no kernel");
     }
@@ -198,7 +198,7 @@ static void refused__spans(void **state) {
 // -- outputs that fail ----------------------------------------------------------------------------
 
 static ptowsp_status export_as(fixture *f, uint32_t format, ptowsp_output output) {
-    static const ptowsp_what_if what_ifs[1] = {{1, 50, 0}};
+    static const ptowsp_what_if what_ifs[1] = {{1, 50, 0, 0}};
     switch (format) {
     case PTOWSP_EXPORT_DOT + 1:
         return ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output);

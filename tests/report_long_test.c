@@ -163,7 +163,7 @@ static void report__has_shares_of_no_time_and_of_more(void **state) {
                                "  task w()\n"
                                "  task v()\n";
     execute_text(f, some, NULL, NULL);
-    const ptowsp_what_if what_ifs[] = {{1, 300, 40}, {2, 50, 15}};
+    const ptowsp_what_if what_ifs[] = {{1, 300, 40, 0}, {2, 50, 15, 0}};
     report_as(f, PTOWSP_REPORT_HTML, what_ifs, 2);
     has("<th>w took 300 %</th><td>40</td><td>200.0 %</td><td><div style=\"width:100.0%\">");
     has("<th>v took 50 %</th><td>15</td><td>75.0 %</td><td><div style=\"width:75.0%\">");

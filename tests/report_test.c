@@ -123,7 +123,7 @@ static void report__what_ifs_are_runs_with_other_costs(void **state) {
         uint64_t makespan = ptowsp_run_result(s.run)->makespan_cycles;
         for (uint32_t percent = 10; percent <= 200; percent += 30) {
             see other = {0};
-            ptowsp_what_if what = {2, percent, 0};
+            ptowsp_what_if what = {2, percent, 0, 0};
             other.merge_cycles = 40 * percent / 100;
             see_make(&other, &schedule, 6);
             see_run(&other, NULL);
@@ -131,21 +131,21 @@ static void report__what_ifs_are_runs_with_other_costs(void **state) {
             assert_int_equal(what.makespan_cycles, ptowsp_run_result(other.run)->makespan_cycles);
             see_free(&other);
         }
-        ptowsp_what_if free_attend = {1, 0, 0};
+        ptowsp_what_if free_attend = {1, 0, 0, 0};
         assert_int_equal(ptowsp_run_what_if(s.run, NULL, &free_attend), PTOWSP_OK);
         // 6 merges on 3 lanes; in turns, an attend of each request waits for the merge before it
         assert_int_equal(free_attend.makespan_cycles, kind ? 80 : 240);
         assert_null(ptowsp_run_kernels(s.run, NULL));
         see_run(&s, &edges_level);
         assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, makespan);
-        ptowsp_what_if bad = {3, 10, 0};
+        ptowsp_what_if bad = {3, 10, 0, 0};
         assert_int_equal(ptowsp_run_what_if(s.run, NULL, &bad), PTOWSP_INVALID_PARAMS);
         test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                       "run: what if kernel 3 took 10 percent: no such kernel, or over 1000");
         see_free(&s);
     }
     see p = {0};
-    ptowsp_what_if slow = {1, 200, 0};  // load: 14, 16, 18, 20
+    ptowsp_what_if slow = {1, 200, 0, 0};  // load: 14, 16, 18, 20
     see_make_pipeline(&p);
     assert_int_equal(ptowsp_run_what_if(p.run, NULL, &slow), PTOWSP_OK);
     assert_int_equal(slow.makespan_cycles, 10 + 14 + 16 + 18 + 20 + 10);
@@ -156,7 +156,7 @@ static void report__text_says_it_all(void **state) {
     (void)state;
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
-    const ptowsp_what_if what = {1, 50, 14};
+    const ptowsp_what_if what = {1, 50, 14, 0};
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
@@ -202,7 +202,7 @@ static void report__json_and_html_are_read_back(void **state) {
     (void)state;
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
-    const ptowsp_what_if what = {1, 50, 14};
+    const ptowsp_what_if what = {1, 50, 14, 0};
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
     options.title = "a \"<&>\\";
@@ -225,7 +225,7 @@ static void report__json_and_html_are_read_back(void **state) {
 static void report__refuses(void **state) {
     (void)state;
     see s = {0};
-    const ptowsp_what_if bad = {7, 50, 14};
+    const ptowsp_what_if bad = {7, 50, 14, 0};
     see_make(&s, NULL, 1);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
     test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

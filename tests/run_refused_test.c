@@ -10,7 +10,7 @@ static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
     fixture *f = (fixture *)user;
     (void)task;
     ptowsp_transient_sizes sizes;
-    ptowsp_what_if what_if = {1, 50, 0};
+    ptowsp_what_if what_if = {1, 50, 0, 0};
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     const ptowsp_status statuses[] = {
@@ -58,14 +58,14 @@ static void refused__what_ifs_of_no_kernel(void **state) {
     static const struct { uint32_t kernel, percent; } cases[] = {{0, 50}, {2, 50}, {1, 1001}};
     char text[128];
     for (uint32_t i = 0; i < 3; i++) {
-        ptowsp_what_if what_if = {cases[i].kernel, cases[i].percent, 0};
+        ptowsp_what_if what_if = {cases[i].kernel, cases[i].percent, 0, 0};
         assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_INVALID_PARAMS);
         snprintf(text, sizeof text,
                  "run: what if kernel %u took %u percent: no such kernel, or over 1000",
                  (unsigned)cases[i].kernel, (unsigned)cases[i].percent);
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     }
-    ptowsp_what_if what_if = {1, 1000, 0};
+    ptowsp_what_if what_if = {1, 1000, 0, 0};
     assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_OK);
     assert_int_equal(what_if.makespan_cycles, 40);  // ten times 4
 }

@@ -818,7 +818,7 @@ static void list__is_drawn_reported_and_searched(void **state) {
     assert_int_equal(ptowsp_run_fingerprint(run, &after_change), PTOWSP_OK);
     a.cycles[3]--;
     assert_true(before_change.program != after_change.program);
-    ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0};
+    ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0, 0};
     assert_int_equal(ptowsp_run_what_if(run, &options, &what_if), PTOWSP_OK);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);

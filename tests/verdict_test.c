@@ -96,7 +96,7 @@ static void verdict__full_lanes_limit(void **state) {
         "Kernel a has 100.0 % of the critical path: 10 % fewer cycles shorten it by 500 cycles.\n"
         "Lanes have nothing left for 10.0 % of their time: the last tasks are too few or too "
         "long.\n");
-    const ptowsp_what_if what[2] = {{1, 80, 4000}, {1, 50, 2500}};
+    const ptowsp_what_if what[2] = {{1, 80, 4000, 0}, {1, 50, 2500, 0}};
     assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, what, 2),
                            "With kernel a at 50 % of its cycles the run takes 2,500 cycles, 50.0 % "
                            "less.\n"));

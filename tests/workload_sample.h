@@ -54,9 +54,22 @@ static inline void sample_free(sample *s) {
     free(s);
 }
 
+// Lanes of every second schedule share memory, of which kernels of samples move no bytes: all must be
+// as without it. Exceptions are rings, which tasks of 0 cycles leave later, and lanes by the first that
+// is free in order, as that is not known before it is.
+static inline void sample_share(ptowsp_schedule *schedule, unsigned number) {
+    bool is_shared = number % 2 == 1 && !(schedule->issue == PTOWSP_ISSUE_IN_ORDER &&
+                                          schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING);
+    for (int i = 0; i < PTOWSP_RING_COUNT; i++) {
+        is_shared = is_shared && schedule->ring_sizes[i] == 0;
+    }
+    schedule->shared.hbm_rate = schedule->shared.l2_rate = is_shared ? 100 : 0;
+}
+
 static inline void sample_schedule(sample *s, unsigned number) {
     s->schedule_number = number;
     ref_schedule_random(&s->program, s->x.task_count, &s->schedule);
+    sample_share(&s->schedule.schedule, number);
 }
 
 // Other bindings, unless they make too many tasks.
@@ -316,6 +329,7 @@ static inline void check_stall_cycles(sample *s, const ptowsp_run *run) {
 static inline void check_stats(sample *s, const ptowsp_run *run) {
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     bool has_zeros = false;
+    const bool is_shared = s->schedule.schedule.shared.hbm_rate > 0;
     for (int i = 0; i < s->x.task_count; i++) {
         has_zeros = has_zeros || s->x.tasks[i].cycles == 0;
     }
@@ -325,7 +339,8 @@ static inline void check_stats(sample *s, const ptowsp_run *run) {
                stats->lane_count != s->expected.lane_count ||
                stats->busy_cycles != s->expected.busy) {
         complain(s, run, -1, "task count, lane count or busy cycles");
-    } else if (stats->window_overflow_count != s->expected.overflow_count) {
+    } else if (!(has_zeros && is_shared) &&
+               stats->window_overflow_count != s->expected.overflow_count) {
         complain(s, run, s->x.task_count - 1, "how many tasks found the window full");
     } else if (stats->slot_load_count != (uint64_t)s->x.load_count) {
         complain(s, run, -1, "how many slots were loaded");

@@ -117,7 +117,7 @@ src/base/arena.h src/base/arena.c
 src/base/earliest.h src/base/earliest.c
 src/data/dtype_names.c src/data/dtype.c
 src/data/array.h src/data/array.c
-src/data/region.h src/data/region.c
+src/data/region.h src/data/region.c src/data/demand.h
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
@@ -167,7 +167,7 @@ src/kernel/lower_matmul.c
 src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
-src/kernel/compiled.h src/kernel/compiled.c src/kernel/tile_core.h src/kernel/tile_core.c src/kernel/execute.c src/kernel/print_kernel.c
+src/kernel/compiled.h src/kernel/compiled.c src/kernel/tile_core.h src/kernel/tile_core.c src/kernel/execute.c src/kernel/demand.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c src/kernel/hash_kernel.c
 src/kernel/body_text.h src/kernel/body_write.c
 "
@@ -202,6 +202,7 @@ src/csp/order.h src/csp/order.c src/csp/pipeline.c
 src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
+src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h src/time/lane_fifo.h
@@ -271,7 +272,7 @@ src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
 src/data/dtype_names.c
 src/data/array.h src/data/array.c
-src/data/region.h src/data/region.c
+src/data/region.h src/data/region.c src/data/demand.h
 src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
@@ -279,6 +280,7 @@ src/csp/channel.h src/csp/channel.c
 src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
+src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h src/time/lane_fifo.h

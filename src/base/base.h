@@ -108,6 +108,33 @@ PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+// a * b / c, rounded down, for b <= c: the result fits. Products beyond 64 bits are divided bit by bit.
+PWSP_INLINE uint64_t pwsp_mul_div_u64(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t product, rest = 0, result = 0;
+    PTOWSP_ASSERT(b <= c && c > 0);
+    if (PWSP_LIKELY(!__builtin_mul_overflow(a, b, &product))) {
+        return product / c;
+    }
+    for (uint32_t bit = 64; bit-- > 0;) {  // rest < c: a's bits so far, times b, modulo c
+        const bool is_twice = rest >= c - rest;
+        rest = is_twice ? rest - (c - rest) : rest + rest;
+        result = result + result + is_twice;
+        if (a >> bit & 1) {
+            const bool is_over = rest >= c - b;
+            rest = is_over ? rest - (c - b) : rest + b;
+            result += is_over;
+        }
+    }
+    return result;
+}
+
+// The same, rounded up.
+PWSP_INLINE uint64_t pwsp_mul_div_up_u64(uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t result = pwsp_mul_div_u64(a, b, c);
+    return result +
+           (result * c != a * b);  // the difference is less than c, so it does not wrap to 0
+}
+
 // a % b, faster where both have 32 bits.
 PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
     return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);

@@ -27,6 +27,9 @@ PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
     walk->tile_core.memory = *memory;
     pwsp_comm_init(&walk->comm, memory, bindings->context, &walk->halt);
     PWSP_WALK_ARRAYS(PWSP_ARRAY_ALLOC)
+    walk->has_demand = pwsp_schedule_shares(&program->schedule);
+    is_good = is_good && (!walk->has_demand ||
+                          PWSP_ALLOC(memory, walk->demand_memos, program->kernels.count + 1));
     for (uint32_t i = 1; is_good && i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = &program->kernels.items[i];
         is_good = !kernel->code || pwsp_tile_core_reserve(&walk->tile_core, kernel->code);
@@ -38,6 +41,10 @@ PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) 
     walk->cost = *cost;
     walk->tile_core.cost = &walk->cost;
     memset(walk->memos, 0, ((size_t)walk->program->kernels.count + 1) * sizeof walk->memos[0]);
+    if (walk->has_demand) {
+        memset(walk->demand_memos, 0,
+               ((size_t)walk->program->kernels.count + 1) * sizeof walk->demand_memos[0]);
+    }
 }
 
 // -- walking --------------------------------------------------------------------------------------

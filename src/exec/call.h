@@ -16,6 +16,12 @@ typedef struct pwsp_tile_memo {
     ptowsp_cycles cycles;
 } pwsp_tile_memo;
 
+// The same of their traffic, where lanes share memory.
+typedef struct pwsp_demand_memo {
+    pwsp_tile_memo of;
+    pwsp_demand demand;
+} pwsp_demand_memo;
+
 typedef struct pwsp_walk {
     pwsp_memory memory;
     const ptowsp_program *program;
@@ -30,7 +36,10 @@ typedef struct pwsp_walk {
     bool is_unknown_set;
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
-    pwsp_tile_memo *memos;  // by kernel
+    pwsp_tile_memo *memos;           // by kernel
+    bool has_demand;                 // lanes share memory
+    pwsp_demand_memo *demand_memos;  // by kernel, if so
+    pwsp_demand demand;              // of the last task
     // What if: the kernel whose tasks take other cycles, in percent. 0: none.
     uint32_t scaled_kernel, scaled_percent;
     pwsp_halt halt;  // ends the execution early
@@ -79,6 +88,16 @@ PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *
 // Runs a tile kernel, or counts its cycles: once for consecutive tasks of the same sizes. False
 // with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
+
+// Sets the traffic of a task whose arrival is complete otherwise. False with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_find_demand(pwsp_walk *walk, const ptowsp_task *task,
+                                         pwsp_arrival *arrival);
+
+PWSP_INLINE bool pwsp_walk_set_demand(pwsp_walk *walk, const ptowsp_task *task,
+                                      pwsp_arrival *arrival) {
+    arrival->demand = NULL;
+    return PWSP_LIKELY(!walk->has_demand) || pwsp_walk_find_demand(walk, task, arrival);
+}
 
 // Runs a task that communicates, or finds its cycles. False with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_communicate(pwsp_walk *walk, bool is_time_only,

@@ -191,6 +191,25 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_issued *i
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
+// The traffic of a task, if lanes share memory. False after a failure.
+static bool pwsp_frontend_demand(pwsp_frontend *front, const pwsp_issued *issued,
+                                 pwsp_arrival *arrival) {
+    pwsp_walk *walk = front->walk;
+    arrival->demand = NULL;
+    if (!walk->has_demand) {
+        return true;
+    }
+    uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    const ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
+    if (pwsp_walk_set_demand(walk, &task, arrival)) {
+        return true;
+    }
+    pwsp_frontend_go_back(front, issued);
+    pwsp_walk_fail_tiles(walk);
+    return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
+}
+
 PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry,
                                              const pwsp_issued *issued) {
     if (issued->cycles > PTOWSP_CYCLES_MAX) {
@@ -215,6 +234,9 @@ PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_en
     arrival.unit = entry->unit;
     arrival.pool = front->walk->program->kernels.items[entry->kernel].pool;
     if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, issued, &arrival)) {
+        return false;
+    }
+    if (!pwsp_frontend_demand(front, issued, &arrival)) {
         return false;
     }
     bool is_good = pwsp_timeline_task(front->time, &arrival);

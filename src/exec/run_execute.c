@@ -362,11 +362,19 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
         return pwsp_fail_null(run->owner, "run: what_if");
     }
     ptowsp_run_options chosen = pwsp_run_options(options);
-    if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
+    const bool is_memory = what_if->memory_percent > 0;
+    if ((what_if->kernel == 0 && !is_memory) || what_if->kernel >= run->program->kernels.count ||
         what_if->percent > 1000) {
         return PWSP_REFUSE(run->context,
                            "run: what if kernel %u took %u percent: no such kernel, or over 1000",
                            what_if->kernel, what_if->percent);
+    }
+    if (is_memory &&
+        (!pwsp_schedule_shares(&run->program->schedule) || what_if->memory_percent > 1000)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: what if memory had %u percent of its rates: lanes share none, or "
+                         "over 1000",
+                         what_if->memory_percent);
     }
     if (pwsp_run_is_running(run)) {
         return pwsp_fail_busy(run->owner);
@@ -377,11 +385,13 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     chosen.record_tasks = false;
     run->walk.scaled_kernel = what_if->kernel;
     run->walk.scaled_percent = what_if->percent;
+    run->time.sim.memory_percent = what_if->memory_percent;
     ptowsp_ranks *const ranks = run->walk.comm.bound.ranks;
     run->walk.comm.bound.ranks = NULL;  // other ranks do not ask: of this rank alone
     ptowsp_status status = ptowsp_run_execute(run, &chosen);
     run->walk.comm.bound.ranks = ranks;
     run->walk.scaled_kernel = 0;
+    run->time.sim.memory_percent = 0;
     run->record = record;
     what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
     return status;

@@ -126,7 +126,8 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
         }
         pwsp_stretch_keys(stretch, i, &arrival);
         arrival.cycles = pwsp_walk_scaled(&run->walk, cycles);
-        if (!pwsp_timeline_task(&run->time, &arrival)) {
+        if (!pwsp_walk_set_demand(&run->walk, &x->task, &arrival) ||
+            !pwsp_timeline_task(&run->time, &arrival)) {
             return false;
         }
     }
@@ -247,6 +248,9 @@ static bool pwsp_run_task(void *user) {
     } else {
         pwsp_walk_arrival(x, &arrival);
         arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
+        if (!pwsp_walk_set_demand(&run->walk, &x->task, &arrival)) {
+            return false;
+        }
     }
     if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue_next(run, &arrival))) {
         run->held_arrival = arrival;  // if time holds it

@@ -117,6 +117,47 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
+// Cycles of a transfer in which its path moves bytes; the others are setup.
+PTOISA_FN uint64_t ptoisa_moving_cycles(const ptoisa_core *core, ptoisa_path path, uint64_t bytes,
+                                        uint64_t cycles) {
+    ptoisa_issue_info info;
+    memset(&info, 0, sizeof info);
+    info.machine = core->machine;
+    info.timing = ptoisa_timing_of(core->model, core->timing);
+    if (info.timing == NULL) {
+        return cycles;
+    }
+    uint64_t moving = ptoisa_timed_clock(&info, path, bytes * 100 / info.timing->path[path].rate);
+    return moving < cycles ? moving : cycles;
+}
+
+// Counts an instruction if it moves bytes from or to global memory, and returns its cycles.
+PTOISA_FN uint64_t ptoisa_count_traffic(const ptoisa_core *core, ptoisa_op op,
+                                        const ptoisa_tile *dst, const ptoisa_tile *src0,
+                                        uint32_t detail, uint64_t cycles) {
+    ptoisa_traffic *traffic = core->traffic;
+    ptoisa_path path = ptoisa_path_of(op, dst, src0);
+    if (!ptoisa_path_is_global(path) || (dst == NULL && src0 == NULL)) {
+        return cycles;
+    }
+    ptoisa_issue_info info;
+    memset(&info, 0, sizeof info);
+    info.op = op;
+    info.dst = dst;
+    info.src0 = src0;
+    uint64_t bytes = ptoisa_transfer_bytes(&info);
+    if (path == PTOISA_L0C_TO_GM && detail != 0) {  // as they arrive
+        bytes = bytes / ptoisa_dtype_size((ptoisa_dtype)src0->dtype) * detail;
+    }
+    uint64_t steps = bytes * PTOISA_TRAFFIC_STEPS;
+    uint64_t moving = ptoisa_moving_cycles(core, path, bytes, cycles);
+    uint64_t rate = moving > 0 ? steps / moving : 0;
+    uint64_t shared = traffic->share > 0 ? steps / traffic->share : 0;
+    traffic->bytes += bytes;
+    traffic->peak = rate > traffic->peak ? rate : traffic->peak;
+    return shared > moving ? cycles - moving + shared : cycles;
+}
+
 // A pipe that is still waiting for data takes the next instruction as soon as it can, and is done
 // with it no earlier than with the one before. Time that both spend waiting is busy once.
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles,
@@ -162,6 +203,9 @@ PTOISA_FN void ptoisa_issue_as(ptoisa_core *core, ptoisa_op op, const ptoisa_til
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
+    }
+    if (core->traffic != NULL) {
+        cycles = ptoisa_count_traffic(core, op, dst, src0, detail, cycles);
     }
     ptoisa_charge(core, pipe, cycles, latency);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));

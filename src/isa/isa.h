@@ -399,6 +399,17 @@ typedef struct ptoisa_core ptoisa_core;
 // Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
+// Traffic with global memory, counted as instructions are charged. A transfer of so many bytes then takes
+// as long as its path does, or longer at the share that the core has of memory. Setup, rows and latency
+// stay as they are.
+#define PTOISA_TRAFFIC_STEPS 256u  // of a byte in a cycle
+
+typedef struct ptoisa_traffic {
+    uint64_t bytes;
+    uint64_t peak;   // out: the fastest path that was used, in steps
+    uint64_t share;  // in steps; 0: no limit
+} ptoisa_traffic;
+
 // A core: its clocks, and how it answers. Fields below the line are the core's own.
 struct ptoisa_core {
     ptoisa_model model;
@@ -406,6 +417,7 @@ struct ptoisa_core {
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
     const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
+    ptoisa_traffic *traffic;      // counted there, in models whose pipes overlap; NULL: not counted
     bool is_dry;                  // charge, do not compute
     bool is_checked;              // operands are checked, and what is wrong is a fault
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one

@@ -15,6 +15,10 @@
 #define PTOISA_FITTED_L0_SETUP 13
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
+// 1 row of GEMM, share of MTE2: all 24 cores, from L2
+#define PTOISA_FITTED_L2_RATE 222013
+// 1 row of GEMM of fp8, share of MTE2: all 32 cores, from L2
+#define PTOISA_FITTED_A5_L2_RATE 297556
 // a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
 #define PTOISA_FITTED_A5_L1_RATE 9344
 // 2 rows of GEMM of fp8, share of MTE1

@@ -6,6 +6,7 @@
 #define PWSP_ABSENT_H
 
 #include "../data/cost_model.h"
+#include "../data/demand.h"
 
 // These types are absent: pointers to them are NULL.
 typedef struct pwsp_tile_code {
@@ -69,6 +70,15 @@ PWSP_INLINE bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code
                                       const ptowsp_task *task) {
     (void)core;
     (void)task;
+    return !code;
+}
+
+PWSP_INLINE bool pwsp_tile_core_demand(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const ptowsp_task *task, pwsp_demand *out_demand) {
+    PTOWSP_ASSERT(!code);
+    (void)core;
+    (void)task;
+    out_demand->part_count = 0;
     return !code;
 }
 

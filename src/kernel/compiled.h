@@ -7,6 +7,7 @@
 #define PWSP_COMPILED_H
 
 #include "../data/cost_model.h"
+#include "../data/demand.h"
 #include "body.h"
 
 #include "../isa/fifo.h"
@@ -104,6 +105,7 @@ typedef struct pwsp_tile_core {
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     ptoisa_timing timing;                      // the user's
+    ptoisa_traffic *traffic;                   // is counted there; NULL: it is not
     const char *asked;  // the instruction asked for, if the core runs another: TPUSH, TPOP
     uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
@@ -126,6 +128,10 @@ PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_co
 PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code,
                                       const ptowsp_task *task, bool is_dry,
                                       ptowsp_cycles *out_cycles);
+
+// Measures the traffic of a task that takes so many cycles. False with core->text, as above.
+PWSP_INTERNAL bool pwsp_tile_core_demand(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                         const ptowsp_task *task, pwsp_demand *out_demand);
 
 // Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
 // user's model says too much, or loops execute too many instructions.

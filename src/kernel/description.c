@@ -99,6 +99,23 @@ ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model) {
     return timing;
 }
 
+// HBM: bytes that a core reads in a cycle when all do, which is public (isa/machine.h), times the cube
+// cores. L2: as fitted.
+ptowsp_shared_memory ptowsp_shared_memory_of(ptowsp_model model) {
+    ptowsp_shared_memory shared;
+    memset(&shared, 0, sizeof shared);
+    if (model == PTOWSP_MODEL_910B) {
+        shared.hbm_rate = 3200 * 24;
+        shared.l2_rate = PTOISA_FITTED_L2_RATE;
+        shared.l2_bytes = ptowsp_machine_910b().l2_bytes;
+    } else if (model == PTOWSP_MODEL_950PR) {
+        shared.hbm_rate = 2700 * 28;
+        shared.l2_rate = PTOISA_FITTED_A5_L2_RATE;
+        shared.l2_bytes = ptowsp_machine_950pr().l2_bytes;
+    }
+    return shared;
+}
+
 ptoisa_timing pwsp_timing_to_isa(const ptowsp_core_timing *timing) {
     ptoisa_timing isa;
     memset(&isa, 0, sizeof isa);

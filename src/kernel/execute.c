@@ -473,6 +473,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     ptoisa_core_init(&core->core, model, &code->machine);
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
+    core->core.traffic = core->traffic;
     core->cost = cost;
     for (uint32_t loop = 0; loop <= code->loop_count; loop++) {
         core->index[loop] = 0;

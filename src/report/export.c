@@ -247,7 +247,8 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
         return pwsp_fail_null(result->context, "export: what_ifs");
     }
     for (uint32_t i = 0; i < what_if_count; i++) {
-        if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= result->program->kernels.count) {
+        if ((what_ifs[i].kernel == 0 && what_ifs[i].memory_percent == 0) ||
+            what_ifs[i].kernel >= result->program->kernels.count) {
             return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, i,
                              "export: what if %u is about no kernel", i);
         }

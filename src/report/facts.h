@@ -14,26 +14,27 @@ typedef enum pwsp_limit_kind {
     PWSP_LIMIT_CHANNEL,
     PWSP_LIMIT_THREADS,   // of AICPUs
     PWSP_LIMIT_LAUNCHES,  // by the host
-    PWSP_LIMIT_SUBMIT     // by an AICPU
+    PWSP_LIMIT_SUBMIT,    // by an AICPU
+    PWSP_LIMIT_MEMORY
 } pwsp_limit_kind;
 
 // A lower bound and its name.
 typedef struct pwsp_bound_row {
     pwsp_limit_kind kind;
-    uint32_t pool;  // WORK
+    uint32_t pool;  // WORK; MEMORY: 0 HBM, 1 L2
     char name[PTOWSP_NAME_MAX + 24];
     uint64_t cycles;
 } pwsp_bound_row;
 
-// The longest chain, the pools, the links, a process and a channel, threads and submission.
-#define PWSP_BOUND_ROW_MAX (6 + PTOWSP_SCHEDULE_POOL_MAX)
+// The longest chain, the pools, the links, a process and a channel, threads and submission, HBM and L2.
+#define PWSP_BOUND_ROW_MAX (8 + PTOWSP_SCHEDULE_POOL_MAX)
 
-#define PWSP_VERDICT_MAX      6
+#define PWSP_VERDICT_MAX      7
 #define PWSP_VERDICT_LINE_MAX 400
 
 typedef struct pwsp_conclusion {
-    const char *
-        limit;  // one word: "lanes", "chain", "links", "process", "channel", "control", or "waiting"
+    const char *limit;  // one word: "lanes", "chain", "links", "process", "channel", "control",
+                        // "memory", or "waiting"
     char lines[PWSP_VERDICT_MAX][PWSP_VERDICT_LINE_MAX];
     uint32_t count;
 } pwsp_conclusion;
@@ -58,6 +59,11 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
 // which those that were not measured are left out.
 PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format);
 PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts);
+
+// The question of a what-if.
+#define PWSP_WHAT_IF_TEXT_MAX (PTOWSP_NAME_MAX + 80)
+PWSP_INTERNAL void pwsp_what_if_name(const pwsp_picture *picture, const ptowsp_what_if *what,
+                                     char name[PWSP_WHAT_IF_TEXT_MAX]);
 
 // Writes the page. False when memory is out.
 PWSP_INTERNAL bool pwsp_report_page(pwsp_facts *facts);

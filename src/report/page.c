@@ -133,10 +133,8 @@ PWSP_INTERNAL bool pwsp_report_page(pwsp_facts *facts) {
     }
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
-        char name[PTOWSP_NAME_MAX + 32];
-        ptowsp_text_buffer buffer = {name, sizeof name, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s took %u %%",
-                         pwsp_picture_kernel(picture, what->kernel), what->percent);
+        char name[PWSP_WHAT_IF_TEXT_MAX];
+        pwsp_what_if_name(picture, what, name);
         pwsp_html_row(facts, name, what->makespan_cycles, facts->bounds.makespan_cycles);
     }
     pwsp_out_text(out, facts->what_if_count ? "</table>\n</body></html>\n" : "</body></html>\n");

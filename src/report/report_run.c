@@ -50,6 +50,12 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
                        is_host ? "launches by the host" : "submission of tasks",
                        bounds->submit_cycles);
     }
+    if (bounds->hbm_cycles) {
+        pwsp_facts_add(facts, PWSP_LIMIT_MEMORY, 0, "bytes from HBM / rate", bounds->hbm_cycles);
+    }
+    if (bounds->l2_cycles) {
+        pwsp_facts_add(facts, PWSP_LIMIT_MEMORY, 1, "bytes from L2 / rate", bounds->l2_cycles);
+    }
 }
 
 // False when memory is out.
@@ -148,6 +154,20 @@ PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts) {
                     pwsp_grouped(stats->memory_bytes).text);
 }
 
+PWSP_INTERNAL void pwsp_what_if_name(const pwsp_picture *picture, const ptowsp_what_if *what,
+                                     char name[PWSP_WHAT_IF_TEXT_MAX]) {
+    ptowsp_text_buffer buffer = {name, PWSP_WHAT_IF_TEXT_MAX, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (what->kernel) {
+        pwsp_text_format(text, "%s took %u %%", pwsp_picture_kernel(picture, what->kernel),
+                         what->percent);
+    }
+    if (what->memory_percent) {
+        pwsp_text_format(text, "%sbandwidth of memory %u %%", what->kernel ? ", " : "",
+                         what->memory_percent);
+    }
+}
+
 static void pwsp_report_text(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = picture->result->stats;
@@ -180,9 +200,16 @@ static void pwsp_report_text(pwsp_facts *facts) {
     }
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
+        char name[PWSP_WHAT_IF_TEXT_MAX];
+        pwsp_what_if_name(picture, what, name);
+        if (what->memory_percent) {
+            pwsp_out_format(out, "  %-35s", name);
+        } else {
+            pwsp_out_format(out, "  %-24s took %3u %%", pwsp_picture_kernel(picture, what->kernel),
+                            what->percent);
+        }
         pwsp_out_format(
-            out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %s %%\n",
-            pwsp_picture_kernel(picture, what->kernel), what->percent, what->makespan_cycles,
+            out, ": %14" PRIu64 " cycles, %s %%\n", what->makespan_cycles,
             pwsp_fixed(pwsp_report_percent(what->makespan_cycles, stats->makespan_cycles), 1).text);
     }
 }
@@ -249,10 +276,12 @@ static void pwsp_report_json(pwsp_facts *facts) {
                         bounds->work_cycles[i]);
     }
     pwsp_json_print(out, "]");
-    const char *const names[] = {"links", "process", "channel", "control", "submit"};
-    const uint64_t cycles[] = {bounds->link_cycles, bounds->process_cycles, bounds->channel_cycles,
-                               bounds->control_cycles, bounds->submit_cycles};
-    for (uint32_t i = 0; i < 5; i++) {
+    const char *const names[] = {"links", "process", "channel", "control", "submit", "hbm", "l2"};
+    const uint64_t cycles[] = {bounds->link_cycles,    bounds->process_cycles,
+                               bounds->channel_cycles, bounds->control_cycles,
+                               bounds->submit_cycles,  bounds->hbm_cycles,
+                               bounds->l2_cycles};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (cycles[i]) {
             pwsp_json_print(out, ",'%s':%" PRIu64, names[i], cycles[i]);
         }
@@ -276,9 +305,13 @@ static void pwsp_report_json(pwsp_facts *facts) {
     pwsp_json_print(out, ",\n'what_if':[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
-        pwsp_json_print(out, "%s\n{'kernel':'%s','percent':%u,'makespan':%" PRIu64 "}",
-                        i ? "," : "", pwsp_picture_kernel(picture, what->kernel), what->percent,
-                        what->makespan_cycles);
+        pwsp_json_print(out, "%s\n{'kernel':'%s','percent':%u,", i ? "," : "",
+                        what->kernel ? pwsp_picture_kernel(picture, what->kernel) : "",
+                        what->percent);
+        if (what->memory_percent) {
+            pwsp_json_print(out, "'memory_percent':%u,", what->memory_percent);
+        }
+        pwsp_json_print(out, "'makespan':%" PRIu64 "}", what->makespan_cycles);
     }
     pwsp_json_print(out, "]}\n");
 }

@@ -66,6 +66,17 @@ PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_text text
     }
 }
 
+static void pwsp_report_shared(const ptowsp_run_stats *stats, ptowsp_text text) {
+    if (stats->hbm_bytes || stats->l2_bytes) {
+        pwsp_text_format(text,
+                         "  memory  %" PRIu64 " bytes from HBM, short for %" PRIu64
+                         " cycles; %" PRIu64 " from L2, short for %" PRIu64 "; tasks took %" PRIu64
+                         " cycles longer than alone\n",
+                         stats->hbm_bytes, stats->hbm_limited_cycles, stats->l2_bytes,
+                         stats->l2_limited_cycles, stats->slowed_cycles);
+    }
+}
+
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     const pwsp_result *result = pwsp_run_result(run);
     const ptowsp_run_stats *stats = result->stats;
@@ -83,6 +94,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     pwsp_text_format(text, ", %s %% busy\n",
                      pwsp_fixed(pwsp_report_percent(pwsp_result_busy(result), capacity), 1).text);
     pwsp_report_stalls(stats, text);
+    pwsp_report_shared(stats, text);
     if (stats->in_flight_max) {
         pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
                          stats->in_flight_max);

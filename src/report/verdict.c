@@ -33,14 +33,22 @@ static pwsp_number_text pwsp_percent_of(uint64_t part, uint64_t whole) {
     return pwsp_fixed(pwsp_report_percent(part, whole), 1);
 }
 
+static bool pwsp_bound_is_limit(const pwsp_facts *facts, const pwsp_bound_row *row) {
+    return (double)row->cycles >=
+           PWSP_LIMIT_PERCENT / 100.0 * (double)facts->bounds.makespan_cycles;
+}
+
+// The largest bound. But memory that is a limit is the reason why a chain is long.
 static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
-    const pwsp_bound_row *largest = NULL;
+    const pwsp_bound_row *largest = NULL, *memory = NULL;
     for (uint32_t i = 0; i < facts->row_count; i++) {
-        if (!largest || facts->rows[i].cycles > largest->cycles) {
-            largest = &facts->rows[i];
+        const pwsp_bound_row *row = &facts->rows[i];
+        largest = !largest || row->cycles > largest->cycles ? row : largest;
+        if (row->kind == PWSP_LIMIT_MEMORY && (!memory || row->cycles > memory->cycles)) {
+            memory = row;
         }
     }
-    return largest;
+    return memory && pwsp_bound_is_limit(facts, memory) ? memory : largest;
 }
 
 // -- the limit ------------------------------------------------------------------------------------
@@ -57,7 +65,9 @@ static const struct {
     {"channel", "The latency of channel", " ", "", "A deeper channel helps."},
     {"control", "The work of AICPU threads", "", "", "More threads help."},
     {"control", "Launching from the host", "", "", "Fewer launches help."},
-    {"control", "Submitting tasks", "", "", "Fewer, longer tasks help."}};
+    {"control", "Submitting tasks", "", "", "Fewer, longer tasks help."},
+    {"memory", "The bandwidth of", " ", ", shared by all lanes,",
+     "Fewer bytes or more hits in L2 help."}};
 
 static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row *row) {
     const pwsp_pipelines *pipelines = facts->picture->result->pipelines;
@@ -65,6 +75,7 @@ static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row
     case PWSP_LIMIT_WORK: return facts->bounds.pool_names[row->pool];
     case PWSP_LIMIT_PROCESS: return pipelines->process_stats[facts->bounds.process].name;
     case PWSP_LIMIT_CHANNEL: return pipelines->channel_stats[facts->bounds.channel].name;
+    case PWSP_LIMIT_MEMORY: return row->pool ? "L2" : "HBM";
     case PWSP_LIMIT_PATH:
     case PWSP_LIMIT_LINKS:
     case PWSP_LIMIT_THREADS:
@@ -179,6 +190,21 @@ static void pwsp_verdict_cannot(const pwsp_facts *facts, const pwsp_bound_row *l
     }
 }
 
+// Where lanes share memory: how much of it they used, and how much longer tasks took.
+static void pwsp_verdict_memory(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+    const ptowsp_run_stats *stats = facts->picture->result->stats;
+    const uint64_t makespan = facts->bounds.makespan_cycles;
+    if (stats->slowed_cycles > 0) {
+        pwsp_verdict_add(
+            verdict,
+            "Lanes share memory: %s %% of what HBM and %s %% of what L2 can move is "
+            "used, and tasks take %s %% longer than alone.",
+            pwsp_percent_of(facts->bounds.hbm_cycles, makespan).text,
+            pwsp_percent_of(facts->bounds.l2_cycles, makespan).text,
+            pwsp_percent_of(stats->slowed_cycles, stats->busy_cycles - stats->slowed_cycles).text);
+    }
+}
+
 static void pwsp_verdict_would(const pwsp_facts *facts, pwsp_conclusion *verdict) {
     const pwsp_picture *picture = facts->picture;
     const uint64_t makespan = facts->bounds.makespan_cycles;
@@ -193,7 +219,15 @@ static void pwsp_verdict_would(const pwsp_facts *facts, pwsp_conclusion *verdict
                    ? k
                    : most;
     }
-    if (best) {
+    if (best && best->memory_percent) {
+        pwsp_verdict_add(verdict,
+                         "With %u %% of the bandwidth of memory%s%s the run takes %s cycles, %s %% "
+                         "less.",
+                         best->memory_percent, best->kernel ? ", and another kernel " : "",
+                         best->kernel ? pwsp_picture_kernel(picture, best->kernel) : "",
+                         pwsp_grouped(best->makespan_cycles).text,
+                         pwsp_percent_of(makespan - best->makespan_cycles, makespan).text);
+    } else if (best) {
         pwsp_verdict_add(verdict,
                          "With kernel %s at %u %% of its cycles the run takes %s cycles, %s %% "
                          "less.",
@@ -290,7 +324,7 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
     if (makespan == 0 || !largest) {
         return;
     }
-    const bool is_near = (double)largest->cycles >= PWSP_LIMIT_PERCENT / 100.0 * (double)makespan;
+    const bool is_near = pwsp_bound_is_limit(facts, largest);
     if (is_near && largest->kind == PWSP_LIMIT_THREADS) {
         pwsp_verdict_control(facts, verdict);
     } else if (is_near) {
@@ -298,6 +332,7 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
     } else {
         pwsp_verdict_waiting(facts, largest, verdict);
     }
+    pwsp_verdict_memory(facts, verdict);
     pwsp_verdict_cannot(facts, largest, verdict);
     pwsp_verdict_would(facts, verdict);
     pwsp_verdict_lanes(facts, verdict);

@@ -138,6 +138,11 @@ static void pwsp_result_bound_control(const pwsp_result *result, ptowsp_run_boun
     }
 }
 
+// Cycles that so many bytes take at a rate in bytes in 100 cycles.
+static ptowsp_cycles pwsp_bound_of_bytes(uint64_t bytes, uint32_t rate) {
+    return rate ? bytes / rate * 100 + pwsp_ceil_div_u64(bytes % rate * 100, rate) : 0;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
                                                     ptowsp_run_bounds *out_bounds) {
     const pwsp_timed *timed = result->timed;
@@ -154,8 +159,9 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
         const pwsp_pool_info *pool = &timed->pools[p];
         uint64_t busy = 0, rest = 0;  // busy * lanes + rest
         for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
-            busy += result->lanes[i].busy_cycles / pool->count;
-            rest += result->lanes[i].busy_cycles % pool->count;
+            const uint64_t alone = result->lanes[i].busy_cycles - result->lanes[i].slowed_cycles;
+            busy += alone / pool->count;
+            rest += alone % pool->count;
         }
         out_bounds->pool_names[p] = pool->name;
         out_bounds->pool_lanes[p] = pool->count;
@@ -183,6 +189,10 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
     largest = pwsp_max_u64(largest, out_bounds->submit_cycles);
     largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
+    const ptowsp_shared_memory *shared = &timed->schedule.shared;
+    out_bounds->hbm_cycles = pwsp_bound_of_bytes(result->stats->hbm_bytes, shared->hbm_rate);
+    out_bounds->l2_cycles = pwsp_bound_of_bytes(result->stats->l2_bytes, shared->l2_rate);
+    largest = pwsp_max_u64(largest, pwsp_max_u64(out_bounds->hbm_cycles, out_bounds->l2_cycles));
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
     return PTOWSP_OK;
 }

@@ -8,6 +8,7 @@
 #define PWSP_ARRIVAL_H
 
 #include "../data/region.h"
+#include "../data/demand.h"
 
 // The use of a channel by a process of a pipeline.
 typedef struct pwsp_port {
@@ -64,6 +65,7 @@ typedef struct pwsp_arrival {
     uint32_t kernel, node;  // for records and errors
     uint32_t pool;          // for time
     ptowsp_unit unit;
+    const pwsp_demand *demand;  // for time, if lanes share memory; NULL: none
 } pwsp_arrival;
 
 // A pipeline that has run: its tasks have indices up to the next one. It counts as one task with a

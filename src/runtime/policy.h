@@ -67,6 +67,11 @@ PWSP_INLINE pwsp_policy pwsp_policy_of(const ptowsp_schedule *schedule) {
     return policy;
 }
 
+// Do lanes share memory?
+PWSP_INLINE bool pwsp_schedule_shares(const ptowsp_schedule *schedule) {
+    return schedule->shared.hbm_rate > 0;
+}
+
 // The rank of a task by its priority: the larger one goes first.
 PWSP_INLINE uint64_t pwsp_priority_rank(uint64_t key, bool is_signed) {
     return is_signed ? key ^ UINT64_C(1) << 63 : key;

@@ -225,11 +225,17 @@ static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
 static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
     static const char cost[][12] = {"by", "a", "cost", "function", ""};
     static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
+    static const char tiles[][12] = {"of", "its", "tiles", ""};
     memset(kind, 0, sizeof *kind);
     while (pwsp_parse_try(p, ",")) {
         if (pwsp_parse_try(p, "cycles")) {
             kind->has_cost = true;
             if (!pwsp_parse_words(p, cost)) {
+                return false;
+            }
+        } else if (pwsp_parse_try(p, "bytes")) {
+            desc->bytes = PTOWSP_TILE_BYTES;
+            if (!pwsp_parse_words(p, tiles)) {
                 return false;
             }
         } else if (pwsp_parse_try(p, "time")) {
@@ -246,6 +252,10 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
             uint64_t count = 0;
             if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
                 return false;
+            }
+            if (pwsp_parse_try(p, "bytes")) {
+                desc->bytes = count;
+                continue;
             }
             kind->is_tile = pwsp_parse_try(p, "instructions");
             if (!kind->is_tile) {

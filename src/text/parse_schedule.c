@@ -15,6 +15,7 @@
 //                  | "control" value [ "by" int "threads" ] "at" int "MHz"
 //                    [ cost int { cost int } "ns" ]
 //      cost        = as ptowsp_control_cost_name has it
+//                  | "memory" value "hbm" int "l2" int "of" int "bytes" [ "lane" int ]
 //      value       = as the capability table has it, "in order"
 
 #include "parse.h"
@@ -171,6 +172,15 @@ static bool pwsp_parse_control(pwsp_parser *p, ptowsp_control *control) {
     return !p->is_failed && (!has_any || pwsp_parse_expect(p, "ns"));
 }
 
+static bool pwsp_parse_shared(pwsp_parser *p, ptowsp_shared_memory *shared) {
+    uint32_t number = 0;
+    return pwsp_parse_value(p, "memory", &number) && pwsp_parse_expect(p, "hbm") &&
+           pwsp_parse_count(p, &shared->hbm_rate) && pwsp_parse_expect(p, "l2") &&
+           pwsp_parse_count(p, &shared->l2_rate) && pwsp_parse_expect(p, "of") &&
+           pwsp_parse_number(p, UINT64_MAX, &shared->l2_bytes) && pwsp_parse_expect(p, "bytes") &&
+           (!pwsp_parse_try(p, "lane") || pwsp_parse_count(p, &shared->lane_rate));
+}
+
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     bool is_good;
@@ -214,6 +224,8 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         is_good = pwsp_parse_timing(p, schedule);
     } else if (pwsp_parse_try(p, "control")) {
         is_good = pwsp_parse_control(p, &schedule->control);
+    } else if (pwsp_parse_try(p, "memory")) {
+        is_good = pwsp_parse_shared(p, &schedule->shared);
     } else {
         is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
     }

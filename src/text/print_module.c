@@ -91,6 +91,11 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
+        if (kernel->bytes == PTOWSP_TILE_BYTES) {
+            pwsp_text_format(text, ", bytes of its tiles");
+        } else if (kernel->bytes) {
+            pwsp_text_format(text, ", %" PRIu64 " bytes", kernel->bytes);
+        }
         const bool is_link = kernel->unit == PTOWSP_UNIT_LINK;
         if (is_link) {
             pwsp_collective_info_print(m, &kernel->collective, text);

@@ -20,19 +20,45 @@ static uint32_t pwsp_events_next_lane(const uint64_t *bits, uint32_t from, uint3
     return end;
 }
 
+// In order, if the first free lane takes a task: since when lanes of a pool are idle. Otherwise NULL.
+static pwsp_earliest *pwsp_events_earliest(const pwsp_events *events, uint32_t pool) {
+    return pool < PTOWSP_SCHEDULE_POOL_MAX && events->sim->earliest[pool].times
+               ? &events->sim->earliest[pool]
+               : NULL;
+}
+
+PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since) {
+    const uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+    pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
+    if (earliest) {
+        pwsp_earliest_set(earliest, lane - events->sim->pools[pool].first, since);
+    }
+}
+
 static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    if (PWSP_UNLIKELY(events->policy.is_in_order)) {
+        pwsp_events_note_idle(events, lane, PWSP_EARLIEST_NONE);
+    }
 }
 
 // A lane's task has ended, or its core has started: the lane is idle, unless a block task has taken it
 // meanwhile.
 static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, uint64_t task) {
     const uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].last_task != task) {
+    if (PWSP_UNLIKELY(events->contention.is_used)) {
+        if (events->progress[lane].holder) {
+            events->progress[lane].holder = 0;
+            return;
+        }
+    } else if (events->sim->lanes[lane].last_task != task) {
         return;
     }
     events->idle[lane / 64] |= bit;
+    if (PWSP_UNLIKELY(events->policy.is_in_order)) {
+        pwsp_events_note_idle(events, lane, events->now);
+    }
     if (!events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane])) {
         events->able[lane / 64] |= bit;
     }
@@ -74,6 +100,20 @@ static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) 
                : &events->queues[events->sim->pools[pool].first + pwsp_earliest_lane(oldest)];
 }
 
+// An idle lane of a pool, or its end: the lowest from `from` on; in order the one that has been idle
+// longest.
+PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool,
+                                                 uint32_t from) {
+    const pwsp_pool_lanes *of = &events->sim->pools[pool];
+    if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
+        return pwsp_events_next_lane(events->idle, from, of->first + of->count);
+    }
+    const pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
+    return pwsp_earliest_time(earliest) == PWSP_EARLIEST_NONE
+               ? of->first + of->count
+               : of->first + pwsp_earliest_lane(earliest);
+}
+
 // -- taking ---------------------------------------------------------------------------------------
 
 // Completes the record of a task that starts, before its lanes are occupied; without control it could
@@ -101,9 +141,122 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, uint32_t lane, 
     pwsp_sim_record_start(sim, node->link.number, record, unit, could);
 }
 
+// A task's start and cycles are known: counts its waits, and its lanes are taken for that long.
+PWSP_FORCE_INLINE void pwsp_events_place(pwsp_events *events, uint32_t id, uint32_t lane,
+                                         uint64_t start) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    const ptowsp_unit unit = (ptowsp_unit)node->unit;
+    const uint64_t known = pwsp_max_u64(node->clock, node->time);
+    const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
+    const uint64_t able = pwsp_max_u64(due, sim->gate_time);
+    // Without control, start is the time at which it could.
+    const uint64_t could =
+        PWSP_UNLIKELY(events->control.is_on)
+            ? pwsp_max_u64(able, pwsp_lane_end(sim, pwsp_sim_last_ended(sim, unit, lane)))
+            : start;
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += could - able;
+    stats->stall_cycles[PTOWSP_STALL_CONTROL] += start - could;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, start + node->cycles);
+    if (sim->has_records) {
+        pwsp_events_record(events, id, lane, start, could);
+    }
+    pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
+}
+
+// -- where lanes share memory ---------------------------------------------------------------------
+
+// A lane's task misses one lane less, or has been delivered. With the last of these it begins, now; its end
+// is not known.
+static void pwsp_events_come(pwsp_events *events, uint32_t lane) {
+    PTOWSP_ASSERT(events->progress[lane].missing > 0);
+    if (--events->progress[lane].missing == 0) {
+        const uint32_t id = events->tasks[lane];
+        pwsp_contention_start(&events->contention, lane, id, events->nodes[id].cycles);
+    }
+}
+
+// A lane's task has ended, or its core starts: a block task may have waited for that.
+static void pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {
+    if (events->progress[lane].holder) {
+        pwsp_events_come(events, events->progress[lane].holder - 1);
+    }
+}
+
+// A lane takes a task, which is delivered at a time. One of a block claims vector lanes that still run.
+static void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id, uint64_t delivered) {
+    pwsp_events_progress *progress = events->progress;
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count =
+        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    events->tasks[lane] = id;
+    progress[lane].has_ended = false;
+    progress[lane].missing = 1;  // this
+    for (uint32_t i = 1; i < count; i++) {
+        const uint32_t of = lanes[i];
+        if (!(events->idle[of / 64] >> of % 64 & 1)) {
+            progress[of].holder = lane + 1;
+            progress[lane].missing += !progress[of].has_ended;
+        }
+    }
+    if (delivered > events->now) {
+        progress[lane].missing++;
+        pwsp_earliest_set(&events->running, lane, delivered);
+    }
+    pwsp_events_come(events, lane);
+}
+
+// A lane's task has been delivered, or a part of it has ended. True if that was its end.
+static bool pwsp_events_advance(pwsp_events *events, uint32_t lane) {
+    const uint32_t id = events->tasks[lane];
+    if (events->progress[lane].missing) {
+        pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
+        pwsp_events_come(events, lane);
+        return false;
+    }
+    if (pwsp_contention_step(&events->contention, lane)) {
+        return false;
+    }
+    const uint64_t start = events->contention.lanes[lane].start;
+    const uint64_t alone = events->contention.lanes[lane].cycles;
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count =
+        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    events->nodes[id].cycles = events->now - start;
+    for (uint32_t i = 0; i < count; i++) {
+        events->sim->lane_stats[lanes[i]].slowed_cycles += events->nodes[id].cycles - alone;
+    }
+    pwsp_events_place(events, id, lane, start);
+    events->nodes[id].time = events->now;
+    events->progress[lane].has_ended = true;
+    return true;
+}
+
+// The same. True if that was its end and it can be noticed now, or if its end, which was before, can.
+static bool pwsp_events_is_noticed(pwsp_events *events, uint32_t lane) {
+    const uint64_t notice = events->sim->control.cycles[PTOWSP_CONTROL_NOTICE];
+    if (events->progress[lane].has_ended) {
+        return true;
+    }
+    if (!pwsp_events_advance(events, lane)) {
+        return false;
+    }
+    pwsp_events_hand_over(events, lane);
+    if (notice) {
+        pwsp_earliest_set(&events->running, lane, events->now + notice);
+    }
+    return notice == 0;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
 // Runs the first task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error, or if it is held: it then stays in its
-// queue, and nothing has changed.
+// starts when both are free, which is known unless lanes share memory. False with an error, or if it is
+// held: it then stays in its queue, and nothing has changed.
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue *queue) {
     pwsp_sim *sim = events->sim;
     const uint32_t id = pwsp_ready_first(queue, pwsp_events_links(events));
@@ -122,39 +275,27 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     if (start > PTOWSP_CYCLES_MAX || end > PTOWSP_CYCLES_MAX) {
         return pwsp_events_fail_time(events, node->link.number);
     }
-    const uint64_t known = pwsp_max_u64(node->clock, node->time);
-    const uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
-    const uint64_t able = pwsp_max_u64(due, sim->gate_time);
-    ptowsp_run_stats *stats = &sim->stats;
-    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
-    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    // Without control, start is the time at which it could.
-    const uint64_t could =
-        PWSP_UNLIKELY(events->control.is_on)
-            ? pwsp_max_u64(able, pwsp_lane_end(sim, pwsp_sim_last_ended(sim, unit, lane)))
-            : start;
-    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += could - able;
-    stats->stall_cycles[PTOWSP_STALL_CONTROL] += start - could;
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (sim->has_records) {
-        pwsp_events_record(events, id, lane, start, could);
+    if (PWSP_UNLIKELY(events->contention.is_used)) {
+        pwsp_events_claim(events, lane, id, dispatched);
+    } else {
+        pwsp_events_place(events, id, lane, start);
+        node->time = end;
+        pwsp_earliest_set(&events->running, lane, end + sim->control.cycles[PTOWSP_CONTROL_NOTICE]);
+        events->tasks[lane] = id;
     }
-    pwsp_sim_start(sim, unit, lane, node->link.number, node->cycles, start);
-    node->time = end;
     uint32_t lanes[PWSP_BLOCK_LANES];
     const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
         pwsp_events_set_busy(events, lanes[i]);
     }
-    pwsp_earliest_set(&events->running, lane, end + sim->control.cycles[PTOWSP_CONTROL_NOTICE]);
-    events->tasks[lane] = id;
     if (!events->policy.is_shared) {
         pwsp_events_note_first(events, (uint32_t)(queue - events->queues));
     }
-    if (PWSP_UNLIKELY(events->control.is_on)) {
+    if (PWSP_UNLIKELY(events->has_extras)) {
         pwsp_lane_fifo_take(events, id);
-        pwsp_control_dispatch(events);
+        if (events->control.is_on) {
+            pwsp_control_dispatch(events);
+        }
     }
     return true;
 }
@@ -181,7 +322,7 @@ static bool pwsp_events_take(pwsp_events *events) {
         pwsp_ready_queue *queue;
         while (pwsp_control_is_idle(&events->control) &&
                (queue = pwsp_events_source(events, i)) != NULL &&
-               (lane = pwsp_events_next_lane(events->idle, lane, end)) < end) {
+               (lane = pwsp_events_idle_lane(events, i, lane)) < end) {
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }
@@ -218,8 +359,15 @@ PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane) {
 
 // A lane's time has come: its task ends now, which a thread may have to notice, or its core starts.
 static void pwsp_events_end_lane(pwsp_events *events, uint32_t lane) {
+    const bool is_shared = PWSP_UNLIKELY(events->contention.is_used);
+    if (is_shared && events->tasks[lane] && !pwsp_events_is_noticed(events, lane)) {
+        return;
+    }
     pwsp_earliest_set(&events->running, lane, PWSP_EARLIEST_NONE);
     if (PWSP_UNLIKELY(events->tasks[lane] == 0)) {
+        if (is_shared) {
+            pwsp_events_hand_over(events, lane);
+        }
         pwsp_events_set_idle(events, lane, PTOWSP_NO_INDEX);
     } else if (PWSP_UNLIKELY(events->control.is_on)) {
         pwsp_control_note_end(&events->control, lane);
@@ -256,13 +404,23 @@ PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *o
     if (pwsp_events_is_open(events) && !pwsp_events_take(events)) {
         return false;
     }
-    const uint64_t first = pwsp_earliest_time(&events->running);
+    const bool is_shared = PWSP_UNLIKELY(events->contention.is_used);
+    const uint64_t bound = is_shared ? pwsp_contention_next(&events->contention) : UINT64_MAX;
+    const uint64_t first = pwsp_min_u64(pwsp_earliest_time(&events->running), bound);
     const uint64_t later = pwsp_min_u64(until, pwsp_control_next(&events->control));
     const uint64_t next = pwsp_min_u64(pwsp_min_u64(first, later), pwsp_events_first_timer(events));
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         PTOWSP_ASSERT(next >= events->now);  // time does not go back
+        if (is_shared && next > PTOWSP_CYCLES_MAX && next == first) {
+            const uint32_t lane = first == bound ? pwsp_contention_first(&events->contention)
+                                                 : pwsp_earliest_lane(&events->running);
+            return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);
+        }
         events->now = next;
+        if (is_shared) {
+            pwsp_contention_move(&events->contention, next);
+        }
         while (pwsp_earliest_time(&events->running) == next) {
             pwsp_events_end_lane(events, pwsp_earliest_lane(&events->running));
         }

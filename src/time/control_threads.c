@@ -12,8 +12,9 @@
 // tasks that have ended complete first, then tasks are issued, then lanes take tasks (advance.c).
 //
 // The start of a task is known when a thread takes it: nothing but the thread's own work and latencies
-// come in between. Its node's time is its end, which the tasks that wait for it have as the time at which
-// they were ready; they are released when the thread has completed it. So the wait of a task divides
+// come in between. Its node's time is its end (where lanes share memory once it has ended), which the
+// tasks that wait for it have as the time at which they were ready; they are released when the thread has
+// completed it. So the wait of a task divides
 // into dependences, lane and control.
 
 #include "nodes.h"
@@ -40,7 +41,6 @@ PWSP_INTERNAL void pwsp_control_begin(pwsp_control_threads *control) {
         control->count && control->count < 64 ? (UINT64_C(1) << control->count) - 1 : UINT64_MAX;
     control->ended_head = control->ended_count = 0;
     control->submitted = 0;
-    control->ordered = 0;
     if (control->count) {
         pwsp_earliest_clear(&control->ends, PWSP_EARLIEST_NONE);
     }
@@ -129,22 +129,5 @@ PWSP_INTERNAL bool pwsp_control_submit(pwsp_events *events) {
     }
     sim->stats.submit_cycles += cycles;
     pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, sim->clock.cause);
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_control_wait_order(pwsp_events *events, uint32_t id) {
-    pwsp_sim *sim = events->sim;
-    while (events->nodes[id].pending > 1) {
-        bool has_moved;
-        if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
-            return false;
-        }
-        PTOWSP_ASSERT(has_moved);  // in order tasks start at once
-    }
-    if (events->now > sim->clock.now) {
-        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += events->now - sim->clock.now;
-        pwsp_clock clock = {events->now, PTOWSP_STALL_ORDER, pwsp_events_cause(events, id)};
-        sim->clock = clock;
-    }
     return true;
 }

@@ -18,7 +18,6 @@ typedef struct pwsp_control_threads {
     uint32_t lane_count, ended_head, ended_count;
     uint64_t ahead;      // from a task's dispatch to its start
     uint64_t submitted;  // when the task that is being submitted is; 0: none is
-    uint32_t ordered;    // in order: the node of the task that waits for its dependences, or 0
 } pwsp_control_threads;
 
 // False when memory is out.
@@ -52,8 +51,5 @@ PWSP_INTERNAL void pwsp_control_serve(struct pwsp_events *events);
 // Simulates until the next task, for which the window has room, has been submitted. False with an
 // error, or if it is held: it continues when called again.
 PWSP_INTERNAL bool pwsp_control_submit(struct pwsp_events *events);
-
-// In order: simulates until a task waits for nothing but its lane, and moves the clock. The same.
-PWSP_INTERNAL bool pwsp_control_wait_order(struct pwsp_events *events, uint32_t id);
 
 #endif

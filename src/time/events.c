@@ -16,6 +16,14 @@
 // task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
 // vector lanes of the block still run: these take nothing else any more, so its start is known.
 //
+// Where lanes share memory (contention.h), ends depend on tasks that begin later. So a task that has been
+// taken begins when its last lane is free and it has been delivered, which is an event; it has an end only
+// once its last part has one; and lane statistics and records follow then.
+//
+// With control or shared memory all schedules are timed here: in order, issue first waits for the
+// dependences; a lane that runs its tasks in the order of issue, ready or not, has them in a line
+// (lane_fifo.h).
+//
 // Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
 
 #include "events.h"
@@ -34,22 +42,33 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->policy = sim->policy;
-    const bool is_fifo = !sim->policy.is_shared && !sim->policy.has_priority && !sim->policy.steals;
+    const bool is_fifo = !sim->policy.is_shared && !pwsp_policy_is_choice(&sim->policy);
     events->queue_count = events->policy.is_shared ? timed->pool_count : lane_count;
     bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count) &&
                    PWSP_ALLOC(memory, events->idle, 2 * words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
                    (!is_fifo || PWSP_ALLOC(memory, events->fifo.lines, lane_count)) &&
                    pwsp_control_init(&events->control, sim) &&
-                   pwsp_earliest_init(&events->running, memory, lane_count);
+                   pwsp_earliest_init(&events->running, memory, lane_count) &&
+                   pwsp_contention_init(&events->contention, memory, timed, &events->running);
+    is_good = is_good &&
+              (!events->contention.is_used || PWSP_ALLOC(memory, events->progress, lane_count));
     for (uint32_t i = 0; i < timed->pool_count && events->policy.steals && is_good; i++) {
         is_good = timed->pools[i].count == 0 ||
                   pwsp_earliest_init(&events->oldest[i], memory, timed->pools[i].count);
     }
+    events->has_extras = events->control.is_on || events->contention.is_used;
     if (is_good) {
         events->able = events->idle + words;
     }
     return is_good;
+}
+
+// Back to time 0 where lanes share memory.
+static void pwsp_events_begin_shared(pwsp_events *events) {
+    const uint32_t percent = events->sim->memory_percent;
+    pwsp_contention_begin(&events->contention, percent ? percent : 100, events->now);
+    memset(events->progress, 0, events->sim->timed->lane_count * sizeof *events->progress);
 }
 
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
@@ -77,6 +96,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
             events->idle[i / 64] |= UINT64_C(1) << i % 64;
         } else {
             pwsp_earliest_set(&events->running, i, start);
+            pwsp_events_note_idle(events, i, PWSP_EARLIEST_NONE);
         }
         events->tasks[i] = 0;
     }
@@ -88,7 +108,10 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->last_ended = PWSP_EVENTS_NONE;
     events->is_out_of_memory = false;
     events->has_ended = false;
-    events->entering = 0;
+    events->ordered = events->entering = 0;
+    if (events->contention.is_used) {
+        pwsp_events_begin_shared(events);
+    }
     events->sim->deps.ops = events->sim->order.ops = pwsp_events_token_ops(events);
 }
 
@@ -254,15 +277,34 @@ static bool pwsp_events_wait_issue(pwsp_events *events) {
            pwsp_control_submit(events);
 }
 
+// In order: simulates until a task or pipeline waits for nothing but its lane, and moves the clock. False
+// with an error, or if it is held: it continues when called again.
+static bool pwsp_events_wait_order(pwsp_events *events, uint32_t id) {
+    pwsp_sim *sim = events->sim;
+    if (events->nodes[id].pending <= 1) {
+        return true;  // the clock has moved, if it was called again
+    }
+    while (events->nodes[id].pending > 1) {
+        bool has_moved;
+        if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        PTOWSP_ASSERT(has_moved);  // in order tasks start at once
+    }
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += events->now - sim->clock.now;
+    const pwsp_clock clock = {events->now, PTOWSP_STALL_ORDER, pwsp_events_cause(events, id)};
+    sim->clock = clock;
+    return true;
+}
+
 // The same in order, for a task whose dependences have ended before.
 static uint32_t pwsp_events_make_ordered(pwsp_events *events, const pwsp_arrival *arrival) {
-    uint32_t *ordered = &events->control.ordered;
-    *ordered = *ordered ? *ordered : pwsp_events_depending(events, arrival);
-    const uint32_t id = *ordered;
-    if (id == 0 || !pwsp_control_wait_order(events, id) || !pwsp_events_wait_issue(events)) {
+    events->ordered = events->ordered ? events->ordered : pwsp_events_depending(events, arrival);
+    const uint32_t id = events->ordered;
+    if (id == 0 || !pwsp_events_wait_order(events, id) || !pwsp_events_wait_issue(events)) {
         return 0;
     }
-    *ordered = 0;
+    events->ordered = 0;
     events->current = id;
     return id;
 }
@@ -306,6 +348,15 @@ static bool pwsp_events_add_record(pwsp_events *events, const pwsp_arrival *arri
     return record != NULL;
 }
 
+// A task that has been issued stands in the lines of its lanes, and will share memory. False when memory
+// is out.
+static bool pwsp_events_issue_extras(pwsp_events *events, const pwsp_arrival *arrival,
+                                     uint32_t id) {
+    return pwsp_lane_fifo_issue(events, id) &&
+           (!events->contention.is_used ||
+            pwsp_contention_issue(&events->contention, id, arrival, events->sim->deps.bound));
+}
+
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
@@ -345,7 +396,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
-    if (PWSP_UNLIKELY(events->control.is_on) && !pwsp_lane_fifo_issue(events, id)) {
+    if (PWSP_UNLIKELY(events->has_extras) && !pwsp_events_issue_extras(events, arrival, id)) {
         return pwsp_sim_no_memory(sim);
     }
     events->in_flight++;
@@ -408,14 +459,14 @@ static uint32_t pwsp_events_make_pipeline(pwsp_events *events,
 }
 
 PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
-    uint32_t *ordered = &events->control.ordered;
-    const uint32_t id = *ordered ? *ordered : pwsp_events_make_pipeline(events, arrival);
+    const uint32_t id =
+        events->ordered ? events->ordered : pwsp_events_make_pipeline(events, arrival);
     if (id && events->policy.is_in_order) {
-        *ordered = id;
-        if (!pwsp_control_wait_order(events, id)) {
+        events->ordered = id;
+        if (!pwsp_events_wait_order(events, id)) {
             return false;
         }
-        *ordered = 0;
+        events->ordered = 0;
     }
     if (id == 0) {
         return false;
@@ -465,5 +516,8 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
         PTOWSP_ASSERT(has_moved);  // the oldest in flight can start
     }
     PTOWSP_ASSERT(pwsp_ready_is_empty(&events->timers));
+    if (events->contention.is_used) {
+        pwsp_contention_end(&events->contention, &events->sim->stats);
+    }
     return true;
 }

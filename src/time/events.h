@@ -4,6 +4,7 @@
 #define PWSP_EVENTS_H
 
 #include "../runtime/ready.h"
+#include "contention.h"
 #include "control_threads.h"
 #include "lane_fifo.h"
 #include "sim.h"
@@ -52,6 +53,14 @@ typedef struct pwsp_events_link {
     uint32_t node, next;
 } pwsp_events_link;
 
+// Of a lane, where lanes share memory: how far the task that it has taken is.
+typedef struct pwsp_events_progress {
+    uint32_t missing;  // until it begins: vector lanes that still run, and its delivery
+    uint32_t
+        holder;  // of a vector lane that is not idle: the cube lane whose block takes it + 1, or 0
+    bool has_ended;  // and is not complete
+} pwsp_events_progress;
+
 typedef struct pwsp_events {
     pwsp_sim *sim;
     uint64_t now;
@@ -75,7 +84,8 @@ typedef struct pwsp_events {
     uint64_t *idle;           // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;           // bits: idle lanes with tasks in their own queue
     // Ends of lanes that run a task, or have one that waits for its block: with control, when they can be
-    // noticed. Of lanes whose cores have not started, when these do.
+    // noticed. Of lanes whose cores have not started, when these do. Where lanes share memory, the next
+    // that is known of a lane's task: its delivery, the end of a part, when its end can be noticed.
     pwsp_earliest running;
     uint32_t *tasks;  // by lane: that task, or 0
     uint64_t in_flight;
@@ -84,8 +94,12 @@ typedef struct pwsp_events {
     pwsp_policy policy;
     pwsp_control_threads control;
     pwsp_lane_fifo fifo;
+    pwsp_contention contention;      // where lanes share memory: flows of running tasks
+    pwsp_events_progress *progress;  // by lane, there
+    bool has_extras;                 // control, or lanes that share memory
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
+    uint32_t ordered;   // in order: the node of a task or pipeline that waits for its dependences
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
 } pwsp_events;
 

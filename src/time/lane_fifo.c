@@ -2,7 +2,8 @@
 //
 // In order and by fifo a lane runs its tasks in the order of issue, ready or not. lanes.c needs no events
 // for that, as ends follow from earlier tasks. With control they do not: threads complete tasks in the
-// order in which these end. So the same order is kept here: each lane has a line of the tasks that were
+// order in which these end. Nor do they where lanes share memory: tasks that begin later slow a task. So
+// the same order is kept here: each lane has a line of the tasks that were
 // issued to it, and a ready task goes into the lane's queue when it is the first of the line, of a
 // task that takes a block in the lines of all three lanes:
 //

@@ -298,8 +298,13 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    const bool is_started = !sim->has_starts || lane->last_task != PTOWSP_NO_INDEX;
-    stats->stall_cycles[is_started ? PTOWSP_STALL_LANE : PTOWSP_STALL_CONTROL] += able - due;
+    const uint64_t could =
+        PWSP_UNLIKELY(sim->has_starts)
+            ? pwsp_max_u64(due,
+                           pwsp_lane_end(sim, pwsp_sim_last_ended(sim, arrival->unit, lane_index)))
+            : able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += could - due;
+    stats->stall_cycles[PTOWSP_STALL_CONTROL] += able - could;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);

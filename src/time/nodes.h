@@ -64,6 +64,9 @@ PWSP_INTERNAL pwsp_token_ops pwsp_events_token_ops(pwsp_events *events);
 // A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 
+// In order: a lane is idle since a time, or PWSP_EARLIEST_NONE.
+PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since);
+
 // A lane's task has been completed: by its end, or with control by a thread.
 PWSP_INTERNAL void pwsp_events_end_task(pwsp_events *events, uint32_t lane);
 

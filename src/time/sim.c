@@ -273,6 +273,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = pwsp_lane_end(sim, &sim->lanes[i]);
         stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
+        stats->slowed_cycles = pwsp_sum_u64(stats->slowed_cycles, lane->slowed_cycles);
     }
 }
 

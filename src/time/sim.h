@@ -98,17 +98,23 @@ typedef struct pwsp_sim {
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;
     pwsp_sim_meeting meeting;
-    bool is_held;  // until a meeting's time is known
+    uint32_t memory_percent;  // what if: of the rates of shared memory; 0: 100
+    bool is_held;             // until a meeting's time is known
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among ready tasks? Then time is event-driven, else in order.
+// Do lanes choose among ready tasks, or do ends depend on later tasks, as where lanes share
+// memory? Then time is event-driven, else in order.
+PWSP_INLINE bool pwsp_policy_is_choice(const pwsp_policy *policy) {
+    return !policy->is_in_order && (policy->is_shared || policy->has_priority || policy->steals);
+}
+
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     const pwsp_policy policy = pwsp_policy_of(schedule);
-    return !policy.is_in_order && (policy.is_shared || policy.has_priority || policy.steals);
+    return pwsp_policy_is_choice(&policy) || pwsp_schedule_shares(schedule);
 }
 
 // Does control decide when tasks start or are complete? Time is event-driven then. Kernels that walk

@@ -27,6 +27,9 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
     } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
         PWSP_MODULE_REFUSE(module, "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
                            desc->cycles);
+    } else if (desc->bytes > PTOWSP_TASK_BYTES_MAX && desc->bytes != PTOWSP_TILE_BYTES) {
+        PWSP_MODULE_REFUSE(module, "kernel %s: %" PRIu64 " bytes are more than 2^46", name,
+                           desc->bytes);
     } else if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
         PWSP_MODULE_REFUSE(module, "kernel %s: %u axis arguments are more than %d", name,
                            desc->axis_count, PTOWSP_TASK_AXIS_MAX);
@@ -192,6 +195,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;
+    info.bytes = desc->bytes;
     info.user = desc->user;
     kernel.id = pwsp_kernel_register(module, &info);
     return kernel;

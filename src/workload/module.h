@@ -102,6 +102,7 @@ typedef struct pwsp_kernel_info {
     uint32_t pool;  // of its tasks; only in a program
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
+    uint64_t bytes;  // of a task, or PTOWSP_TILE_BYTES; not of tile kernels
     void *user;
     ptowsp_kernel_source source;      // its names filled in, if there is one
     uint32_t sourced;                 // the first kernel with its text or file, perhaps itself

@@ -65,6 +65,7 @@
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
     ROW("tasks", "collective", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
+    ROW("memory", "shared", 1, PWSP_E, PWSP_O, PWSP_R)                                             \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     ROW("control", "none", PTOWSP_CONTROL_NONE, PWSP_E, PWSP_E, PWSP_E)                            \
@@ -217,7 +218,7 @@ typedef struct pwsp_directive_choice {
     bool is_set;
 } pwsp_directive_choice;
 
-#define PWSP_CHOICE_MAX (12 + PTOWSP_DEPTH_COUNT + PTOWSP_RING_COUNT)
+#define PWSP_CHOICE_MAX (13 + PTOWSP_DEPTH_COUNT + PTOWSP_RING_COUNT)
 
 // The choices of a schedule with its defaults filled in, in the order in which they are checked.
 static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_key,
@@ -230,10 +231,10 @@ static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_
     const pwsp_directive_choice last[] = {
         {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
         {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
-        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false},
-        {"control", (uint32_t)s->control.by, false}};
-    // COMPLETION and NONE say nothing.
-    const bool has_control = s->control.by != PTOWSP_CONTROL_NONE;
+        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
+    const pwsp_directive_choice control = {"control", (uint32_t)s->control.by, false};
+    const pwsp_directive_choice memory = {"memory", 1, false};
+    // COMPLETION and NONE say nothing, nor does memory that is not shared.
     uint32_t count = s->release == PTOWSP_RELEASE_COMPLETION ? 4 : 5;
     memcpy(out_choices, first, sizeof first);
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
@@ -247,7 +248,11 @@ static uint32_t pwsp_schedule_choices(const ptowsp_schedule *s, bool has_stream_
         count += s->ring_sizes[i] > 0;
     }
     memcpy(out_choices + count, last, sizeof last);
-    return count + (uint32_t)(sizeof last / sizeof last[0]) - !has_control;
+    count += (uint32_t)(sizeof last / sizeof last[0]);
+    out_choices[count] = control;
+    count += s->control.by != PTOWSP_CONTROL_NONE;
+    out_choices[count] = memory;
+    return count + pwsp_schedule_shares(s);
 }
 
 // -- checking -------------------------------------------------------------------------------------
@@ -359,6 +364,26 @@ static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
     }
 }
 
+static void pwsp_schedule_check_shared(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    const ptowsp_shared_memory *shared = &schedule->shared;
+    const uint32_t least = (uint32_t)pwsp_min_u64(shared->hbm_rate, shared->l2_rate);
+    const uint64_t lanes = pwsp_schedule_lanes(schedule);
+    if ((shared->lane_rate || shared->l2_bytes || shared->hbm_rate || shared->l2_rate) &&
+        least == 0) {
+        PWSP_SCHEDULE_REFUSE(checker, "shared memory with a rate of 0 of %s",
+                             shared->hbm_rate ? "l2" : "hbm");
+    } else if (least > 0 && lanes > (uint64_t)least * 256) {
+        PWSP_SCHEDULE_REFUSE(
+            checker,
+            "shared memory with a rate of %u in 100 cycles is too slow for %" PRIu64 " lanes",
+            least, lanes);
+    } else if (shared->l2_bytes > PTOWSP_SCHEDULE_RING_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                           "l2 of %" PRIu64 " bytes is more than 2^62", shared->l2_bytes);
+    }
+}
+
 static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule) {
     bool is_batched = schedule->timing == PTOWSP_TIMING_BATCHED;
@@ -444,6 +469,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
     pwsp_schedule_check_rings(&checker, &schedule);
+    pwsp_schedule_check_shared(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
     if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
         PWSP_SCHEDULE_REFUSE(&checker, "start_threshold is given, but start is not threshold");
@@ -570,6 +596,18 @@ static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text
     }
 }
 
+static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptowsp_text text) {
+    if (shared->hbm_rate) {
+        pwsp_schedule_print_value("memory", 1, text);
+        pwsp_text_format(text, " hbm %u l2 %u of %" PRIu64 " bytes", shared->hbm_rate,
+                         shared->l2_rate, shared->l2_bytes);
+        if (shared->lane_rate) {
+            pwsp_text_format(text, " lane %u", shared->lane_rate);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
 void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
     pwsp_text_format(text, "schedule\n");
@@ -626,4 +664,5 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     if (s.control.by != PTOWSP_CONTROL_NONE) {
         pwsp_control_print(&s.control, pwsp_schedule_word("control", (uint32_t)s.control.by), text);
     }
+    pwsp_schedule_print_shared(&s.shared, text);
 }

@@ -1,0 +1,23 @@
+// The traffic of a task with memory that lanes share: parts that run one after another.
+//
+// A part takes its cycles, or longer where its bytes do: at a share of s bytes a cycle it takes
+// max(cycles, bytes / s). kernel/demand.c cuts a tile kernel into parts.
+
+#ifndef PWSP_DEMAND_H
+#define PWSP_DEMAND_H
+
+#include "../base/base.h"
+
+#define PWSP_DEMAND_PART_MAX 5
+
+typedef struct pwsp_demand_part {
+    uint64_t cycles, bytes;
+} pwsp_demand_part;
+
+typedef struct pwsp_demand {
+    uint64_t bytes;  // of all parts
+    uint32_t part_count;
+    pwsp_demand_part parts[PWSP_DEMAND_PART_MAX];  // their cycles sum to the cycles of the task
+} pwsp_demand;
+
+#endif
