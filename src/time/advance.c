@@ -181,14 +181,15 @@ static void pwsp_events_come(pwsp_events *events, uint32_t lane) {
 }
 
 // A lane's task has ended, or its core starts: a block task may have waited for that.
-static void pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {
+static PWSP_NOINLINE void pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {
     if (events->progress[lane].holder) {
         pwsp_events_come(events, events->progress[lane].holder - 1);
     }
 }
 
 // A lane takes a task, which is delivered at a time. One of a block claims vector lanes that still run.
-static void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id, uint64_t delivered) {
+static PWSP_NOINLINE void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id,
+                                            uint64_t delivered) {
     pwsp_events_progress *progress = events->progress;
     uint32_t lanes[PWSP_BLOCK_LANES];
     const uint32_t count =
@@ -237,7 +238,7 @@ static bool pwsp_events_advance(pwsp_events *events, uint32_t lane) {
 }
 
 // The same. True if that was its end and it can be noticed now, or if its end, which was before, can.
-static bool pwsp_events_is_noticed(pwsp_events *events, uint32_t lane) {
+static PWSP_NOINLINE bool pwsp_events_is_noticed(pwsp_events *events, uint32_t lane) {
     const uint64_t notice = events->sim->control.cycles[PTOWSP_CONTROL_NOTICE];
     if (events->progress[lane].has_ended) {
         return true;
