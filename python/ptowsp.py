@@ -752,7 +752,7 @@ CHUNK_UNIT = _work_dtype("index", "reserved", "request", "head", "kv_start", "kv
 MOE_UNIT = _work_dtype("index", "column_part", "batch", "expert", "token_start", "token_count")
 PARTIAL = np.dtype([("m", "f4"), ("l", "f4")])
 
-FIRST, LAST, ROWS, INVALID = 0x01, 0x02, 0x08, 0x80  # flags
+FIRST, LAST, ROWS, POSITIONS, INVALID = 0x01, 0x02, 0x08, 0x10, 0x80  # flags
 NO_SLOT = NO_ROW = NO_NODE = 2**32 - 1
 
 
@@ -1029,6 +1029,7 @@ class AttentionPlanner:
           before, after               int32 or uint32: positions before and after its own that a query sees; below
                                       0: all. Default: by window and causal
           sinks                       int32: first KV tokens that a query sees whatever the window
+        A unit of flag POSITIONS has sinks besides its KV, or no KV: then its rows are zeros.
         """
         batch, sizes = _attention_batch(kv_lengths, query_lengths), _AttentionSizes()
         config = _config_with(self._config, _positions(positions, batch.sequence_count))
@@ -1657,8 +1658,9 @@ class AttendJob(_Runs):
         begins = np.maximum(kv - counts + 1 - window, 0) // size if window else np.zeros_like(kv)
         ends, sinks = -(-kv // size), np.zeros_like(kv)
         if self._plan._config.positions:
-            seen = [self._plan.see(i) if kv[i] and counts[i] else (0, 0, 0) for i in range(len(kv))]
-            sinks, begins = (-(-s // size) for s, _, _ in seen), (b // size for _, b, _ in seen)
+            seen = [self._seen(i, counts[i]) for i in range(len(kv))]
+            sinks, ends = ([-(-row[field] // size) for row in seen] for field in (0, 2))
+            begins = [begin // size for _, begin, _ in seen]
         starts = self._kept.get("page_starts")
         for sequence, (sink_end, begin, end) in enumerate(zip(sinks, begins, ends)):
             table = pages[sequence] if starts is None else pages[int(starts[sequence]) :]
@@ -1667,6 +1669,14 @@ class AttendJob(_Runs):
             seen = np.concatenate((table[:sink_end], table[begin:end]))
             if len(seen) and seen.max() >= len(keys):
                 raise ValueError(f"sequence {sequence} has page {seen.max()}, and keys has {len(keys)}")
+
+    def _seen(self, sequence, count):
+        """What the query tokens of a sequence see together: sinks, begin, end."""
+        if count == 0:
+            return 0, 0, 0
+        sinks, begin, _ = self._plan.see(sequence)
+        end = self._plan.see(sequence, int(count) - 1)[2]
+        return (sinks, begin, end) if begin < end else (sinks, sinks, sinks)
 
     def _refuse(self, is_wrong, what):
         if is_wrong.any():

@@ -234,9 +234,13 @@ static void attend__values_with_positions_are_softmax_over_what_is_seen(void **u
     uint64_t state = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 400); round++) {
         step *b = make_step(&state);
+        for (size_t e = 0; e < sizeof b->outputs / sizeof *b->outputs; e++) {
+            b->outputs[e] = NAN;
+        }
         run(b, (uint32_t)test_random_in(&state, 1, 5), test_random_in(&state, 0, 1));
         for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
-            for (uint32_t j = 0; b->s.kv[i] > 0 && j < queries_of(&b->s, i); j++) {
+            const bool has_rows = b->s.kv[i] > 0 || positions_are_there(&b->s);
+            for (uint32_t j = 0; has_rows && j < queries_of(&b->s, i); j++) {
                 for (uint32_t head = 0; head < b->s.config.head_count * b->s.config.group; head++) {
                     check_row(b, i, j, head);
                 }
@@ -442,7 +446,7 @@ static void attend__runs_survive_arrays_that_changed_after_planning(void **unuse
                          PTOWSP_INVALID_PARAMS);
         unit.sinks = 0;
         b->s.positions.sequence_count = 0;
-        const bool has_any = b->s.config.positions != NULL;
+        const bool has_any = positions_are_there(&b->s);
         assert_int_equal(ptowsp_attend_compute(&b->cache, &b->step, &unit, NULL, NULL),
                          has_any ? PTOWSP_INVALID_PARAMS : PTOWSP_OK);
         free(b);
@@ -457,6 +461,7 @@ static void attend__jobs_with_positions_that_do_not_fit_are_refused(void **unuse
     ptowsp_attention_plan plan;
     memset(&plan, 0, sizeof plan);
     const ptowsp_attention_positions few = {0, NULL, NULL, NULL, NULL, b->s.before, NULL, NULL};
+    const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     ptowsp_prefix_plan prefix;
     memset(&prefix, 0, sizeof prefix);
     b->s.config.positions = &few;
@@ -474,6 +479,10 @@ static void attend__jobs_with_positions_that_do_not_fit_are_refused(void **unuse
         assert_int_equal(info.fault,
                          pass == 0 ? PTOWSP_FAULT_POSITIONS_COUNT : PTOWSP_FAULT_TREE_POSITIONS);
         assert_int_equal(ptowsp_attend_run_worker(&job, 0, 1, &info), PTOWSP_INVALID_PARAMS);
+        b->s.config.positions = &none;  // no arrays: a job without memory
+        assert_int_equal(ptowsp_attend_check(&job, &info), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.fault, PTOWSP_FAULT_ATTEND_MEMORY_NULL);
+        b->s.config.positions = &few;
     }
     free(b);
 }

@@ -61,6 +61,9 @@ static void count_units(const positions_sample *s, const aplan *plan, uint32_t i
     for (uint32_t u = 0; u < plan->unit_count; u++) {
         const ptowsp_work *unit = &plan->units[u];
         if (unit->params[0] == i && unit->params[1] == head) {
+            const bool is_beside = kv > 0 && unit_has(s, unit, 0) && ptowsp_work_kv_start(unit) > 0;
+            const bool is_of_positions = is_beside || ptowsp_work_kv_len(unit) == 0;
+            assert_int_equal((unit->flags & PTOWSP_WORK_POSITIONS) != 0, is_of_positions);
             units[unit->reserved]++;
             assert_true(ptowsp_work_kv_end(unit) <= kv);
             for (uint32_t t = 0; t < kv; t++) {
@@ -97,7 +100,8 @@ static void check_pairs(const positions_sample *s, const aplan *plan) {
     const uint32_t tokens = plan->tile_tokens;
     const uint32_t grain = s->config.mode == PTOWSP_ATTENTION_INVARIANT ? s->config.grain : 1;
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
-        const uint32_t kv = (uint32_t)s->kv[i], queries = kv > 0 ? queries_of(s, i) : 0;
+        const uint32_t kv = (uint32_t)s->kv[i],
+                       queries = kv > 0 || positions_are_there(s) ? queries_of(s, i) : 0;
         const uint32_t tiles = (queries + tokens - 1) / tokens;
         for (uint32_t head = 0; head < s->config.head_count && tiles > 0; head++) {
             uint32_t *counts = (uint32_t *)calloc((size_t)tiles * kv, sizeof *counts);
@@ -344,6 +348,11 @@ static void positions__that_say_nothing_new_change_nothing(void **state) {
         s.config.positions = round % 2 ? NULL : &none;
         aplan a = make(&s.batch, &s.config, &sizes);
         assert_same(&a, &b);
+        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
+            const ptowsp_attention_seen x = ptowsp_attention_see(&s.batch, &s.config, i, 0);
+            const ptowsp_attention_seen y = ptowsp_attention_see(&s.batch, &with, i, 0);
+            assert_memory_equal(&x, &y, sizeof x);
+        }
         free(a.units);
         free(b.units);
     }
@@ -390,6 +399,39 @@ static void positions__ranks_with_tokens_in_turn_see_225_pairs(void **state) {
     assert_int_equal(pairs_of(&batch, config, NULL), 120);
     config.positions = NULL;  // as if each rank had the last tokens: 15 pairs too many for rank 0
     assert_int_equal(pairs_of(&batch, config, NULL), 120);
+}
+
+// 3 tokens dealt to 8 ranks: rank 5 has none, and yet a rank's query has a unit for what it gets from
+// there, in a batch with tiers that begin at length 1, also as a step of decode. Its rows are 0 of 1.
+static void positions__sequences_without_kv_have_units(void **state) {
+    (void)state;
+    const int32_t kv[2] = {0, 0}, queries[2] = {1, 0}, eight[2] = {8, 8}, from[2] = {5, 5};
+    const int32_t rank[2] = {1, 1};
+    const ptowsp_attention_positions positions = {2, rank, eight, from, eight, NULL, NULL, NULL};
+    const ptowsp_tier tiers[2] = {{3, 1, 100}, {4, 101, INT32_MAX}};
+    const ptowsp_attention_limits limits = {2, 0, 1, 0, 0};
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes sizes, bound;
+    memset(&config, 0, sizeof config);
+    config.head_count = 2;
+    config.lane_count = 3;
+    config.is_causal = true;
+    config.positions = &positions;
+    config.tiers = tiers;
+    config.tier_count = 2;
+    for (int pass = 0; pass < 4; pass++) {
+        config.mode = pass % 2 ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
+        const ptowsp_attention_batch batch = {kv, pass < 2 ? queries : NULL, 2};
+        aplan plan = make(&batch, &config, &sizes);
+        assert_int_equal(plan.unit_count, pass < 2 ? 2 : 4);
+        for (uint32_t u = 0; u < plan.unit_count; u++) {
+            const ptowsp_work whole = {PTOWSP_NO_SLOT, 3, 0x13, 0, {u / 2, u % 2, 0, 0}};
+            assert_memory_equal(&plan.units[u], &whole, sizeof whole);
+        }
+        assert_int_equal(ptowsp_attention_bound(&config, &limits, &bound, NULL), PTOWSP_OK);
+        assert_true(sizes.unit_count <= bound.unit_count && bound.slot_rows == 1);
+        free(plan.units);
+    }
 }
 
 // With blocks of 15 tokens, rank 1 sees all of what rank 0 has, 225 pairs; n - q + j has 120 of them.
@@ -664,18 +706,21 @@ static void positions__arrays_that_do_not_go_together_are_refused(void **state) 
     assert_int_equal(info.fault, PTOWSP_FAULT_POSITIONS_ALONE);
 }
 
-// Sequences without KV or queries have no positions that could be wrong, and more queries than KV are
-// none too many where they stand elsewhere.
-static void positions__of_sequences_without_units_are_not_read(void **state) {
+// Sequences without queries have no positions that could be wrong, those without KV have; and more
+// queries than KV are none too many where they stand elsewhere.
+static void positions__of_sequences_without_queries_are_not_read(void **state) {
     (void)state;
     bad b;
     ptowsp_attention_sizes sizes;
     bad_start(&b);
-    b.kv[0] = b.queries[1] = 0;
+    b.kv[0] = b.queries[0] = b.queries[1] = 0;
     b.stride[0] = b.kv_stride[1] = 0;
     b.sinks[1] = 100;
     assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
     assert_int_equal(sizes.unit_count, 0);
+    b.queries[0] = 2;
+    b.stride[0] = 1;
+    assert_refused(&b, 0, "plan: sequence 0 has 5 sinks, of 0 KV tokens");
     bad_start(&b);
     b.positions.after = NULL;
     b.config.is_causal = true;
@@ -711,6 +756,7 @@ int main(void) {
         cmocka_unit_test(positions__check_finds_units_of_other_tokens),
         cmocka_unit_test(positions__that_say_nothing_new_change_nothing),
         cmocka_unit_test(positions__ranks_with_tokens_in_turn_see_225_pairs),
+        cmocka_unit_test(positions__sequences_without_kv_have_units),
         cmocka_unit_test(positions__ranks_with_blocks_see_225_pairs),
         cmocka_unit_test(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs),
         cmocka_unit_test(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on),
@@ -719,7 +765,7 @@ int main(void) {
         cmocka_unit_test(positions__bad_arrays_are_refused_by_name),
         cmocka_unit_test(positions__end_at_int32_max),
         cmocka_unit_test(positions__arrays_that_do_not_go_together_are_refused),
-        cmocka_unit_test(positions__of_sequences_without_units_are_not_read),
+        cmocka_unit_test(positions__of_sequences_without_queries_are_not_read),
         cmocka_unit_test(positions__see_says_nothing_of_what_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

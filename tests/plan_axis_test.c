@@ -880,6 +880,7 @@ static void random_plan_make(random_plan *r, uint64_t *random) {
         if (test_random_in(random, 0, 3)) {
             r->units[i].flags &= 0x7f;
         }
+        r->units[i].flags &= (uint8_t)~PTOWSP_WORK_POSITIONS;  // such units are refused
     }
     for (uint32_t i = 1; i <= lanes; i++) {
         r->begin[i] = i == lanes ? count : (uint32_t)test_random_in(random, 0, count);
@@ -1332,6 +1333,17 @@ static void plan_axis__binding_refuses_plans_that_cannot_be(void **state) {
                   "bind: merge 1 of plan kv has a part of its tile's rows, which programs do not "
                   "(shares_merges)");
     f.merge_items[1].flags = drawn_merges[1].flags;
+    f.unit_items[4].flags |= PTOWSP_WORK_POSITIONS;
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &f.plan), PTOWSP_INVALID_PARAMS);
+        test_error_is(f.context, PTOWSP_INVALID_PARAMS, 4,
+                      pass == 0 ? "bind: unit 4 of plan kv has sinks apart, which programs do not "
+                                  "do (positions)"
+                                : "bind: unit 4 of plan kv has no KV, which programs do not do "
+                                  "(positions)");
+        f.unit_items[4].params[3] = 0;
+    }
+    f.unit_items[4] = drawn_units[4];
     execute(&f, NULL);  // the old binding has stayed
     assert_int_equal(f.call_count, UNITS + MERGES);
     fixture_free(&f);

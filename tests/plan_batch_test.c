@@ -303,10 +303,24 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     bind_refused(&f, NULL,
                  "bind: the configuration of plan kv has shares_merges, which programs do not do");
     f.config = config;
-    const ptowsp_attention_positions positions = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    const int32_t sinks[3] = {4, 0, 0};
+    ptowsp_attention_positions positions = {3, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     f.config.positions = &positions;
+    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, NULL), PTOWSP_OK);
+    positions.sinks = sinks;
     bind_refused(&f, NULL,
                  "bind: the configuration of plan kv has positions, which programs do not do");
+    // Nor is a plan that was made with them bound, if a unit has sinks apart.
+    ptowsp_attention_sizes planned;
+    ptowsp_attention_plan plan;
+    uint64_t block[128];
+    f.config.window = 9;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &planned, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_place(&planned, block, sizeof block, &plan), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &plan), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 0,
+                  "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
     f.config = config;
     f.batch.kv_lengths = NULL;
     bind_refused(&f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");

@@ -46,6 +46,12 @@ static inline bool positions_sees(const positions_sample *s, uint32_t i, int64_t
     return side == 0 || (side < 0 && s->positions.sinks && t < s->positions.sinks[i]);
 }
 
+// Whether there is any array: then sequences without KV have tiles, too.
+static inline bool positions_are_there(const positions_sample *s) {
+    const ptowsp_attention_positions *p = s->config.positions;
+    return p && (p->query_first || p->before || p->after || p->sinks);
+}
+
 // A number up to `most`, small ones and the largest more often.
 static inline int64_t positions_some(uint64_t *state, int64_t least, int64_t most) {
     switch (test_random_in(state, 0, 3)) {

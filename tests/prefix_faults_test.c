@@ -195,6 +195,12 @@ static void prefix_faults__of_plans(void **state) {
                                                   NULL,  NULL,      NULL, NULL};
     case_make(&f), f.config.positions = &positions;
     REFUSED(f, PLAN(f), "prefix plans have no positions");
+    const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    const ptowsp_attention_limits limits = {4, 200, 1, 0, 0};
+    ptowsp_prefix_sizes sizes;
+    f.config.positions = &none;  // no arrays: as without
+    assert_int_equal(PLAN(f), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info), PTOWSP_OK);
     case_make(&f), f.config.shares_merges = true;
     REFUSED(f, PLAN(f), "prefix plans have no shared merges");
     case_make(&f), f.batch.attention.sequence_count = 3;

@@ -435,6 +435,48 @@ class AttentionPlans(Case):
             merged = (np.array(outs) * shares).sum(0) / shares.sum(0)
             self.assertLess(np.abs(merged - expected[rank::ranks]).max(), 1e-5)
 
+    def test_ranks_without_tokens_of_a_short_sequence_do_not_count(self):
+        rng = np.random.default_rng(SEED)
+        ranks, n, dim = 8, 3, 8
+        q, k, v = (rng.standard_normal((n, 1, dim)).astype(np.float32) for _ in range(3))
+        weights = np.where(np.tril(np.ones((n, n), bool)), np.exp(q[:, 0].astype(np.float64) @ k[:, 0].T / dim**0.5), 0)
+        expected = weights / weights.sum(1, keepdims=True) @ v[:, 0]
+        for rank in range(n):
+            outs, lses = [], []
+            for source in range(ranks):
+                keys, values = k[source::ranks].copy(), v[source::ranks].copy()
+                positions = {"query_first": [rank], "kv_first": [source]}
+                positions.update({"query_stride": [ranks], "kv_stride": [ranks]})
+                plan = ptowsp.attention_plan([len(keys)], [1], positions, heads=1, lanes=2, causal=True)
+                if source > rank:
+                    self.same(plan.units["flags"], [ptowsp.FIRST | ptowsp.LAST | ptowsp.POSITIONS])
+                lses.append(np.full((1, 1), np.nan, np.float32))
+                outs.append(np.full((1, 1, dim), np.nan, np.float32))
+                room = np.zeros((1, 1, dim), np.float32)  # keys have a token at least
+                plan.attend(q[[rank]], *((keys, values) if len(keys) else (room, room)), out=outs[-1], lse=lses[-1])
+            for out, lse in zip(outs[rank + 1 :], lses[rank + 1 :]):
+                self.assertTrue(lse == -np.inf and not out.any())
+            shares = np.exp(np.array(lses, np.float64))[..., None]
+            merged = (np.array(outs) * shares).sum(0) / shares.sum(0)
+            self.assertLess(np.abs(merged[0, 0] - expected[rank]).max(), 1e-5)
+
+    def test_pages_that_no_query_sees_may_be_anything(self):
+        keys = np.ones((6, 4, 1, 8), np.float32)  # 6 pages of 4 tokens
+        queries, nobody = np.ones((2, 1, 8), np.float32), 2**32 - 1
+        config = dict(heads=1, lanes=1, causal=True, page_size=4)
+        for first, pages in (6, [0, 1, nobody, nobody]), (7, [5, 0, 1, nobody]):  # the last sees 8, or 9 tokens
+            plan = ptowsp.attention_plan([16], [2], {"query_first": [first]}, **config)
+            self.same(plan.attend(queries, keys, keys, pages=np.array([pages], np.uint32)), queries)
+            pages[pages.index(nobody) - 1] = nobody
+            bad = np.array([pages], np.uint32)
+            self.refuses(ValueError, "sequence 0 has page", plan.attend, queries, keys, keys, pages=bad)
+        # Sinks in pages 0 and 1, a gap, a window of tokens 13 and 14.
+        plan = ptowsp.attention_plan([24], [1], {"query_first": [14], "before": [1], "sinks": [5]}, **config)
+        pages = np.array([[0, 1, nobody, 2, nobody, nobody]], np.uint32)
+        self.same(plan.attend(queries[:1], keys, keys, pages=pages), queries[:1])
+        pages[0, 1] = nobody
+        self.refuses(ValueError, "sequence 0 has page", plan.attend, queries[:1], keys, keys, pages=pages)
+
     def test_positions_that_are_wrong_are_refused(self):
         def plan(positions, **config):
             return ptowsp.attention_plan([5, 9], [2, 3], positions, heads=1, lanes=1, **config)

@@ -50,6 +50,7 @@ static void work__flags_have_the_documented_values(void **state) {
     assert_int_equal(PTOWSP_WORK_FIRST, 1);
     assert_int_equal(PTOWSP_WORK_LAST, 2);
     assert_int_equal(PTOWSP_WORK_INIT, 4);
+    assert_int_equal(PTOWSP_WORK_POSITIONS, 16);
     for (unsigned flags = 0; flags < 256; flags++) {
         ptowsp_work work = {0};
         work.flags = (uint8_t)flags;

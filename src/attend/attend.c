@@ -140,7 +140,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
-    if (step->prefix && config->positions) {
+    if (step->prefix && pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }
     return pwsp_positions_count_check(config, step->batch, info);
@@ -416,7 +416,7 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
         return false;
     }
     ptowsp_plan_info spare;
-    if (unit->sinks > unit->kv_start || (unit->tokens && step->config->positions) ||
+    if (unit->sinks > unit->kv_start || (unit->tokens && pwsp_positions_of(step->config)) ||
         pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }

@@ -174,18 +174,19 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     if (queries < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, sequence, queries, 0);
     }
-    if (kv == 0 || queries == 0) {
+    const ptowsp_attention_positions *positions = a->config.positions;
+    if (queries == 0 || (kv == 0 && !positions)) {
         return PTOWSP_OK;
     }
-    const ptowsp_attention_positions *positions = a->config.positions;
-    if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {
+    const bool is_last = kv > 0 && !(positions && positions->query_first);  // its queries are
+    if (a->config.is_causal && queries > kv && is_last) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
     }
     const ptowsp_status status = positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
+    if (!is_covered && kv > 0 && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
     }
     *out_tiles = pwsp_query_tiles(a, sequence);
@@ -296,7 +297,7 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
         !a->config.tiers || facts.positive_count == 0 ||
         (facts.min >= 0 &&
          pwsp_tiers_cover(a->config.tiers, a->config.tier_count, facts.positive_min, facts.max));
-    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
+    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths && !a->has_own_tiles) {
         return PTOWSP_OK;
     }
     if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {

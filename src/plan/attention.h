@@ -54,6 +54,10 @@ typedef struct pwsp_query_tile {
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
+// The positions of a configuration; NULL without them, or if none of their arrays is there.
+PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(
+    const ptowsp_attention_config *config);
+
 // Checks which arrays of positions there are, and drops them if none is.
 PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
                                                      ptowsp_plan_info *info);
@@ -113,7 +117,7 @@ PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence
         const bool has_kv = segment->kv_begin < segment->kv_end;
         return has_kv ? (uint32_t)pwsp_tiles_of(a, segment->token_count) : 0;
     }
-    if (a->kv_lengths[sequence] == 0) {
+    if (a->kv_lengths[sequence] == 0 && !a->has_own_tiles) {
         return 0;
     }
     if (!a->query_lengths) {
@@ -241,22 +245,21 @@ PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_t
                : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
 }
 
-// The KV tokens of a sequence that [begin, end) of a tile are written as.
+// The KV tokens of a sequence that [begin, end) of a tile are written as, and the unit's flags for it.
 typedef struct pwsp_kv_piece {
-    uint32_t start, length;
+    uint32_t start, length, flags;
 } pwsp_kv_piece;
 
 // In BALANCED mode sinks are not among them: the first unit has them besides.
 PWSP_INLINE pwsp_kv_piece pwsp_kv_piece_of(const pwsp_attention *a, const pwsp_query_tile *tile,
                                            uint32_t begin, uint32_t end) {
-    pwsp_kv_piece piece = {begin, end - begin};
+    pwsp_kv_piece piece = {begin, end - begin, 0};
     if (tile->sinks > 0 && begin == tile->begin) {
-        const bool is_apart = !pwsp_attention_cuts_chunks(a);
-        piece.start = is_apart ? begin + tile->sinks : 0;
-        piece.length = is_apart ? end - piece.start : end - begin;
-    }
-    if (tile->is_empty) {
-        piece.start = piece.length = 0;
+        const bool is_apart = tile->is_empty || !pwsp_attention_cuts_chunks(a);
+        const uint32_t beside = is_apart ? tile->sinks : 0;
+        piece.start = is_apart && !tile->is_empty ? begin + beside : 0;
+        piece.length -= beside;
+        piece.flags = is_apart ? PTOWSP_WORK_POSITIONS : 0;
     }
     return piece;
 }
@@ -289,6 +292,9 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
         return 0;
     }
     const uint32_t at = a->segments ? a->segments[sequence].first : sequence;
+    if (a->kv_lengths[at] == 0) {
+        return a->config.tiers[0].id;
+    }
     return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count, a->kv_lengths[at]);
 }
 

@@ -81,7 +81,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
         const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
-            (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
+            (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0) | rest.flags;
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
                                       {unit->reserved, index},     {unit->params[2], rest.start},
                                       {unit->flags, flags},        {unit->tier, tier},

@@ -47,7 +47,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
     d->all_kv = pwsp_word_pair(0, d->length);
     if (d->writer && a->config.tiers) {
         d->tier = pwsp_attention_tier(a, d->sequence);
-        d->whole = pwsp_word_whole(d->tier);
+        d->whole = pwsp_word_whole(d->tier, 0);
     }
     return true;
 }
@@ -153,7 +153,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      0,
-                     pwsp_word_whole(0),
+                     pwsp_word_whole(0, 0),
                      0,
                      0,
                      0};

@@ -63,7 +63,11 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
                                              const ptowsp_attention_limits *limits,
                                              uint64_t query_max) {
     pwsp_attention_most found = {query_max, 0, 0, false};
-    const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    if (a->config.positions) {  // a sequence without KV has tiles, too, as with one token
+        kv_max = pwsp_max_u64(kv_max, 1);
+        kv_total = kv_total > 0 ? pwsp_sum_u64(kv_total, limits->sequence_count_max) : 0;
+    }
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
     uint64_t most = pwsp_ceil_div_u64(query_max, a->tile_tokens);  // of a sequence
@@ -108,7 +112,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
         }
     }
     uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (a->config.is_causal && !(a->config.positions && a->config.positions->query_first)) {
+    if (a->config.is_causal && !a->config.positions) {
         query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
     }
     // Batches whose sequences have more tiles are refused.

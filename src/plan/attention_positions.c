@@ -47,12 +47,19 @@ static int64_t pwsp_position_stride(const PTOWSP_GM int32_t *array, uint32_t seq
     return stride > 0 ? stride : 1;
 }
 
+// Strides, and positions of KV, are nothing without the positions of queries.
+PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(
+    const ptowsp_attention_config *config) {
+    const ptowsp_attention_positions *p = config->positions;
+    return p && (p->query_first || p->before || p->after || p->sinks) ? p : NULL;
+}
+
 static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config, int64_t kv,
                                                 int64_t queries, uint32_t sequence) {
     const uint32_t window = config->window <= INT32_MAX ? config->window : 0;
     const int64_t before = window > 0 ? (int64_t)window - 1 : PWSP_POSITION_ALL;
     const int64_t after = config->is_causal ? 0 : PWSP_POSITION_ALL;
-    const ptowsp_attention_positions *p = config->positions;
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
     pwsp_position_line line = {kv - queries, 1, 0, 1, before, after, (uint32_t)kv, 0};
     if (p) {
         const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
@@ -102,8 +109,11 @@ ptowsp_attention_seen ptowsp_attention_see(const ptowsp_attention_batch *batch,
                                            const ptowsp_attention_config *config, uint32_t sequence,
                                            uint32_t query) {
     const ptowsp_attention_seen none = {0, 0, 0};
-    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count ||
-        (config->positions && sequence >= config->positions->sequence_count)) {
+    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count) {
+        return none;
+    }
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
+    if (p && sequence >= p->sequence_count) {
         return none;
     }
     const int64_t kv = batch->kv_lengths[sequence];
@@ -189,9 +199,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
     if (p->after && config->is_causal) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_AFTER, PTOWSP_NO_INDEX, 0, 0);
     }
-    if (!p->query_first && !p->before && !p->after && !p->sinks) {
-        config->positions = NULL;
-    }
+    config->positions = pwsp_positions_of(config);
     return PTOWSP_OK;
 }
 
@@ -232,7 +240,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32
 PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
                                                        const ptowsp_attention_batch *batch,
                                                        ptowsp_plan_info *info) {
-    const ptowsp_attention_positions *p = config->positions;
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
     return !p || p->sequence_count >= batch->sequence_count
                ? PTOWSP_OK
                : pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_COUNT, PTOWSP_NO_INDEX,

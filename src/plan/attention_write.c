@@ -35,7 +35,7 @@ static uint32_t pwsp_write_sinks(pwsp_attention_writer *w, uint32_t sequence, ui
     const uint32_t next = cuts && tile->begin + tile->sinks < end ? tile->begin + tile->sinks : end;
     const pwsp_kv_piece piece = pwsp_kv_piece_of(a, tile, tile->begin, next);
     const bool is_whole = next == tile->end;
-    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0);
+    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0) | piece.flags;
     pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole, piece.start, piece.length);
     return next;
 }
@@ -122,7 +122,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
         const pwsp_kv_piece piece = pwsp_kv_piece_of(a, first, first->begin, first->end);
-        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
+        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence), piece.flags),
                           pwsp_word_pair(sequence, head), pwsp_word_pair(piece.start, piece.length),
                           count);
         w->lane_cost += count * (a->unit + length * first->rate);

@@ -121,8 +121,8 @@ PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, u
 }
 
 // The first words of the unit of a whole tile without a slot.
-PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier) {
-    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier, uint32_t flags) {
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST | flags, 0);
     return pwsp_word_pair(PTOWSP_NO_SLOT, tag);
 }
 

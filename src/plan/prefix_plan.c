@@ -87,7 +87,7 @@ static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *con
     if (config->window > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
     }
-    if (config->positions) {
+    if (pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }
     return config->shares_merges

@@ -46,7 +46,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
     if (status != PTOWSP_OK) {
         return pwsp_plan_fail_fault(error, "bind", name, status, &info);
     }
-    if (config->shares_merges || config->positions) {
+    if (config->shares_merges || checked.config.positions) {
         return PWSP_ERROR_REFUSE(
             error, "bind: the configuration of plan %s has %s, which programs do not do", name,
             config->shares_merges ? "shares_merges" : "positions");

@@ -63,6 +63,20 @@ static ptowsp_status pwsp_bind_check_rows(pwsp_error *error, const char *name,
     return PTOWSP_OK;
 }
 
+// Nor do they do units whose KV is not kv_start and kv_len alone.
+static ptowsp_status pwsp_bind_check_units(pwsp_error *error, const char *name,
+                                           const ptowsp_work *units, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (units[i].flags & PTOWSP_WORK_POSITIONS && ptowsp_work_is_valid(&units[i])) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: unit %u of plan %s has %s, which programs do not do "
+                                  "(positions)",
+                                  i, name, units[i].params[3] > 0 ? "sinks apart" : "no KV");
+        }
+    }
+    return PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,
                                                  const ptowsp_attention_plan *plan,
                                                  ptowsp_attention_plan *out_plan) {
@@ -77,6 +91,9 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *
     ptowsp_status status =
         pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN, plan->units, plan->unit_count,
                              plan->unit_capacity, plan->unit_begin);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bind_check_units(error, name, plan->units, plan->unit_count);
+    }
     const bool has_merges = plan->merge_begin || plan->merge_count > 0 || plan->merge_capacity > 0;
     if (status == PTOWSP_OK && has_merges) {
         status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,
