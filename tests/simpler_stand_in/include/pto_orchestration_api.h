@@ -8,6 +8,8 @@
 //      rings     slots, heap and pool entries are taken in order, and given back in order: once the task
 //                has ended, those that retain it have ended, and its scope has. What is given back is
 //                filled with 0xcd
+//      pointers  a submit reads its tensors and ids where they are, when it is made: the stack of functions
+//                that have returned is overwritten before that
 //      limits    32 tensors, then 16 scalars; strides above 0; ids of earlier submits, at most once
 //
 // A run writes the dumps of the runtime: deps.json, chip_swimlane_records.json, scope_stats.jsonl.
@@ -581,6 +583,7 @@ struct ChipTaskArgs {
     }
 };
 
+// Keeps pointers, as the runtime does: what they point to is read by the submit.
 class CoreTaskArgs {
   public:
     CoreTaskArgs() = default;
@@ -592,21 +595,23 @@ class CoreTaskArgs {
         add(stand_in::INOUT, tensor);
     }
     void add_output(const TensorCreateInfo &info) {
-        created.push_back(info);
+        created_.push_back(&info);
     }
+    void add_input(ChipTensor &&) = delete;
+    void add_inout(ChipTensor &&) = delete;
+    void add_output(TensorCreateInfo &&) = delete;
     template <typename T> void add_scalar(T value) {
         uint64_t bits = 0;
         memcpy(&bits, &value, sizeof value);
-        task.scalars.push_back(bits);
+        scalars_.push_back(bits);
     }
     void set_dependencies(const PTO2TaskId *ids, uint32_t count) {
         if (is_set_) {
             stand_in::runtime().fail(stand_in::INVALID_ARGS, "dependencies are set once");
         }
         is_set_ = true;
-        for (uint32_t i = 0; i < count; i++) {
-            task.ids.push_back(ids[i].raw);
-        }
+        ids_ = ids;
+        id_count_ = count;
     }
     struct {
         uint32_t blocks = 1;
@@ -615,17 +620,44 @@ class CoreTaskArgs {
         }
     } launch_spec;
 
-    stand_in::Task task;
-    std::vector<TensorCreateInfo> created;
+    // For the submit.
+    stand_in::Task read() const {
+        stand_in::Task task;
+        for (const Kept &kept : tensors_) {
+            task.args.push_back({kept.type, *kept.tensor});
+        }
+        for (uint32_t i = 0; i < id_count_; i++) {
+            task.ids.push_back(ids_[i].raw);
+        }
+        task.scalars = scalars_;
+        task.blocks = launch_spec.blocks;
+        return task;
+    }
+    std::vector<TensorCreateInfo> created() const {
+        std::vector<TensorCreateInfo> all;
+        for (const TensorCreateInfo *info : created_) {
+            all.push_back(*info);
+        }
+        return all;
+    }
 
   private:
+    struct Kept {
+        stand_in::Type type;
+        const ChipTensor *tensor;
+    };
     void add(stand_in::Type type, const ChipTensor &tensor) {
-        if (!task.scalars.empty() || !created.empty()) {
+        if (!scalars_.empty() || !created_.empty()) {
             stand_in::runtime().fail(stand_in::INVALID_ARGS,
                                      "here tensors come before created ones and scalars");
         }
-        task.args.push_back({type, tensor});
+        tensors_.push_back({type, &tensor});
     }
+    std::vector<Kept> tensors_;
+    std::vector<const TensorCreateInfo *> created_;
+    std::vector<uint64_t> scalars_;
+    const PTO2TaskId *ids_ = nullptr;
+    uint32_t id_count_ = 0;
     bool is_set_ = false;
 };
 
@@ -652,13 +684,30 @@ struct MixedKernels {
     int32_t aic_kernel_id, aiv0_kernel_id, aiv1_kernel_id;
 };
 
-inline TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args) {
-    stand_in::Task task = args.task;
+namespace stand_in {
+
+// Overwrites the stack below its caller, where locals of functions that have returned were.
+__attribute__((noinline)) inline void forget_returned() {
+    volatile unsigned char stack[4096];
+    for (size_t i = 0; i < sizeof stack; i++) {
+        stack[i] = 0xcd;
+    }
+}
+
+__attribute__((noinline)) inline size_t submit(const MixedKernels &kernels,
+                                               const CoreTaskArgs &args) {
+    Task task = args.read();
     task.kernels[0] = kernels.aic_kernel_id;
     task.kernels[1] = kernels.aiv0_kernel_id;
     task.kernels[2] = kernels.aiv1_kernel_id;
-    task.blocks = args.launch_spec.blocks;
-    return {stand_in::runtime().submit(task, args.created)};
+    return runtime().submit(std::move(task), args.created());
+}
+
+}  // namespace stand_in
+
+inline TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args) {
+    stand_in::forget_returned();
+    return {stand_in::submit(kernels, args)};
 }
 inline TaskOutputTensors rt_submit_aic_task(int32_t kernel, const CoreTaskArgs &args) {
     return rt_submit_task({kernel, -1, -1}, args);

@@ -129,16 +129,16 @@ class SimplerTarget final : public Submits {
         left_--;
     }
 
+    // The submit reads the ids where they are.
     void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block) {
-        PTO2TaskId ids[WAIT_MAX + 1];
         uint32_t count = 0;
         for (uint32_t number : waits) {
-            ids[count++] = ids_of(number);
+            waits_for_[count++] = ids_of(number);
         }
         if (block) {
-            ids[count++] = *block;
+            waits_for_[count++] = *block;
         }
-        args->set_dependencies(ids, count);
+        args->set_dependencies(waits_for_, count);
     }
 
     static PTO2TaskId launch(const SimplerKernel &kernel, const CoreTaskArgs &args) {
@@ -229,7 +229,8 @@ class SimplerTarget final : public Submits {
     const uint32_t scope_tasks_;
     uint32_t left_ = 0;  // of the scope's submits
     const PTO2TaskId *block_ = nullptr;
-    ChipTensor tiles_[TILE_MAX];
+    ChipTensor tiles_[TILE_MAX];  // of the submit that is being made, as are waits_for_
+    PTO2TaskId waits_for_[WAIT_MAX + 1];
     List<PTO2TaskId> ids_;  // by number
 };
 
