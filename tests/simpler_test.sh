@@ -26,6 +26,36 @@ if ! command -v "$PYTHON" > /dev/null; then
     exit 0
 fi
 
+# Comparing with a tolerance: (type, recorded, got) that are refused, and that are near.
+PYTHONPATH="$PYTHONPATH:$ROOT/src/npu/tree/simpler" $PYTHON - > "$OUT/compare.log" 2>&1 << 'END' || fail "compare: $(cat "$OUT/compare.log")"
+import struct
+import wsp_recording as w
+
+inf, nan = float("inf"), float("nan")
+
+
+def pack(dtype, value):
+    return struct.pack("<f", value)[2:] if dtype == "bf16" else struct.pack("<" + w.DTYPES[dtype][2], value)
+
+
+def is_near(dtype, wanted, got):
+    recording = w.Recording.__new__(w.Recording)
+    try:
+        recording.compare_numbers("x", w.View("1/1@1+0", dtype), pack(dtype, got), pack(dtype, wanted), 1e-3)
+    except AssertionError:
+        return False
+    return True
+
+
+for dtype in ("f16", "bf16", "f32", "f64"):
+    for wanted in (inf, -inf, nan):
+        assert is_near(dtype, wanted, wanted), (dtype, wanted)
+        for got in (0.0, 3.0, -65024.0, inf, -inf, nan):
+            same = got == wanted or got != got and wanted != wanted
+            assert is_near(dtype, wanted, got) == same, (dtype, wanted, got)
+            assert is_near(dtype, 3.0, got) == (got == 3.0), (dtype, got)
+END
+
 # scene TREE: its scene test, against the stand-in.
 scene() {
     $PYTHON "$1"/test_*.py -p a2a3sim > "$STAND_IN_OUTPUTS/log" 2>&1 || fail "$1: $(tail -n 20 "$STAND_IN_OUTPUTS/log")"
