@@ -7854,19 +7854,23 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // task ids in MANUAL scopes, so the runtime's own map of tensors, which has no write-after-read, is not
 // used. Transient tensors are one allocation. A task of MIX is one submit for a cube core and two vector
 // cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are
-// one submit with a count of blocks. Streams are dependences; the runtime chooses cores.
+// one submit with a count of blocks. Streams are dependences; the runtime chooses cores. On a device
+// two tasks that may run together must not write into the same 64 bytes of memory, as each may lose
+// the other's: not checked here, and noted by dumps (section 32).
 typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;
 
 typedef struct ptowsp_npu_desc {
     const char *directory;  // of the tree; its parent exists
     bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with
                             // everything in it; otherwise the directory must not exist
-    bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED
+    bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED; the test of a tree
+                            // for SIMPLER then names no device
     ptowsp_npu_runtime runtime;
     // SIMPLER. The task window of the runtime's ring, a power of two from 16 to 65536; default: the
-    // schedule's window, rounded up, or 1024. A scope ends after a fourth of it.
+    // least that holds the schedule's window, 65535 at most, or 1024. A scope ends after a fourth of it.
     uint32_t task_window;
-    uint32_t block_max;  // SIMPLER: the most tasks of a submit; default: 24; 1: each is one
+    uint32_t block_max;  // SIMPLER: the most tasks of a submit; default: 24; 1: each is one. No
+                         // upper limit, as the runtime's documents name none
     ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL
 } ptowsp_npu_desc;
 
@@ -7880,9 +7884,11 @@ typedef struct ptowsp_npu_desc {
 //          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
 //          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,
 //          collectives, kernels that are not tile kernels, tensors of f64, dispatch by a key or a plan,
-//          named pools, issue in order and priorities.
+//          named pools, issue in order and priorities; and, with is_for_host as well, a kernel of MIX
+//          without halves.
 //          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32
-//          elements or more, or more than 255 bound tensors and arrays. INVALID_PARAMS: no directory;
+//          elements or more, a schedule's window of 65536 tasks or more without task_window, or more
+//          than 255 bound tensors and arrays: a CSR is 2, a plan 4. INVALID_PARAMS: no directory;
 //          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,
 //          or a run of another program. Those of ptowsp_npu_record, if there is a run. SYSTEM_FAILED: the text has the system's message and the
 //          path. OUT_OF_MEMORY. On errors no files remain.

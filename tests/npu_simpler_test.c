@@ -105,8 +105,10 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
         const char *end = at + size;
         assert_true(is_kernel || (at == mine && !*end));
         if (is_kernel) {
+            const char *entry = strstr(mine, "\nWSP_SIMPLER_ENTRY(twice)\n");
             assert_memory_equal(mine, "#define WSP_SIMPLER_TILES   2\n", 30);
-            assert_string_equal(end, "\nWSP_SIMPLER_ENTRY(twice)\n");
+            assert_true(entry && entry < at);  // a device enters the code at its start
+            assert_string_equal(end, "");
         }
         free(mine);
         c->count++;
@@ -505,6 +507,128 @@ static void simpler__tensors_beyond_its_own_are_refused(void **state) {
                     "emit: no tensor exact for PTO Runtime: it has no type for f64");
 }
 
+static void simpler__windows_beyond_its_ring_are_refused(void **state) {
+    (void)state;
+    static const uint32_t windows[][2] = {{16, 32}, {63, 64}, {65535, 65536}};
+    char path[128], line[64];
+    npu_fixture f;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    for (int i = 0; i < 4; i++) {
+        npu_fixture_begin(&f);
+        doubles_make(&f, TILES * SIZE);
+        schedule.window = i < 3 ? windows[i][0] : 100000;
+        npu_fixture_compile(&f, &schedule);
+        ptowsp_npu_desc desc = simpler_desc(&f, path);
+        desc.task_window = i < 3 ? 0 : 128;  // in its place
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        char *test = tree_file(&f, "test_doubles.py");
+        snprintf(line, sizeof line, "\"ring_task_window\": [4, 4, %u, 4],",
+                 (unsigned)(i < 3 ? windows[i][1] : 128));
+        assert_non_null(strstr(test, line));
+        free(test);
+        npu_fixture_free(&f);
+    }
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, &schedule);
+    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
+                    "emit: the schedule's window of 100000 tasks for PTO Runtime: a task window of "
+                    "65536 holds 65535 (task_window takes its place)");
+}
+
+// TADDC is in PTO-ISA's simulator alone.
+static void simpler__kernels_for_simulators_name_no_device(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        npu_fixture f;
+        char path[128];
+        ptowsp_body_desc body;
+        ptowsp_alloc_desc alloc;
+        ptowsp_instruction_desc sum;
+        ptowsp_task_desc task;
+        memset(&body, 0, sizeof body);
+        memset(&alloc, 0, sizeof alloc);
+        memset(&sum, 0, sizeof sum);
+        memset(&task, 0, sizeof task);
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "carries");
+        body.name = "sum";
+        ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+        const ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, SIZE, SIZE);
+        alloc.dtype = PTOWSP_F32;
+        alloc.rows = alloc.cols = SIZE;
+        sum.name = i ? "TADDC" : "TSUBC";
+        sum.dst[0] = ptowsp_tile_alloc(k, &alloc);
+        sum.src[0] = sum.src[1] = sum.src[2] = x;
+        ptowsp_instruction(k, &sum);
+        ptowsp_tile_store(x, sum.dst[0]);
+        task.kernel = ptowsp_kernel_end(k);
+        task.views[0].tensor = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
+        PTOWSP_WORKLOAD(f.m, "carries") {
+            ptowsp_task_make(f.m, &task);
+        }
+        npu_fixture_compile(&f, NULL);
+        ptowsp_npu_desc desc = simpler_desc(&f, path);
+        if (i) {
+            refuses(&f, &desc, PTOWSP_UNSUPPORTED,
+                    "emit: kernel sum: PTO-ISA has TADDC in its CPU simulator alone: use TADD and "
+                    "TADD (is_for_host: for threads and simulators)");
+        }
+        desc.is_for_host = i;
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        char *test = tree_file(&f, "test_carries.py");
+        assert_non_null(strstr(test, i ? "\"platforms\": [\"a2a3sim\"],\n"
+                                       : "\"platforms\": [\"a2a3sim\", \"a2a3\"],\n"));
+        free(test);
+        npu_fixture_free(&f);
+    }
+}
+
+// Both axes of a plan share its four arguments; an array that nothing reads is passed when it is bound.
+static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
+    npu_module_make(f, "plans");
+    ptowsp_kernel twice = twice_make(f);
+    const ptowsp_axis kv = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
+    ptowsp_expr unused = ptowsp_array_at(f->m, "unused", PTOWSP_I32, ptowsp_i64(f->m, 0));
+    PTOWSP_WORKLOAD(f->m, "plans") {
+        PTOWSP_FOR_EACH(f->m, lane, lanes) {
+            PTOWSP_FOR_EACH(f->m, unit, ptowsp_axis_row(f->m, kv, lane)) {
+                ptowsp_slot_set(f->m, 0, unit);
+            }
+        }
+        if (is_read) {
+            ptowsp_slot_set(f->m, 1, unused);
+        }
+        for (int i = 0; i < tensor_count; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "x%d", i);
+            ptowsp_tensor x = tensor_of(f, name, PTOWSP_F32, 2 * SIZE, SIZE);
+            const ptowsp_task_desc task = task_of(twice, x, x, ptowsp_i64(f->m, 0));
+            ptowsp_task_make(f->m, &task);
+        }
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void simpler__arguments_are_counted_as_they_are_passed(void **state) {
+    (void)state;
+    for (int is_read = 0; is_read < 2; is_read++) {
+        npu_fixture f;
+        char path[128];
+        npu_fixture_begin(&f);
+        plans_make(&f, 250, is_read);  // and 4, and 1
+        const ptowsp_npu_desc desc = simpler_desc(&f, path);
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        npu_fixture_free(&f);
+        npu_fixture_begin(&f);
+        plans_make(&f, 251, is_read);
+        refuses_program(
+            &f, PTOWSP_LIMIT_EXCEEDED,
+            "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
+    }
+}
+
 static void simpler__256_bound_tensors_are_refused(void **state) {
     (void)state;
     npu_fixture f;
@@ -568,6 +692,9 @@ int main(void) {
         cmocka_unit_test(simpler__kernels_that_are_not_of_tiles_are_refused),
         cmocka_unit_test(simpler__pipelines_are_refused),
         cmocka_unit_test(simpler__tensors_beyond_its_own_are_refused),
+        cmocka_unit_test(simpler__windows_beyond_its_ring_are_refused),
+        cmocka_unit_test(simpler__kernels_for_simulators_name_no_device),
+        cmocka_unit_test(simpler__arguments_are_counted_as_they_are_passed),
         cmocka_unit_test(simpler__256_bound_tensors_are_refused),
         cmocka_unit_test(simpler__descriptions_that_are_wrong_are_refused),
     };

@@ -57,12 +57,19 @@ static bool npu_check_kernels(npu_emitter *emitter) {
 }
 
 // A kernel of MIX runs on a block's three cores, if it has a half for each kind of core. Others are
-// executed where one core is both.
+// executed where one core is both; PTO Runtime submits to three cores, in its simulators too.
 static bool npu_check_mixed(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         if (kernel->is_used && kernel->unit == PTOWSP_UNIT_MIX && !kernel->is_mixed) {
             bool is_tiles = kernel->is_tile_kernel;
+            if (emitter->is_simpler) {
+                return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                                "kernel %s works on cube and vector cores at once: kernels of %s "
+                                "are not cut into a half for each (rule: direct FIFOs), which PTO "
+                                "Runtime needs",
+                                kernel->name, kernel->machine.name);
+            }
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s works on cube and vector cores at once: %s%s%s "
                             "(%sis_for_host: for threads and simulators)",
@@ -196,11 +203,10 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
                                    "emit: there is no directory to write to");
     }
     const bool is_simpler = desc->runtime == PTOWSP_NPU_SIMPLER;
-    const bool is_for_host = desc->is_for_host && !is_simpler;
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program, !is_for_host && !is_simpler);
+    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
     if (emitter.status == PTOWSP_OK && npu_simpler_check(&emitter, desc) &&
-        (is_for_host || npu_check_mixed(&emitter))) {
+        ((desc->is_for_host && !is_simpler) || npu_check_mixed(&emitter))) {
         if (is_simpler) {
             npu_simpler_emit(&emitter, desc);
         }

@@ -2,7 +2,7 @@
 //
 //      orchestration/NAME.cpp       the runtime's interface, the program, its kernels' ids
 //      orchestration/tree/          expand.cpp and program.* unchanged, and the runtime they need
-//      kernels/KERNEL.cpp           counts of arguments; the unchanged kernel; its entry
+//      kernels/KERNEL.cpp           counts of arguments; its entry; the unchanged kernel
 //      kernels/second/KERNEL.cpp    a kernel of MIX: the same for the second vector core
 //      test_NAME.py, recording/     simpler_test.c; record.c
 //
@@ -12,7 +12,7 @@
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
 // contents of one scope fit. A submit waits for at most 16 tasks, and for the block, whose task has ended.
-// So these sizes always suffice:
+// So these sizes suffice, for any run with such a block, whose size may be another one in each run:
 //
 //      task window  4   4                           W                 4
 //      heap         -   the block                   W / 4 FIFOs       -      (rounded up to 1024)
@@ -92,24 +92,47 @@ static bool npu_simpler_check_tensor(npu_emitter *emitter, uint32_t i) {
                           tensor->name);
 }
 
-static bool npu_simpler_check_bound(npu_emitter *emitter) {
+// The first axis of its name: a plan has several.
+NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
+    const ptowsp_axis_info *axes = emitter->tables->axes;
+    bool is_first = axes[i].name != NULL;
+    for (uint32_t k = 1; is_first && k < i; k++) {
+        is_first = !axes[k].name || strcmp(axes[k].name, axes[i].name) != 0;
+    }
+    return is_first;
+}
+
+// Arguments of an axis: indptr and indices; units, merges and where lanes begin in them.
+static uint32_t npu_simpler_axis_args(const npu_emitter *emitter, uint32_t i) {
+    const ptowsp_axis_kind kind = emitter->tables->axes[i].kind;
+    return !npu_simpler_is_first_axis(emitter, i) ? 0u
+           : kind == PTOWSP_AXIS_SPARSE           ? 2u
+           : kind >= PTOWSP_AXIS_PLAN             ? 4u
+                                                  : 0u;
+}
+
+// What any run passes besides the bindings. What is bound and unused is recorded as well, but for tensors.
+static uint32_t npu_simpler_arg_count(const npu_emitter *emitter) {
     const ptowsp_program_tables *t = emitter->tables;
     uint32_t count = 0;
     for (uint32_t i = 1; i < t->tensor_count; i++) {
-        if (t->tensors[i].is_used && !npu_simpler_check_tensor(emitter, i)) {
-            return false;
-        }
         count += t->tensors[i].is_used && !t->tensors[i].is_transient;
     }
     for (uint32_t i = 1; i < t->array_count; i++) {
-        count += t->arrays[i].is_used && !t->arrays[i].plan_axis;
+        count += !t->arrays[i].plan_axis;
     }
     for (uint32_t i = 1; i < t->axis_count; i++) {
-        const bool is_used = t->axes[i].name && t->axes[i].is_used;
-        count += !is_used                                ? 0u
-                 : t->axes[i].kind == PTOWSP_AXIS_SPARSE ? 2u
-                 : t->axes[i].kind >= PTOWSP_AXIS_PLAN   ? 4u
-                                                         : 0u;
+        count += npu_simpler_axis_args(emitter, i);
+    }
+    return count;
+}
+
+static bool npu_simpler_check_bound(npu_emitter *emitter) {
+    const uint32_t count = npu_simpler_arg_count(emitter);
+    for (uint32_t i = 1; i < emitter->tables->tensor_count; i++) {
+        if (emitter->tables->tensors[i].is_used && !npu_simpler_check_tensor(emitter, i)) {
+            return false;
+        }
     }
     return count <= NPU_SIMPLER_ARG_MAX
                ? true
@@ -128,6 +151,24 @@ static bool npu_simpler_check_statements(npu_emitter *emitter) {
     return true;
 }
 
+static bool npu_simpler_check_window(npu_emitter *emitter, uint32_t window) {
+    const uint32_t wanted = emitter->tables->schedule.window;
+    if (window && (window < NPU_SIMPLER_WINDOW_MIN || window > NPU_SIMPLER_WINDOW_MAX ||
+                   (window & (window - 1)))) {
+        return npu_fail(emitter, PTOWSP_INVALID_PARAMS, window,
+                        "a task window is a power of two from %u to %u, and %u is not",
+                        (unsigned)NPU_SIMPLER_WINDOW_MIN, (unsigned)NPU_SIMPLER_WINDOW_MAX,
+                        (unsigned)window);
+    }
+    return window || wanted < NPU_SIMPLER_WINDOW_MAX
+               ? true
+               : npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, wanted,
+                          "the schedule's window of %u tasks for PTO Runtime: a task window of %u "
+                          "holds %u (task_window takes its place)",
+                          (unsigned)wanted, (unsigned)NPU_SIMPLER_WINDOW_MAX,
+                          (unsigned)NPU_SIMPLER_WINDOW_MAX - 1);
+}
+
 // The least power of two that holds so many; a schedule's window is one of tasks in flight.
 static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_desc *desc) {
     const uint32_t wanted = emitter->tables->schedule.window;
@@ -135,31 +176,25 @@ static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_
     if (desc->task_window || !wanted) {
         return desc->task_window ? desc->task_window : NPU_SIMPLER_WINDOW;
     }
-    while (window <= wanted && window < NPU_SIMPLER_WINDOW_MAX) {
+    while (window <= wanted) {  // one slot stays free
         window *= 2;
     }
     return window;
 }
 
 NPU_INTERNAL bool npu_simpler_check(npu_emitter *emitter, const ptowsp_npu_desc *desc) {
-    const uint32_t window = desc->task_window;
     if (desc->runtime == PTOWSP_NPU_OWN) {
         return true;
     } else if (desc->runtime != PTOWSP_NPU_SIMPLER) {
         return npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "there is no runtime %d",
                         (int)desc->runtime);
-    } else if (window && (window < NPU_SIMPLER_WINDOW_MIN || window > NPU_SIMPLER_WINDOW_MAX ||
-                          (window & (window - 1)))) {
-        return npu_fail(emitter, PTOWSP_INVALID_PARAMS, window,
-                        "a task window is a power of two from %u to %u, and %u is not",
-                        (unsigned)NPU_SIMPLER_WINDOW_MIN, (unsigned)NPU_SIMPLER_WINDOW_MAX,
-                        (unsigned)window);
     } else if (desc->run && ptowsp_run_program(desc->run) != emitter->program) {
         return npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                         "the run to record is of another program");
     }
     emitter->is_simpler = true;
-    return npu_simpler_check_statements(emitter) && npu_simpler_check_bound(emitter) &&
+    return npu_simpler_check_window(emitter, desc->task_window) &&
+           npu_simpler_check_statements(emitter) && npu_simpler_check_bound(emitter) &&
            npu_simpler_check_kernels(emitter) && npu_simpler_check_schedule(emitter);
 }
 
@@ -202,10 +237,9 @@ static void npu_simpler_kernel(npu_emitter *emitter, uint32_t i, const npu_file 
     if (slot_bytes) {
         npu_print(&out, "#define WSP_SIMPLER_SLOT_BYTES %uu\n", slot_bytes);
     }
-    npu_print(&out, "%s#include \"wsp_simpler_kernel.h\"\n\n",
-              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
+    npu_print(&out, "%s#include \"wsp_simpler_kernel.h\"\n\nWSP_SIMPLER_ENTRY(%s)\n\n",
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "", name);
     npu_write(&out, text->data, text->size);
-    npu_print(&out, "\nWSP_SIMPLER_ENTRY(%s)\n", name);
     const uint32_t file = npu_add_file(emitter, &out, "kernels/%s.cpp", name);
     emitter->kernel_files[i] = emitter->status == PTOWSP_OK ? 1 + file : 0;
     if (slot_bytes) {
@@ -319,7 +353,7 @@ static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32
 static uint64_t npu_simpler_transients(npu_emitter *emitter, ptowsp_run *run) {
     ptowsp_transient_sizes sizes;
     memset(&sizes, 0, sizeof sizes);
-    if (run && emitter->tables->transient_count) {
+    if (run && emitter->tables->transient_count && emitter->status == PTOWSP_OK) {
         emitter->status = ptowsp_run_size_transients(run, &sizes);  // reports in the context
     }
     return run ? sizes.peak : emitter->tables->transient_count ? UINT64_MAX : 0;

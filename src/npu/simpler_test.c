@@ -29,12 +29,8 @@ static void npu_python_axes(const npu_emitter *emitter, npu_text *out) {
     npu_print(out, "    axes={\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         const ptowsp_axis_info *axis = &t->axes[i];
-        bool is_first =
-            axis->name && axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED;
-        for (uint32_t k = 1; is_first && k < i; k++) {  // a plan has several
-            is_first = !t->axes[k].name || strcmp(t->axes[k].name, axis->name) != 0;
-        }
-        if (is_first) {
+        if (axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED &&
+            npu_simpler_is_first_axis(emitter, i)) {
             npu_python_row(out, axis->name, i, PTOWSP_DTYPE_NONE);
         }
     }
@@ -113,13 +109,18 @@ static void npu_python_rings(const npu_emitter *emitter, uint32_t window, uint64
     }
     const uint64_t block = transient_bytes == UINT64_MAX ? unknown : npu_rounded(transient_bytes);
     const uint64_t fifos = fifo_bytes * window;
-    npu_print(out,
-              "RINGS = {  # by depth of the scope; `ptowsp_tool dump rings` has the least\n"
-              "    \"ring_task_window\": [4, 4, %u, 4],\n"
-              "    \"ring_heap\": [1024, %llu, %llu, 1024],\n"
-              "    \"ring_dep_pool\": [4, 4, %u, 4],\n}\n",
-              window, (unsigned long long)(block ? block : 1024),
-              (unsigned long long)(fifos ? fifos : 1024), 17 * window);
+    npu_print(
+        out,
+        "# By depth of the scope; `ptowsp_tool dump rings` has the least. ring_heap[1] is for %s.\n"
+        "RINGS = {\n"
+        "    \"ring_task_window\": [4, 4, %u, 4],\n"
+        "    \"ring_heap\": [1024, %llu, %llu, 1024],\n"
+        "    \"ring_dep_pool\": [4, 4, %u, 4],\n}\n",
+        !block                          ? "no transient tensors"
+        : transient_bytes == UINT64_MAX ? "transient tensors of a size that is not known"
+                                        : "the transient tensors of the recorded run",
+        window, (unsigned long long)(block ? block : 1024),
+        (unsigned long long)(fifos ? fifos : 1024), 17 * window);
 }
 
 // test_NAME, class TestName.
@@ -177,7 +178,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
         out,
         "        ],\n    }\n"
         "    CASES = [\n        {\n            \"name\": \"recorded\",\n"
-        "            \"platforms\": [\"%ssim\", \"%s\"],\n"
+        "            \"platforms\": [\"%ssim\"%s%s%s],\n"
         "            \"params\": {},\n"
         "            \"config\": {\"runtime_env\": RINGS},\n        }\n    ]\n\n"
         "    def generate_args(self, params):\n"
@@ -189,5 +190,6 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
         "    def compare_outputs(self, test_args, golden_args, output_names, params):\n"
         "        RECORDING.compare(lambda name: getattr(test_args, name), self.TOLERANCE)\n\n\n"
         "if __name__ == \"__main__\":\n    SceneTestCase.run_module(__name__)\n",
-        platform, platform);
+        platform, emitter->is_for_device ? ", \"" : "", emitter->is_for_device ? platform : "",
+        emitter->is_for_device ? "\"" : "");
 }

@@ -1,6 +1,7 @@
 // Kernels under PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of kernels/ that
-// depends on its interface. A source defines the counts of its arguments, includes this file, continues
-// with the kernel of every tree, and ends with WSP_SIMPLER_ENTRY:
+// depends on its interface. A source defines the counts of its arguments, includes this file, has its
+// WSP_SIMPLER_ENTRY, and continues with the kernel of every tree. A device enters the code at its start,
+// so the entry is the first function:
 //
 //      #define WSP_SIMPLER_TILES      3
 //      #define WSP_SIMPLER_AXES       0
@@ -169,6 +170,7 @@ inline void simpler_run(int64_t *args, Kernel kernel, const ptoisa_machine *mach
 #endif
 
 #define WSP_SIMPLER_ENTRY(name)                                                                    \
+    extern "C" AICORE void wsp_kernel_##name(__gm__ wsp_task *task WSP_BLOCK_PARAM);               \
     extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {                                \
         WSP_SIMPLER_RUN(wsp_kernel_##name);                                                        \
     }
