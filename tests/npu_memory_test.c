@@ -200,11 +200,75 @@ static void memory__of_statements_may_be_refused_at_every_point(void **state) {
     npu_fixture_free(&f);
 }
 
+// Its sizes of transient tensors are asked for while files are made, and its run is recorded.
+static void memory__of_trees_for_pto_runtime_may_be_refused_at_every_point(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    float data[2][16 * 8] = {{0}};
+    ptowsp_npu_desc tree;
+    ptowsp_body_desc twice;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "runtime");
+    memset(&tree, 0, sizeof tree);
+    memset(&twice, 0, sizeof twice);
+    twice.name = "twice";
+    ptowsp_body *body = ptowsp_kernel_begin(f.m, &twice);
+    const ptowsp_value in = ptowsp_tile_in(body, "x", PTOWSP_F32, 16, 8);
+    ptowsp_tile_store(ptowsp_tile_out(body, "y", PTOWSP_F32, 16, 8), ptowsp_tile_add(in, in));
+    const ptowsp_kernel kernel = ptowsp_kernel_end(body);
+    const ptowsp_tensor x = tensor_of(&f, "x"), y = tensor_of(&f, "y");
+    const ptowsp_tensor_desc made = {
+        "made", PTOWSP_F32, 2, {16, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    PTOWSP_WORKLOAD(f.m, "runtime") {
+        const ptowsp_tensor between = ptowsp_tensor_transient(f.m, &made, NULL);
+        for (int i = 0; i < 2; i++) {
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            task.kernel = kernel;
+            task.views[0].tensor = i ? between : x;
+            task.views[1].tensor = i ? y : between;
+            ptowsp_task_make(f.m, &task);
+        }
+    }
+    npu_fixture_compile(&f, NULL);
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &tree.run), PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.dtype = PTOWSP_F32;
+        buffer.data = data[i];
+        assert_int_equal(ptowsp_run_bind_tensor(tree.run, i ? "y" : "x", &buffer), PTOWSP_OK);
+    }
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    tree.directory = path;
+    tree.runtime = PTOWSP_NPU_SIMPLER;
+    memset(&hooks, 0, sizeof hooks);
+    for (size_t n = 1;; n++) {
+        hooks.allocations = 0;
+        hooks.refuse_at = n;
+        const ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &tree);
+        assert_int_equal(hooks.live, 0);
+        if (status == PTOWSP_OK) {
+            assert_true(hooks.allocations < n && n > 100);
+            break;
+        }
+        test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                      "emit: no memory for the tree");
+        assert_int_equal(npu_entries(f.directory), 0);
+    }
+    print_message("%zu allocations\n", hooks.allocations);
+    hooks.refuse_at = 0;
+    ptowsp_run_destroy(tree.run);
+    npu_fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory__of_kernels_may_be_refused_at_every_point),
         cmocka_unit_test(memory__of_sources_may_be_refused_at_every_point),
         cmocka_unit_test(memory__of_statements_may_be_refused_at_every_point),
+        cmocka_unit_test(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
