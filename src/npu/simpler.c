@@ -111,7 +111,7 @@ static uint32_t npu_simpler_axis_args(const npu_emitter *emitter, uint32_t i) {
                                                   : 0u;
 }
 
-// What any run passes besides the bindings. What is bound and unused is recorded as well, but for tensors.
+// Arguments of any run besides the bindings. Unused bindings are recorded as well, but for tensors.
 static uint32_t npu_simpler_arg_count(const npu_emitter *emitter) {
     const ptowsp_program_tables *t = emitter->tables;
     uint32_t count = 0;
