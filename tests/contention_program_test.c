@@ -2,7 +2,7 @@
 // and what is refused.
 
 #include "report_text.h"
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 #include <math.h>
 

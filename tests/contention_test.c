@@ -3,7 +3,7 @@
 // numbers: a lane alone, more bandwidth, the least time of all bytes, equal halves, any order of
 // declaration, any number of threads.
 
-#include "program_fixture.h"
+#include "support/fixture.h"
 
 #include <math.h>
 
