@@ -40,6 +40,7 @@ struct rank_job {
     ptowsp_transport transport;
     uint32_t rank, count;
     uint64_t fingerprint, time_limit_ns;
+    ptowsp_links links;
     void (*fn)(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks);
     void *user;
     test_memory memory;
@@ -60,6 +61,7 @@ static void *rank_main(void *arg) {
     desc.transport = job->transport;
     desc.fingerprint = job->fingerprint;
     desc.time_limit_ns = job->time_limit_ns;
+    desc.links = job->links;
     ptowsp_ranks *ranks = NULL;
     job->created = ptowsp_ranks_create(context, &desc, &ranks);
     if (job->arrived) {
@@ -598,6 +600,28 @@ static void *forge(void *user) {
     return NULL;
 }
 
+// The cap of rank 1 is another one than that of rank 0, or is all that its links say: then they are
+// still none of the library's.
+static void ranks__another_cap_of_ranks_is_an_error(void **state) {
+    (void)state;
+    for (int is_alone = 0; is_alone < 2; is_alone++) {
+        rank_job jobs[P_MAX];
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+        if (!is_alone) {
+            jobs[1].links = jobs[0].links;
+        }
+        jobs[1].links.rank_bytes_per_us = 67700;
+        run_ranks(jobs, 2, 0, run_nothing, NULL);
+        static const char text[] = "ranks: rank 1 has another links than rank 0: ";
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
+            assert_int_equal(jobs[i].index, 1);
+            assert_memory_equal(jobs[i].text, text, sizeof text - 1);
+        }
+    }
+}
+
 static void ranks__another_version_or_other_links_are_an_error(void **state) {
     (void)state;
     static const char *const differences[] = {"version of the library", "fingerprint", "links",
@@ -1091,6 +1115,7 @@ int main(void) {
         cmocka_unit_test(ranks__other_fingerprints_are_an_error_on_all),
         cmocka_unit_test(ranks__a_rank_that_is_late_finds_the_same_difference),
         cmocka_unit_test(ranks__another_version_or_other_links_are_an_error),
+        cmocka_unit_test(ranks__another_cap_of_ranks_is_an_error),
         cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
         cmocka_unit_test(ranks__what_a_rank_sent_before_it_failed_arrives),
         cmocka_unit_test(ranks__messages_that_are_wrong_are_found),

@@ -456,7 +456,8 @@ static uint64_t pwsp_link_hash(uint64_t hash, const ptowsp_link *link) {
 }
 
 static uint64_t pwsp_links_hash(const ptowsp_links *links) {
-    const uint64_t words[] = {links->node_size, links->axis_count, links->reduce_bytes_per_us};
+    const uint64_t words[] = {links->node_size, links->axis_count, links->reduce_bytes_per_us,
+                              links->rank_bytes_per_us};
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
     hash = pwsp_link_hash(pwsp_link_hash(hash, &links->inside), &links->between);
     for (uint32_t i = 0; i < links->axis_count && i < PTOWSP_MESH_AXIS_MAX; i++) {
