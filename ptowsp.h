@@ -6838,8 +6838,9 @@ PTOWSP_API ptowsp_status ptowsp_run_group_export(ptowsp_context *context,
 
 // -- why a run takes what it takes ----------------------------------------------------------------
 
-// No schedule of the same tasks on the same lanes, under the same dependencies, takes less than the
-// largest of these. In the path, tasks of one pipeline count as independent of each other.
+// No schedule of the same tasks on the same lanes, under the same dependencies and the same control,
+// takes less than the largest of these; without those of control, none takes less under any control.
+// In the path, tasks of one pipeline count as independent of each other.
 typedef struct ptowsp_run_bounds {
     ptowsp_cycles makespan_cycles;
     bool has_path;              // edges were recorded

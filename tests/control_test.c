@@ -326,6 +326,7 @@ static void control__kernels_that_walk_their_blocks_pay_once(void **state) {
         assert_int_equal(o.stats.makespan_cycles, 164);
         assert_int_equal(o.idle[PTOWSP_STALL_CONTROL], 5 * 50 + 144);
         assert_int_equal(o.stats.stall_cycles[PTOWSP_STALL_CONTROL], 50 + 144);
+        assert_non_null(strstr(o.report, "waiting for control. More work in one launch helps.\n"));
         world_free(&w);
     }
 }
@@ -356,25 +357,79 @@ static void control__idle_time_is_divided_into_dependences_and_control(void **st
 // -- reports --------------------------------------------------------------------------------------
 
 // 40 tasks of 20 cycles on 10 lanes; a thread spends 10 on each. Two threads need 200 cycles, the lanes
-// 80: three threads would take 134, four 100, five as long as the lanes.
+// 80: three threads would take 134, four 100, five as long as the lanes. All of it after the launch.
 static void control__the_verdict_says_how_many_threads_would_do(void **state) {
     (void)state;
     const ref_model r = tasks_of(40, 20, false);
+    for (uint64_t launch = 0; launch <= 1000; launch += 1000) {
+        world w;
+        outcome o;
+        ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 2);
+        control.cost_ns[PTOWSP_CONTROL_LAUNCH] = launch;
+        control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 6;
+        control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 4;
+        const ptowsp_schedule schedule = schedule_of(10, control);
+        world_make(&w, &r);
+        run_it(&w, &schedule, &o);
+        assert_int_equal(o.bounds.control_cycles, launch + 200);
+        assert_int_equal(o.bounds.work_cycles[0], 80);
+        assert_true(o.stats.makespan_cycles >= launch + 200);
+        assert_non_null(strstr(o.report, "The AICPU threads are the limit: "));
+        assert_non_null(strstr(o.report, " of 2 busy"));
+        assert_non_null(strstr(o.report, "; 5 would do."));
+        world_free(&w);
+    }
+}
+
+// A launch of 1000, then 40 tasks of 5 cycles on 16 lanes, submitted within 40 cycles; one thread. It
+// hands over 5 of them before the first ends, at 1006, and completes these until 1506; then 16 at a time,
+// which end 5 later and take it 1600: 1506, 3111, 4716, and with the last 3 of them 5021. 100 threads
+// would complete them within 40. The tasks themselves take 13 on these lanes: only control keeps
+// schedules from that.
+static void control__is_not_a_bound_of_other_schedules(void **state) {
+    (void)state;
+    const ref_model r = tasks_of(40, 5, false);
     world w;
     outcome o;
-    ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 2);
-    control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 6;
-    control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 4;
-    const ptowsp_schedule schedule = schedule_of(10, control);
+    ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 1);
+    control.cost_ns[PTOWSP_CONTROL_LAUNCH] = 1000;
+    control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1;
+    control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 100;
+    const ptowsp_schedule schedule = schedule_of(16, control);
     world_make(&w, &r);
     run_it(&w, &schedule, &o);
-    assert_int_equal(o.bounds.control_cycles, 200);
-    assert_int_equal(o.bounds.work_cycles[0], 80);
-    assert_true(o.stats.makespan_cycles >= 200);
-    assert_non_null(strstr(o.report, "The AICPU threads are the limit: "));
-    assert_non_null(strstr(o.report, " of 2 busy"));
-    assert_non_null(strstr(o.report, "; 5 would do."));
+    assert_int_equal(o.stats.makespan_cycles, 5021);
+    assert_int_equal(o.bounds.submit_cycles, 1040);
+    assert_int_equal(o.bounds.control_cycles, 5000);
+    assert_int_equal(o.bounds.largest_cycles, 5000);
+    assert_non_null(strstr(o.report, "The AICPU threads are the limit: 0.8 of 1 busy; 100 would "
+                                     "do.\n"));
+    assert_non_null(strstr(o.report, "A better schedule of the same tasks gains 99.7 % at most "
+                                     "(5,008 cycles).\n"));
     world_free(&w);
+}
+
+// A chain of 3 tasks of 5, each noticed after 500: lanes wait for that, and no bound is near.
+static void control__the_verdict_has_advice_for_each_that_is_in_control(void **state) {
+    (void)state;
+    static const char *const advice[] = {"Fewer launches help.\n",
+                                         "Fewer, longer tasks or more AICPU threads help.\n"};
+    const ref_model r = tasks_of(3, 5, true);
+    for (int i = 0; i < 2; i++) {
+        world w;
+        outcome o;
+        ptowsp_control control =
+            i ? control_of(PTOWSP_CONTROL_AICPU, 1) : control_of(PTOWSP_CONTROL_HOST, 0);
+        control.cost_ns[PTOWSP_CONTROL_NOTICE] = 500;
+        const ptowsp_schedule schedule = schedule_of(1, control);
+        world_make(&w, &r);
+        run_it(&w, &schedule, &o);
+        const char *waits = strstr(o.report, "waiting for control. ");
+        assert_non_null(waits);
+        waits += strlen("waiting for control. ");
+        assert_memory_equal(waits, advice[i], strlen(advice[i]));
+        world_free(&w);
+    }
 }
 
 // The same tasks under 1, 2, 5 and 8 threads: each as it runs alone, the best first, and of equal ones
@@ -1000,6 +1055,8 @@ int main(void) {
         cmocka_unit_test(control__kernels_that_walk_their_blocks_pay_once),
         cmocka_unit_test(control__idle_time_is_divided_into_dependences_and_control),
         cmocka_unit_test(control__the_verdict_says_how_many_threads_would_do),
+        cmocka_unit_test(control__is_not_a_bound_of_other_schedules),
+        cmocka_unit_test(control__the_verdict_has_advice_for_each_that_is_in_control),
         cmocka_unit_test(control__a_search_finds_the_number_of_threads),
         cmocka_unit_test(control__tasks_that_share_memory_are_noticed_when_they_end),
         cmocka_unit_test(control__a_block_begins_when_its_lanes_have_ended_unnoticed),

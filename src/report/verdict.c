@@ -3,7 +3,8 @@
 //
 //      limit    the largest lower bound, if it is at least LIMIT_PERCENT of the makespan; otherwise
 //               the reason for which lanes were idle longest
-//      cannot   other schedules: the gap to the largest bound. More lanes: the gap to the chain
+//      cannot   other schedules under the same control: the gap to the largest bound of the tasks
+//               themselves. More lanes: the gap to the chain
 //      would    the best what-if that was asked; otherwise the kernel with most of the critical path
 //      mistake  lanes without a task, a long tail, barriers on the critical path where no data flows
 
@@ -38,11 +39,20 @@ static bool pwsp_bound_is_limit(const pwsp_facts *facts, const pwsp_bound_row *r
            PWSP_LIMIT_PERCENT / 100.0 * (double)facts->bounds.makespan_cycles;
 }
 
-// The largest bound. But memory that is a limit is the reason why a chain is long.
-static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts) {
+// Is it a bound of control, which another schedule may change, and not of the tasks themselves?
+static bool pwsp_bound_is_control(const pwsp_bound_row *row) {
+    return row->kind == PWSP_LIMIT_THREADS || row->kind == PWSP_LIMIT_LAUNCHES ||
+           row->kind == PWSP_LIMIT_SUBMIT;
+}
+
+// The largest bound, NULL without any. But memory that is a limit is the reason why a chain is long.
+static const pwsp_bound_row *pwsp_largest_bound(const pwsp_facts *facts, bool has_control) {
     const pwsp_bound_row *largest = NULL, *memory = NULL;
     for (uint32_t i = 0; i < facts->row_count; i++) {
         const pwsp_bound_row *row = &facts->rows[i];
+        if (!has_control && pwsp_bound_is_control(row)) {
+            continue;
+        }
         largest = !largest || row->cycles > largest->cycles ? row : largest;
         if (row->kind == PWSP_LIMIT_MEMORY && (!memory || row->cycles > memory->cycles)) {
             memory = row;
@@ -85,15 +95,13 @@ static const char *pwsp_bound_name(const pwsp_facts *facts, const pwsp_bound_row
     return "";
 }
 
-// Threads that do their work within the largest of the other bounds; 0 without one.
+// Threads that do their work within the largest of the other bounds; 0 without one. Nothing begins
+// before the launch, which only bounds of control contain: it is left out of all.
 static uint64_t pwsp_verdict_threads(const pwsp_facts *facts) {
-    uint64_t other = 0;
-    for (uint32_t i = 0; i < facts->row_count; i++) {
-        const pwsp_bound_row *row = &facts->rows[i];
-        other = pwsp_max_u64(other, row->kind == PWSP_LIMIT_THREADS ? 0 : row->cycles);
-    }
-    const uint64_t work = facts->picture->result->stats->control_cycles;
-    return other ? pwsp_ceil_div_u64(work, other) : 0;
+    const ptowsp_run_stats *stats = facts->picture->result->stats;
+    const pwsp_bound_row *largest = pwsp_largest_bound(facts, false);
+    const uint64_t other = pwsp_max_u64(stats->submit_cycles, largest ? largest->cycles : 0);
+    return other ? pwsp_ceil_div_u64(stats->control_cycles, other) : 0;
 }
 
 static void pwsp_verdict_control(const pwsp_facts *facts, pwsp_conclusion *verdict) {
@@ -143,7 +151,12 @@ static const struct {
     {"waiting for room in the map ring", "A larger map ring helps."},
     {"waiting for the depth of a stream or pool", "A greater depth helps."},
     {"waiting for other ranks", "Balance the ranks."},
-    {"waiting for control", "Fewer, longer tasks or more AICPU threads help."}};
+    {"waiting for control", ""}};
+
+// The help against waiting for control, by who has it.
+static const char pwsp_control_help[][64] = {"", "Fewer launches help.",
+                                             "Fewer, longer tasks or more AICPU threads help.",
+                                             "More work in one launch helps."};
 
 // No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row,
@@ -156,6 +169,9 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
         all = pwsp_sum_u64(all, idle[i]);
         most = idle[i] > idle[most] ? i : most;
     }
+    const char *help = most == PTOWSP_STALL_CONTROL
+                           ? pwsp_control_help[facts->picture->program->schedule.control.by]
+                           : pwsp_idle_texts[most].help;
     verdict->limit = "waiting";
     if (all > 0) {
         pwsp_verdict_add(verdict,
@@ -163,7 +179,7 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
                          "%s. %s",
                          pwsp_percent_of(all, facts->lane_time).text,
                          pwsp_percent_of(idle[most], facts->lane_time).text,
-                         pwsp_idle_texts[most].what, pwsp_idle_texts[most].help);
+                         pwsp_idle_texts[most].what, help);
     } else {
         pwsp_verdict_add(verdict,
                          "Waiting limits this run: the largest lower bound, %s, is %s of %s "
@@ -174,14 +190,16 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
 
 // -- what can help --------------------------------------------------------------------------------
 
-static void pwsp_verdict_cannot(const pwsp_facts *facts, const pwsp_bound_row *largest,
-                                pwsp_conclusion *verdict) {
+static void pwsp_verdict_cannot(const pwsp_facts *facts, pwsp_conclusion *verdict) {
     const uint64_t makespan = facts->bounds.makespan_cycles;
-    pwsp_verdict_add(verdict,
-                     "A better schedule of the same tasks gains %s %% at most (%s cycles).",
-                     pwsp_percent_of(makespan - largest->cycles, makespan).text,
-                     pwsp_grouped(makespan - largest->cycles).text);
-    if (facts->bounds.has_path && largest->kind != PWSP_LIMIT_PATH) {
+    const pwsp_bound_row *largest = pwsp_largest_bound(facts, false);
+    if (largest) {
+        pwsp_verdict_add(verdict,
+                         "A better schedule of the same tasks gains %s %% at most (%s cycles).",
+                         pwsp_percent_of(makespan - largest->cycles, makespan).text,
+                         pwsp_grouped(makespan - largest->cycles).text);
+    }
+    if (facts->bounds.has_path && (!largest || largest->kind != PWSP_LIMIT_PATH)) {
         pwsp_verdict_add(verdict,
                          "More lanes gain %s %% at most: the longest chain of dependencies "
                          "takes %s cycles.",
@@ -318,7 +336,7 @@ static void pwsp_verdict_lanes(const pwsp_facts *facts, pwsp_conclusion *verdict
 
 PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *verdict) {
     const uint64_t makespan = facts->bounds.makespan_cycles;
-    const pwsp_bound_row *largest = pwsp_largest_bound(facts);
+    const pwsp_bound_row *largest = pwsp_largest_bound(facts, true);
     verdict->limit = "";
     verdict->count = 0;
     if (makespan == 0 || !largest) {
@@ -333,7 +351,7 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
         pwsp_verdict_waiting(facts, largest, verdict);
     }
     pwsp_verdict_memory(facts, verdict);
-    pwsp_verdict_cannot(facts, largest, verdict);
+    pwsp_verdict_cannot(facts, verdict);
     pwsp_verdict_would(facts, verdict);
     pwsp_verdict_lanes(facts, verdict);
     if (pwsp_result_has_edges(facts->picture->result)) {
