@@ -1540,6 +1540,68 @@ static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
     }
 }
 
+// The cost of a task of 100 cycles, by how often it has been asked for; the one after `last` fails.
+typedef struct meter {
+    uint32_t call_count, last;
+} meter;
+
+static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
+    meter *m = (meter *)user;
+    (void)task;
+    return m->call_count++ < m->last ? 100 : ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// Hosts launch a sum at 1000: 2 rounds of 1 us and 960 bytes, until 4920. In order, a pipeline of two
+// tasks follows when both ranks have joined the sum, but it has run by then: once. A task of rank 0
+// that fails in it ends all.
+static void together__a_pipeline_that_is_held_runs_once(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2};
+    schedule.control.by = PTOWSP_CONTROL_HOST;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1000;
+    for (int fails = 0; fails < 2; fails++) {
+        meter meters[2] = {{0, fails ? 1 : 2}, {0, 2}};
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_kernel_desc desc = {
+                .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
+            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+            ptowsp_workload_begin(m, "steps");
+            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
+            PTOWSP_PIPELINE(m, "pipeline") {
+                PTOWSP_PROCESS(m, "process") {
+                    ptowsp_task_make(m, &task);
+                    ptowsp_task_make(m, &task);
+                }
+            }
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, &schedule);
+        }
+        assert_int_equal(ranks_simulate(&r, true), fails ? PTOWSP_KERNEL_FAILED : PTOWSP_OK);
+        assert_int_equal(meters[0].call_count, 2);
+        for (uint32_t k = 0; k < 2 && !fails; k++) {
+            assert_int_equal(meters[k].call_count, 2);
+            assert_int_equal(ptowsp_run_result(r.runs[k])->task_count, 3);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[0].end, 4920);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[1].start, 4920);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[2].start, 5020);
+            assert_int_equal(end_of(&r, k), 5120);
+        }
+        if (fails) {
+            assert_string_equal(ptowsp_context_error(r.context).text,
+                                "rank 0: steps/pipeline pipeline/process process/task k: task 2 "
+                                "failed: KERNEL_FAILED");
+        }
+        ranks_end(&r);
+    }
+}
+
 static ptowsp_cycles more_rows(const ptowsp_task *task, void *user) {
     (void)task;
     *(int64_t *)user = 5000;
@@ -1626,6 +1688,7 @@ int main(void) {
         cmocka_unit_test(together__ranks_that_disagree_fail),
         cmocka_unit_test(together__ragged_counts_that_disagree_fail),
         cmocka_unit_test(together__a_task_beside_a_collective_ends_its_rank),
+        cmocka_unit_test(together__a_pipeline_that_is_held_runs_once),
         cmocka_unit_test(together__pictures_have_all_ranks),
         cmocka_unit_test(together__measured_ranks_are_drawn_alike),
         cmocka_unit_test(together__every_allocation_may_be_refused),

@@ -371,12 +371,11 @@ static bool pwsp_frontend_mark(void *user, const pwsp_mark *mark) {
 
 static bool pwsp_frontend_pipeline(void *user) {
     pwsp_frontend *front = (pwsp_frontend *)user;
-    pwsp_pipeline_arrival arrival;
     if (!pwsp_issue_pipeline_begin(&front->issue)) {
         return false;
     }
-    if (pwsp_pipes_run(front->pipes, &arrival)) {
-        pwsp_issue_pipeline_end(&front->issue, &arrival.whole);
+    if (pwsp_pipes_run(front->pipes)) {
+        pwsp_issue_pipeline_end(&front->issue, &front->pipes->arrival.whole);
         return true;
     }
     if (front->failure != PWSP_FRONTEND_GOOD) {

@@ -1,6 +1,7 @@
 // Pipelines of a run. When the walk reaches a pipeline, it runs from start to end on its own time,
 // which begins at 0. The resulting makespan is then issued like a task, and that gives the start on
-// the run's clock. Only then do the records of its tasks get their places on that clock.
+// the run's clock. Only then do the records of its tasks get their places on that clock. If its issue is
+// held until other ranks go on, it has run: its arrival is kept, and issued again.
 //
 // Before kernels are called, its processes are walked one after another, as far as they do not
 // depend on tokens.
@@ -117,6 +118,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     host.has_latency = program->latency_symbol && bindings->is_bound[latency];
     host.latency = host.has_latency ? bindings->initial[latency] : 0;
     pipes->tasks = tasks ? *tasks : none;
+    pipes->is_held = false;
     return pwsp_pipelines_begin(&pipes->pipelines, &walk->expander, &host, bindings->initial);
 }
 
@@ -144,7 +146,9 @@ PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op 
     }
 }
 
-PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival) {
+// Runs the expander's current pipeline from start to end. False with an error, after which it has an
+// arrival, too.
+static bool pwsp_pipes_simulate(pwsp_pipes *pipes) {
     const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
@@ -154,12 +158,20 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
     pipes->time->sim.task_count += pipes->pipelines.constant_count - constant_count;
     pwsp_sim_tell(&pipes->time->sim, &end);
-    pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
-    bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
-    if (!is_good && is_issued) {
-        pwsp_timeline_end(pipes->time);    // the last one; the work so far gets its times
+    pwsp_pipes_arrival(pipes, op, first_task, cycles, &pipes->arrival);
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes) {
+    const bool is_good = pipes->is_held || pwsp_pipes_simulate(pipes);
+    const bool is_issued = pwsp_timeline_pipeline(pipes->time, &pipes->arrival);
+    if (!is_good) {
+        if (is_issued) {
+            pwsp_timeline_end(pipes->time);  // the last one; the work so far gets its times
+        }
         pipes->time->sim.is_held = false;  // as far as they do not depend on other ranks
     }
+    pipes->is_held = !is_issued && pipes->time->sim.is_held;
     return is_good && is_issued;
 }
 

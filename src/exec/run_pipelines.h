@@ -23,9 +23,11 @@ typedef struct pwsp_pipes {
     pwsp_timeline *time;
     pwsp_pipelines pipelines;
     pwsp_process_tasks tasks;
-    pwsp_recorder *clocked;  // gets the wall clock of tasks; NULL: off
-    pwsp_wall_mark mark;     // of a task that `tasks` has run at once
-    pwsp_tile_at *wholes;    // of the tensors of a pipeline
+    pwsp_recorder *clocked;         // gets the wall clock of tasks; NULL: off
+    pwsp_wall_mark mark;            // of a task that `tasks` has run at once
+    pwsp_tile_at *wholes;           // of the tensors of a pipeline
+    pwsp_pipeline_arrival arrival;  // of the last pipeline
+    bool is_held;  // until other ranks go on: it has run, and is still to be issued
 } pwsp_pipes;
 
 // False when memory is out. The object must not be moved.
@@ -41,9 +43,9 @@ PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op 
                                       uint64_t first_task, uint64_t cycles,
                                       pwsp_pipeline_arrival *arrival);
 
-// Runs the expander's current pipeline and issues it to time, as *out_arrival. False with an error
-// in the expander or in sim.
-PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival);
+// Runs the expander's current pipeline and issues it to time, as pipes->arrival. False with an error
+// in the expander or in sim, or if sim holds it: it is issued when this is called again.
+PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes);
 
 // Walks its processes without kernels and tokens. False with the expander's error.
 PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes);

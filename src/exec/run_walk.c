@@ -285,8 +285,7 @@ static bool pwsp_run_load(void *user) {
 
 static bool pwsp_run_pipeline(void *user) {
     ptowsp_run *run = (ptowsp_run *)user;
-    pwsp_pipeline_arrival pipeline;
-    return pwsp_run_flush(run) && pwsp_pipes_run(&run->pipes, &pipeline);
+    return pwsp_run_flush(run) && pwsp_pipes_run(&run->pipes);
 }
 
 static bool pwsp_run_end(void *user) {
