@@ -401,6 +401,21 @@ static uint64_t pwsp_events_first_timer(const pwsp_events *events) {
     return first == PWSP_READY_NONE ? UINT64_MAX : events->nodes[first].link.key;
 }
 
+// Under control time is over: names the task whose end is being completed, or would be next; else the one
+// that is being issued.
+static PWSP_COLD bool pwsp_events_fail_late(pwsp_events *events) {
+    const pwsp_control_threads *control = &events->control;
+    if (pwsp_control_next(control) > events->now && control->ended_count == 0) {
+        return pwsp_events_fail_time(events, events->sim->task_count);
+    }
+    // A thread that dispatches is over in time, as the task would not start else.
+    const uint32_t lane = pwsp_control_next(control) <= events->now
+                              ? control->jobs[pwsp_earliest_lane(&control->ends)]
+                              : control->ended[control->ended_head];
+    PTOWSP_ASSERT(lane < control->lane_count);
+    return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);
+}
+
 PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
     if (pwsp_events_is_open(events) && !pwsp_events_take(events)) {
         return false;
@@ -431,7 +446,7 @@ PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *o
         }
         if (PWSP_UNLIKELY(events->control.is_on)) {
             if (next > PTOWSP_CYCLES_MAX) {
-                return pwsp_events_fail_time(events, events->sim->task_count);
+                return pwsp_events_fail_late(events);
             }
             pwsp_control_serve(events);
         }
