@@ -8506,7 +8506,7 @@ typedef struct ptowsp_dump_replay {
     int64_t kernel;        // an id, whose tasks take `percent` of their time
     uint32_t percent;      // 1 to 1000; 0: as observed
     // A runner to try: tasks keep the time that they took on their cores, and control comes in
-    // addition. clock_mhz 0: the clock of the swimlane (clock_freq_hz). For all orders.
+    // addition. clock_mhz 0: the clock of the swimlane (clock_freq_hz, a whole number). For all orders.
     ptowsp_control control;
 } ptowsp_dump_replay;
 

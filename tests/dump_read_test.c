@@ -273,6 +273,34 @@ static void dump_read__takes_what_is_unusual(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Times are read without a clock, too: any value but a whole number is none, and no control can be
+// replayed by it.
+static void dump_read__takes_any_clock(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t hertz;
+    } clocks[] = {
+        {"50000000", 50000000},      {"\"50000000\"", 50000000}, {"null", 0},     {"5e7", 0},
+        {"50000000.0", 0},           {"-50000000", 0},           {"\"fast\"", 0}, {"true", 0},
+        {"{\"aic\":[50000000]}", 0}, {"18446744073709551616", 0}};
+    ptowsp_context *context = dw_context();
+    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
+        char swimlane[300];
+        snprintf(swimlane, sizeof swimlane,
+                 "{\"metadata\":{\"clock_freq_hz\":%s,\"core_types\":[\"aic\"]},\"aicore_tasks\":"
+                 "[[0,4294967296,1,100,200]]}",
+                 clocks[i].text);
+        const ptowsp_dump_desc desc = {
+            NULL, whole[0], {swimlane, strlen(swimlane)}, {NULL, 0}, {NULL, 0}};
+        ptowsp_dump *dump = NULL;
+        assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
+        assert_int_equal(dump->clock_hz, clocks[i].hertz);
+        ptowsp_dump_close(dump);
+    }
+    ptowsp_context_destroy(context);
+}
+
 static void dump_read__refuses_times_that_are_none(void **state) {
     (void)state;
     static const struct {
@@ -362,6 +390,7 @@ int main(void) {
         cmocka_unit_test(dump_read__refuses_every_allocation),
         cmocka_unit_test(dump_read__says_what_is_wrong),
         cmocka_unit_test(dump_read__takes_what_is_unusual),
+        cmocka_unit_test(dump_read__takes_any_clock),
         cmocka_unit_test(dump_read__refuses_times_that_are_none),
         cmocka_unit_test(dump_read__has_a_limit_of_tasks),
         cmocka_unit_test(dump_read__reads_a_directory_as_texts),

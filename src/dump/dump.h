@@ -108,6 +108,8 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json);
 // Into DUMP_JSON_TEXT bytes. Integers may be in a string.
 DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
+// The same of something that need not be there: 0 for any other value, null or a fraction.
+DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);

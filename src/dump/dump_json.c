@@ -201,7 +201,21 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     }
 }
 
-// [-]digits, which fit into 64 bits.
+// [-]digits, which fit into 64 bits. Returns what is wrong, or NULL.
+static const char *dump_json_digits(const char *text, bool *out_negative, uint64_t *out_size) {
+    *out_size = 0;
+    *out_negative = text[0] == '-';
+    const char *at = text + *out_negative;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        const uint64_t digit = (uint64_t)(*at - '0');
+        if (*out_size > (UINT64_MAX - digit) / 10) {
+            return "a number is beyond 64 bits";
+        }
+        *out_size = 10 * *out_size + digit;
+    }
+    return *at == '\0' && at > text + *out_negative ? NULL : "a whole number is expected";
+}
+
 static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out_size) {
     char text[DUMP_JSON_TEXT];
     *out_size = 0;
@@ -209,18 +223,8 @@ static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out
                                                    : dump_json_number(json, text))) {
         return false;
     }
-    *out_negative = text[0] == '-';
-    const char *at = text + *out_negative;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        const uint64_t digit = (uint64_t)(*at - '0');
-        if (*out_size > (UINT64_MAX - digit) / 10) {
-            return dump_json_fail(json, "a number is beyond 64 bits");
-        }
-        *out_size = 10 * *out_size + digit;
-    }
-    return *at == '\0' && at > text + *out_negative
-               ? true
-               : dump_json_fail(json, "a whole number is expected");
+    const char *wrong = dump_json_digits(text, out_negative, out_size);
+    return !wrong || dump_json_fail(json, wrong);
 }
 
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
@@ -230,6 +234,22 @@ DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
         dump_json_integer(json, &is_negative, &size) &&
         (!is_negative || size == 0 || dump_json_fail(json, "a number is negative that cannot be"));
     return is_good ? size : 0;
+}
+
+DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json) {
+    char text[DUMP_JSON_TEXT];
+    bool is_negative;
+    uint64_t size;
+    const dump_json_kind kind = dump_json_peek(json);
+    if (kind != DUMP_JSON_NUMBER && kind != DUMP_JSON_STRING) {
+        dump_json_skip(json);
+        return 0;
+    }
+    return (kind == DUMP_JSON_STRING ? dump_json_string(json, text)
+                                     : dump_json_number(json, text)) &&
+                   !dump_json_digits(text, &is_negative, &size) && !is_negative
+               ? size
+               : 0;
 }
 
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {

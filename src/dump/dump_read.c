@@ -106,6 +106,7 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
 #define DUMP_READERS(R)                                                                            \
     R(DUMP_TO_TYPE, dump_to_type)                                                                  \
     R(DUMP_TO_U64, dump_to_u64)                                                                    \
+    R(DUMP_TO_U64_IF, dump_to_u64_if)                                                              \
     R(DUMP_TO_BYTES, dump_to_bytes)                                                                \
     R(DUMP_TO_LIST, dump_to_list)                                                                  \
     R(DUMP_TO_AUTO, dump_to_auto)                                                                  \
@@ -180,6 +181,10 @@ static uint32_t dump_read_object(dump_file *f, const dump_field *fields, uint32_
 
 static void dump_to_u64(dump_file *f, void *to) {
     *(uint64_t *)to = dump_json_u64(&f->json);
+}
+
+static void dump_to_u64_if(dump_file *f, void *to) {
+    *(uint64_t *)to = dump_json_u64_if(&f->json);
 }
 
 // -1 for what a table cannot have.
@@ -359,7 +364,7 @@ static void dump_read_core(dump_file *f, void *to) {
 static void dump_to_cores(dump_file *f, void *to) {
     static const dump_field fields[] = {
         {"core_types", DUMP_READ_CORE, DUMP_EACH},
-        {"clock_freq_hz", DUMP_TO_U64, offsetof(struct ptowsp_dump, clock_hz)},
+        {"clock_freq_hz", DUMP_TO_U64_IF, offsetof(struct ptowsp_dump, clock_hz)},
     };
     DUMP_FIELDS(f, fields, to);
 }
