@@ -367,6 +367,65 @@ static void together__threads_dispatch_collectives_too(void **state) {
     ranks_end(&r);
 }
 
+// One AICPU thread of each rank, in order with a window of 2. A task of 700 is submitted at 130 and runs
+// from 630 to 1330; a sum, at 260, from 1130 to 5050. It is held while the third task waits for the
+// window, from 260 to 1330, or is submitted, until 1460. The third runs from 1960 to 2660, the fourth
+// from 2790 + 500 to 3990, the last from 4120 + 500 to 5320. A rank alone waits for the same.
+static void together__a_task_that_is_held_waits_for_the_same_as_alone(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2, .window = 2};
+    schedule.control.by = PTOWSP_CONTROL_AICPU;
+    schedule.control.threads = 1;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 130;
+    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 500;
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    for (uint32_t k = 0; k < 2; k++) {
+        static const char *const tensors[] = {"a", "b", "c", "d", "e"};
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel mix = mix_kernel(m, "mix", 700);
+        ptowsp_workload_begin(m, "steps");
+        ptowsp_combine_begin(m);
+        for (uint32_t i = 0; i < 5; i++) {
+            const ptowsp_tensor tensor = tensor_of(m, tensors[i]);
+            if (i == 1) {
+                add_step(m, i, k, &s, tensor, no_tensor);
+            } else {
+                task_on(m, mix, tensor, no_tensor, 0, 0, -1, -1);
+            }
+        }
+        ptowsp_scope_end(m);
+        ptowsp_scope_end(m);
+        ranks_add(&r, m, &schedule);
+    }
+    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    for (uint32_t k = 0; k < 2; k++) {
+        const ptowsp_run_stats together = *ptowsp_run_result(r.runs[k]);
+        const ptowsp_run_ranks bound = {
+            .rank = k, .rank_count = 2, .links = links, .cycles_per_us = 1000};
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
+        const ptowsp_run_stats *alone = ptowsp_run_result(r.runs[k]);
+        assert_int_equal(together.makespan_cycles, alone->makespan_cycles);
+        for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+            if (together.stall_cycles[i] != alone->stall_cycles[i]) {
+                fail_msg("stall %u: %llu together, %llu alone", i,
+                         (unsigned long long)together.stall_cycles[i],
+                         (unsigned long long)alone->stall_cycles[i]);
+            }
+        }
+        assert_int_equal(together.makespan_cycles, 5320);
+        assert_int_equal(together.stall_cycles[PTOWSP_STALL_WINDOW], 1070 + 1200 + 1200);
+        assert_int_equal(together.stall_cycles[PTOWSP_STALL_DEPENDENCY], 0);
+    }
+    ranks_end(&r);
+}
+
 // -- the slow simulator ---------------------------------------------------------------------------
 
 // Plain lists and scans of all ranks. Times are in parts of a picosecond, as many as there are cycles
@@ -1676,6 +1735,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together__groups_share_the_link_of_a_node),
         cmocka_unit_test(together__threads_dispatch_collectives_too),
+        cmocka_unit_test(together__a_task_that_is_held_waits_for_the_same_as_alone),
         cmocka_unit_test(together__a_message_waits_for_that_of_another_group),
         cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
         cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
