@@ -201,7 +201,7 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     }
 }
 
-// [-]digits, which fit into 64 bits. Returns what is wrong, or NULL.
+// [-]digits, which fit into 64 bits. Returns the text of an error, or NULL.
 static const char *dump_json_digits(const char *text, bool *out_negative, uint64_t *out_size) {
     *out_size = 0;
     *out_negative = text[0] == '-';

@@ -1,7 +1,7 @@
 // Pipelines of a run. When the walk reaches a pipeline, it runs from start to end on its own time,
 // which begins at 0. The resulting makespan is then issued like a task, and that gives the start on
 // the run's clock. Only then do the records of its tasks get their places on that clock. If its issue is
-// held until other ranks go on, it has run: its arrival is kept, and issued again.
+// held until other ranks continue, it has run: its arrival is kept, and issued again.
 //
 // Before kernels are called, its processes are walked one after another, as far as they do not
 // depend on tokens.

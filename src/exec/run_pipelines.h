@@ -27,7 +27,7 @@ typedef struct pwsp_pipes {
     pwsp_wall_mark mark;            // of a task that `tasks` has run at once
     pwsp_tile_at *wholes;           // of the tensors of a pipeline
     pwsp_pipeline_arrival arrival;  // of the last pipeline
-    bool is_held;  // until other ranks go on: it has run, and is still to be issued
+    bool is_held;                   // it has run, and is still to be issued
 } pwsp_pipes;
 
 // False when memory is out. The object must not be moved.
