@@ -7,11 +7,66 @@
 
 #include "test.h"
 
-#include "support/case_expect.h"
+#include "support/case_form.h"
 
 enum { LANE_MAX = 3 };
 
 // -- engines --------------------------------------------------------------------------------------
+
+// How often each has executed a program, and how often at least, so that none is left out unnoticed:
+// a few less than all cases had when this was written.
+typedef struct engine_tally {
+    const char *name;
+    uint64_t least, count;
+} engine_tally;
+
+#if defined(NPU_CLOCK_MIRROR_H)
+enum { LEAST_RECORDED = 0, LEAST_CLOCK = 7500, LEAST_DEVICE = 0 };
+#elif defined(PTOWSP_NO_THREADS)
+enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 0 };
+#else
+enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 1300 };
+#endif
+
+static engine_tally engines[] = {
+    {"built", 1300, 0},
+    {"loaded", 1300, 0},
+    {"once more", 2600, 0},
+    {"without records", LEAST_RECORDED, 0},
+    {"time only", 1800, 0},
+    {"time only, without memory", 1750, 0},
+    {"time only, refused", 800, 0},
+    {"on 2 threads", 2600, 0},
+    {"on 3 threads", 2600, 0},
+    {"on a device", LEAST_DEVICE, 0},
+    {"beside the clock", LEAST_CLOCK, 0},
+    {"not for NPUs, so without the clock", 0, 0},
+    {"refused programs", 2, 0},
+};
+
+enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };
+
+static void engine_count(const char *name) {
+    size_t i = 0;
+    while (i < ENGINE_COUNT && strcmp(engines[i].name, name) != 0) {
+        i++;
+    }
+    assert_true(i < ENGINE_COUNT);
+    engines[i].count++;
+}
+
+// Prints the counts; how many are too few, if all cases were run.
+static int engines_report(bool is_all) {
+    int missing = 0;
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        const engine_tally *e = &engines[i];
+        bool is_missing = is_all && e->count < e->least;
+        print_message("%s: %llu executions%s\n", e->name, (unsigned long long)e->count,
+                      is_missing ? ", TOO FEW" : "");
+        missing += is_missing;
+    }
+    return missing;
+}
 
 static void refresh(case_subject *s, uint32_t core_count) {
     s->call_count = s->wrong_call_count = s->next_task = 0;
@@ -26,6 +81,7 @@ static void refresh(case_subject *s, uint32_t core_count) {
 // Once more, with the clock of emitted trees beside it.
 static void execute_with_clock(case_subject *s, const ptowsp_run_options *options) {
     ptowsp_run_stats stats = *ptowsp_run_result(s->run);
+    engine_count("beside the clock");
     refresh(s, 1);
     const char *what = mirror_check(s->run, options, PTOWSP_OK, &stats);
     if (what) {
@@ -59,12 +115,17 @@ static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, u
     refresh(s, lanes);
     size_t allocations = s->memory.allocations;
     ptowsp_status status = ptowsp_run_execute(s->run, &options);
+    engine_count(engine);
     s->allocated = s->memory.allocations - allocations;
     expect_ended(s, status, mode == PTOWSP_RUN_EXECUTE);
 #ifdef NPU_CLOCK_MIRROR_H
-    if (lanes == 1 && !case_said(s, "fails") &&
-        ptowsp_program_check(s->context, s->program, PTOWSP_TARGET_ASCEND_NPU) == PTOWSP_OK) {
+    if (lanes != 1 || case_said(s, "fails")) {
+        return;
+    }
+    if (ptowsp_program_check(s->context, s->program, PTOWSP_TARGET_ASCEND_NPU) == PTOWSP_OK) {
         execute_with_clock(s, &options);
+    } else {
+        engine_count("not for NPUs, so without the clock");
     }
 #endif
 }
@@ -86,7 +147,8 @@ static bool is_timed_by_data(const case_subject *s) {
 
 static void refuse_time_only(case_subject *s) {
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    s->engine = "time only";
+    s->engine = "time only, refused";
+    engine_count(s->engine);
     refresh(s, 1);
     case_check(s, "status", 0, (uint64_t)ptowsp_run_execute(s->run, &options),
                (uint64_t)PTOWSP_UNSUPPORTED);
@@ -123,6 +185,7 @@ static void execute_on_device(case_subject *s) {
     ptowsp_device *device;
     void *memory[CASE_TENSOR_MAX];
     s->engine = "on a device";
+    engine_count(s->engine);
     refresh(s, desc.vector_count + desc.cube_count);
     case_ok(s, "open", ptowsp_device_open(s->context, &desc, &device));
     for (uint32_t t = 0; t < s->tensor_count; t++) {
@@ -157,6 +220,7 @@ static void check_without_records(case_subject *s) {
 #ifndef NPU_CLOCK_MIRROR_H
     static results recorded, plain;
     s->engine = "without records";
+    engine_count(s->engine);
     if (ptowsp_run_pipelines(s->run, NULL)) {
         check_results(s->run);
     }
@@ -202,8 +266,7 @@ static void run_round(case_subject *s, bool is_loaded, ptowsp_fingerprint *kept)
         execute(s, lanes == 2 ? "on 2 threads" : "on 3 threads", PTOWSP_RUN_EXECUTE, lanes);
     }
     // The transient tensors of a program on a device need a block of its memory (transient_test.c).
-    bool is_first = !s->mode || s->mode == s->c->file->modes.items;
-    if (is_first && !is_loaded && ptowsp_program_read(s->program)->transient_count == 0) {
+    if (!is_loaded && ptowsp_program_read(s->program)->transient_count == 0) {
         execute_on_device(s);
     }
 }
@@ -278,11 +341,13 @@ static void take(void *user, const char *text, size_t length) {
 // Programs that were built and loaded, of the case in one way, one mode and one schedule.
 static void test_schedule(case_subject *s) {
     const case_item *refused = case_said(s, "refused");
+    case_check_form(s);
     case_write_text(s);
     s->engine = "parse";
     ptowsp_status status = case_parse(s);
     const ptowsp_program_desc desc = case_desc(s);
     if (refused) {
+        engine_count("refused programs");
         status = status ? status : ptowsp_program_create(s->context, s->module, &desc, &s->program);
         case_check_error(s, refused, status);
         ptowsp_module_destroy(s->module);
@@ -362,7 +427,8 @@ int main(int count, char **paths) {
     }
     int failed = _cmocka_run_group_tests("cases", tests, list.count, NULL, NULL);
     print_message("%zu cases, %llu checks\n", list.count, (unsigned long long)case_check_count);
+    int missing = engines_report(count == 1);
     case_release(0);
     free(case_all.blocks);
-    return failed || list.count == 0;
+    return failed || missing || list.count == 0;
 }

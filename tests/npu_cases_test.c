@@ -66,7 +66,8 @@ static void compare_round(case_subject *s, ptowsp_npu *npu, uint64_t random, pto
 }
 
 static void compare_program(case_subject *s, uint64_t random) {
-    snprintf(npu_now.doing, sizeof npu_now.doing, "%s, %s", s->c->name, s->mode->word);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%s%s%s", s->c->name, s->mode ? ", " : "",
+             s->mode ? s->mode->word : "");
     if (!all_have_source(s)) {
         size_t size = 0;
         ptowsp_status status =
@@ -121,10 +122,22 @@ static void npu__the_tree_of_a_case_gives_what_the_case_says(void **state) {
     const tree_case *t = (const tree_case *)*state;
     const case_items *modes = &t->c->file->modes;
     size_t count = (size_t)npu_number_of("NPU_EQUAL_COUNT", 1), blocks = case_all.count;
-    for (size_t i = 0; i < count && i < modes->count; i++) {
+    compare_mode(t->c, modes->count ? &modes->items[t->index % modes->count] : NULL, t->index);
+    for (size_t i = 1; i < count && i < modes->count; i++) {
         compare_mode(t->c, &modes->items[(t->index + i) % modes->count], t->index + i);
     }
     case_release(blocks);
+}
+
+// Each case has a tree that ran with each of its bindings, or is one of those that are refused.
+static bool all_are_compared(size_t case_count) {
+    const npu_tally *tally = &npu_now.tally;
+    uint64_t trees = tally->builds + tally->reused;
+    bool are_all = case_count > 0 && trees + tally->skipped >= case_count &&
+                   tally->bindings >= trees && tally->runs >= tally->bindings;
+    print_message("%zu cases: %llu trees, %llu refused%s\n", case_count, (unsigned long long)trees,
+                  (unsigned long long)tally->skipped, are_all ? "" : ", TOO FEW");
+    return are_all;
 }
 
 int main(int count, char **paths) {
@@ -148,6 +161,7 @@ int main(int count, char **paths) {
         }
     }
     int failed = npu_run_tests("npu_cases", tests, taken);
+    failed += !getenv("NPU_EQUAL_TREES") && !all_are_compared(taken);
     case_release(0);
     free(case_all.blocks);
     return failed;

@@ -23,11 +23,15 @@ typedef struct case_field {
 
 #define CASE_FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-// NAME N, NAME N, ...: each of them one of the fields.
+// NAME N, NAME N, ...: each of them one of the fields, and at least one.
 static inline void case_check_fields(case_subject *s, uint64_t i, const char *at,
                                      const case_field *fields, size_t count) {
     char word[64];
-    for (at += strspn(at, " :,"); *at; at += strspn(at, " ,")) {
+    at += strspn(at, " :,");
+    if (!*at) {
+        CASE_FAIL(s, "nothing is compared");
+    }
+    for (; *at; at += strspn(at, " ,")) {
         size_t f = 0;
         case_word(&at, word);
         while (f < count && strcmp(fields[f].name, word) != 0) {
@@ -54,24 +58,23 @@ static inline void case_check_row(case_subject *s, uint64_t i, const char **at,
 
 // -- time -----------------------------------------------------------------------------------------
 
-// makespan N, count N, ...: numbers of the whole execution; false if the word is not one.
-static inline bool case_expect_number(case_subject *s, const char *word, const char *at) {
+enum { CASE_NUMBER_COUNT = 8 };
+
+static const char *const case_number_names[CASE_NUMBER_COUNT] = {
+    "makespan", "count", "busy", "lane_count", "in_flight", "overflows", "loads", "step_count"};
+
+// makespan N, count N, ...: number f of the whole execution.
+static inline void case_expect_number(case_subject *s, size_t f, const char *at) {
     const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
     uint64_t step_count = 0;
     ptowsp_run_steps(s->run, &step_count);
-    const case_field fields[] = {
-        {"makespan", stats->makespan_cycles}, {"count", stats->task_count},
-        {"busy", stats->busy_cycles},         {"lane_count", stats->lane_count},
-        {"in_flight", stats->in_flight_max},  {"overflows", stats->window_overflow_count},
-        {"loads", stats->slot_load_count},    {"step_count", step_count},
-    };
-    for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
-        if (!strcmp(fields[f].name, word)) {
-            case_check_row(s, 0, &at, &fields[f], 1);
-            return true;
-        }
-    }
-    return false;
+    const uint64_t values[CASE_NUMBER_COUNT] = {
+        stats->makespan_cycles, stats->task_count,
+        stats->busy_cycles,     stats->lane_count,
+        stats->in_flight_max,   stats->window_overflow_count,
+        stats->slot_load_count, step_count};
+    case_check(s, case_number_names[f], 0, values[f], (uint64_t)case_number(s, &at));
+    case_end(s, at);
 }
 
 // lanes N ...: tasks by lane. Also what must hold of lanes and of a window.
@@ -89,6 +92,7 @@ static inline void case_expect_lanes(case_subject *s, const char *at) {
             busy += lanes[count].busy_cycles;
         }
     }
+    case_end(s, at);
     case_check(s, "lane count", 0, stats->lane_count, count);
     ptowsp_run_pipelines(s->run, &pipelines);
     if (pipelines == 0) {
@@ -122,6 +126,7 @@ static inline void case_expect_on_lanes(case_subject *s, const char *at) {
     }
     case_check(s, "tasks on lanes", 0, tasks, (uint64_t)case_number(s, &at));
     case_check(s, "busy cycles of lanes", 0, busy, (uint64_t)case_number(s, &at));
+    case_end(s, at);
 }
 
 // stalled STALL N: the cycles of stall_cycles
@@ -132,6 +137,7 @@ static inline void case_expect_stalled(case_subject *s, const char *at) {
         if (case_begins(at, name) && at[strlen(name)] == ' ' && case_is_number(at + strlen(name))) {
             at += strlen(name);
             case_check(s, name, 0, stats->stall_cycles[stall], (uint64_t)case_number(s, &at));
+            case_end(s, at);
             return;
         }
     }
@@ -142,9 +148,35 @@ static inline void case_expect_stalled(case_subject *s, const char *at) {
 static inline void case_expect_slot(case_subject *s, const char *at) {
     uint32_t slot = (uint32_t)case_number(s, &at);
     case_check(s, "slot", slot, ptowsp_run_slot(s->run, slot), (uint64_t)case_number(s, &at));
+    case_end(s, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
+
+// (AXES) up to `end`: those that were recorded, and those that the task's function was called with.
+static inline void case_expect_axes(case_subject *s, uint64_t task, const char *at,
+                                    const char *end) {
+    ptowsp_task_trace trace;
+    uint32_t count = 0;
+    case_check(s, "is recorded: task", task, ptowsp_run_trace_find(s->run, task, &trace), 1);
+    for (at += strspn(at, " ("); isdigit((unsigned char)*at) || *at == '-'; count++) {
+        uint64_t axis = (uint64_t)case_number(s, &at);
+        at += strspn(at, " ,");
+        if (count < trace.axis_count) {
+            case_check(s, "an axis argument of task", task, trace.args[count], axis);
+            bool is_called = task < CASE_TASK_MAX && s->called[task][0] != CASE_NOT_CALLED;
+            if (is_called) {  // tile kernels are not, and nothing is without data
+                case_check(s, "an axis argument of the call of task", task,
+                           (uint64_t)s->called[task][count], axis);
+            }
+        }
+    }
+    case_check(s, "axis arguments of task", task, trace.axis_count, count);
+    at += strspn(at, " )");
+    if (at != end) {
+        CASE_FAIL(s, "this is not read: \"%.*s\"", (int)(end - at), at);
+    }
+}
 
 // NAME(AXES): the name may be left out if it is that of the task before.
 static inline const char *case_expect_call(case_subject *s, uint64_t task, const char *at,
@@ -160,16 +192,7 @@ static inline const char *case_expect_call(case_subject *s, uint64_t task, const
     if (!end) {
         CASE_FAIL(s, "a colon is missing at \"%s\"", at);
     }
-    for (uint32_t i = 0; *at == '(' || (at < end && case_is_number(at)); i++) {
-        if (!case_is_number(at) || strspn(at, "() ,:") >= (size_t)(end - at)) {
-            break;
-        }
-        int64_t axis = case_number(s, &at);
-        if (s->called[task][0] != CASE_NOT_CALLED) {  // nor are tile kernels
-            case_check(s, "an axis argument of task", task, (uint64_t)s->called[task][i],
-                       (uint64_t)axis);
-        }
-    }
+    case_expect_axes(s, task, at, end);
     return end + 1;
 }
 
@@ -209,8 +232,10 @@ static inline void case_expect_task(case_subject *s, const char *at) {
     const case_field fields[] = {{"start", record->start}, {"end", record->end},
                                  {"on", record->lane},     {"after", record->cause},
                                  {"issue", record->issue}, {"ready", record->ready}};
-    at = case_skip(at + 1);
-    if (isdigit((unsigned char)*at)) {
+    case_literal(s, &at, ":");
+    at = case_skip(at);
+    bool has_times = isdigit((unsigned char)*at);
+    if (has_times) {
         case_check_row(s, task, &at, fields, 2);
     }
     const char *by = strstr(at, "by ");
@@ -220,7 +245,9 @@ static inline void case_expect_task(case_subject *s, const char *at) {
                         case_copy(by + 3, length - 3));
         at = case_join(case_copy(at, (size_t)(by - at)), by + length, strlen(by + length));
     }
-    case_check_fields(s, task, at, CASE_FIELDS(fields));
+    if (at[strspn(at, " ,")] || (!has_times && !by)) {
+        case_check_fields(s, task, at, CASE_FIELDS(fields));
+    }
 }
 
 // path TASK ...: the critical one
@@ -231,6 +258,7 @@ static inline void case_expect_path(case_subject *s, const char *at) {
         case_check(s, "task of the critical path", i, path[i], (uint64_t)case_number(s, &at));
     }
     case_check(s, "tasks of the critical path", 0, count, i + case_is_number(at));
+    case_end(s, at);
 }
 
 // hash H: FNV-1a over each task's kernel name, lane, ready, start and end. In processes tasks are
@@ -252,7 +280,9 @@ static inline void case_expect_hash(case_subject *s, const char *at) {
         hash = case_hash_word(hash, records[i].start);
         hash = case_hash_word(hash, records[i].end);
     }
-    case_check(s, "hash of all tasks", 0, hash, strtoull(at, NULL, 16));
+    char *end;
+    case_check(s, "hash of all tasks", 0, hash, strtoull(at, &end, 16));
+    case_end(s, end);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
@@ -296,6 +326,7 @@ static inline void case_expect_pipelines(case_subject *s, const char *at) {
         case_check_row(s, i, &at, fields, 3);
     }
     case_check(s, "pipelines", 0, count, i + case_is_number(at));
+    case_end(s, at);
 }
 
 // processes NAME: TASKS END BUSY FULL EMPTY, ...; also that waits add up.
@@ -343,7 +374,9 @@ static inline uint32_t case_process(const case_subject *s, const char **at) {
     case_word(at, name);
     char *dot = strchr(name, '.');
     if (dot) {
-        replica = (uint32_t)strtoul(dot + 1, NULL, 10);
+        const char *digits = dot + 1;
+        replica = (uint32_t)case_number(s, &digits);
+        case_end(s, digits);
         *dot = '\0';
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -368,7 +401,8 @@ static inline void case_expect_steps(case_subject *s, const char *at) {
             text = case_join(case_join(text, *text ? ", " : "", *text ? 2 : 0), one, strlen(one));
         }
     }
-    case_check_text(s, "steps", text, case_skip(at + 1));
+    case_literal(s, &at, ":");
+    case_check_text(s, "steps", text, case_skip(at));
 }
 
 // Steps as text, each after the name of its process: those with these ids, or the first ones (NULL).
@@ -391,7 +425,8 @@ static inline void case_expect_chain(case_subject *s, const char *at) {
     uint64_t count = 0;
     const uint64_t *chain =
         ptowsp_run_critical_steps(s->run, (uint32_t)case_number(s, &at), &count);
-    case_check_text(s, "chain", case_steps_text(s, chain, count), case_skip(at + 1));
+    case_literal(s, &at, ":");
+    case_check_text(s, "chain", case_steps_text(s, chain, count), case_skip(at));
 }
 
 // all_steps PROCESS STEP, ...: of all processes, in their order
@@ -435,13 +470,16 @@ static inline void case_expect_pipeline(case_subject *s, const char *at) {
     char name[64];
     case_check(s, "pipelines, up to this one,", i, i < count, 1);
     at += strspn(at, " :");
-    if (case_begins(at, "name ")) {
+    bool has_name = case_begins(at, "name ");
+    if (has_name) {
         at += 5;
         case_word(&at, name);
         case_check_text(s, "name of the pipeline", pipelines[i].name, name);
     }
     case_pipeline_fields(s, i, fields);
-    case_check_fields(s, i, at, CASE_FIELDS(fields));
+    if (!has_name || *case_skip(at)) {
+        case_check_fields(s, i, at, CASE_FIELDS(fields));
+    }
 }
 
 // ring NAME: most N, stalled N
@@ -468,6 +506,7 @@ static inline void case_expect_calls(case_subject *s, const char *at) {
                    (uint64_t)case_number(s, &at));
     }
     if (s->core_count == 1) {
+        case_end(s, at);
         case_check(s, "calls", 0, s->call_count, i);
     }
 }
@@ -482,13 +521,18 @@ static inline const char *case_stuck_text(const case_subject *s) {
     return text;
 }
 
+static inline void case_check_state(case_subject *s, uint32_t process, const char *word) {
+    static const char *const states[] = {"ended", "stopped", "full", "empty"};
+    case_check_text(s, "state", states[ptowsp_run_processes(s->run, NULL)[process].state], word);
+}
+
 // state PROCESS[.REPLICA] ended|stopped|full|empty
 static inline void case_expect_state(case_subject *s, const char *at) {
-    static const char *const states[] = {"ended", "stopped", "full", "empty"};
     uint32_t i = case_process(s, &at);
     char word[64];
     case_word(&at, word);
-    case_check_text(s, "state", states[ptowsp_run_processes(s->run, NULL)[i].state], word);
+    case_check_state(s, i, word);
+    case_end(s, at);
 }
 
 // waits PROCESS[.REPLICA] full|empty CHANNEL since N at PLACE, with its variables: so in the results,
@@ -497,13 +541,13 @@ static inline void case_expect_waits(case_subject *s, const char *at) {
     char line[200], since[64], name[64], word[64], place[200];
     uint32_t i = case_process(s, &at);
     const ptowsp_process_stats *p = &ptowsp_run_processes(s->run, NULL)[i];
-    case_expect_state(s, at - strlen(p->name));
     case_word(&at, word);
+    case_check_state(s, i, word);
     case_word(&at, name);
     case_check_text(s, "channel", ptowsp_run_channels(s->run, NULL)[p->channel].name, name);
-    at = strstr(at, "since ") + 6;
+    case_literal(s, &at, "since ");
     case_check(s, "since", i, p->end_cycles, (uint64_t)case_number(s, &at));
-    at = strstr(at, "at ") + 3;
+    case_literal(s, &at, "at ");
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
     ptowsp_program_print_place(s->program, p->node, ptowsp_text_to_buffer(&buffer));
     const char *text = case_stuck_text(s), *paragraph = strstr(text, p->name);
@@ -524,6 +568,7 @@ static inline void case_expect_cycle(case_subject *s, const char *at) {
         is_last = !*case_skip(at);
         at = is_last ? first : at;
         case_word(&at, name);
+        case_check(s, "the cycle has names", 0, name[0] != '\0', 1);
         line = line ? strstr(line, name) : NULL;
         case_check(s, "the cycle goes on", 0, line && line < end, 1);
         line += line != NULL;
@@ -531,10 +576,13 @@ static inline void case_expect_cycle(case_subject *s, const char *at) {
 }
 
 // The parts of a list: PART / PART ...; NULL after the last one.
-static inline const char *case_next_part(const char **at) {
+static inline const char *case_next_part(const case_subject *s, const char **at) {
     const char *end = strstr(*at, " / "), *part = *at;
     if (!*part) {
         return NULL;
+    }
+    if (end == part) {
+        CASE_FAIL(s, "a part is empty at \"%s\"", part);
     }
     *at = end ? end + 3 : part + strlen(part);
     return case_copy(part, end ? (size_t)(end - part) : strlen(part));
@@ -547,7 +595,7 @@ static inline void case_expect_report(case_subject *s, const char *at, bool is_t
     const ptowsp_output output = {text_take, &buffer};
     text[0] = '\0';
     case_ok(s, "report", ptowsp_run_report(s->run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output));
-    for (const char *part; (part = case_next_part(&at));) {
+    for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
         if ((strstr(text, part) != NULL) != is_there) {
             CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still", text);
@@ -563,19 +611,25 @@ static inline void case_expect_unreported(case_subject *s, const char *at) {
     case_expect_report(s, at, false);
 }
 
-// says PART / PART ...: parts of the text of a deadlock, or of the error; never PART
-static inline void case_expect_says(case_subject *s, const char *at) {
-    for (const char *part; (part = case_next_part(&at));) {
+// says PART / PART ...: parts of the text of a deadlock, or of the error; never PART / PART ...
+static inline void case_expect_parts(case_subject *s, const char *at, bool is_there) {
+    for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
-        if (!strstr(case_stuck_text(s), part) &&
-            !strstr(ptowsp_context_error(s->context).text, part)) {
-            CASE_FAIL(s, "\"%s\" is not in: %s", part, case_stuck_text(s));
+        bool is_said =
+            strstr(case_stuck_text(s), part) || strstr(ptowsp_context_error(s->context).text, part);
+        if (is_said != is_there) {
+            CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still",
+                      case_stuck_text(s));
         }
     }
 }
 
+static inline void case_expect_says(case_subject *s, const char *at) {
+    case_expect_parts(s, at, true);
+}
+
 static inline void case_expect_never(case_subject *s, const char *at) {
-    case_check(s, "it is said", 0, strstr(case_stuck_text(s), at) != NULL, 0);
+    case_expect_parts(s, at, false);
 }
 
 // -- data -----------------------------------------------------------------------------------------
@@ -628,9 +682,7 @@ static inline void case_expect_sums(case_subject *s, const char *at) {
             weighted += x * (double)(i % 97 + 1);
         }
         for (int i = 0; i < 2; i++) {
-            char *end;
-            expected[i] = strtod(at, &end);
-            at = end;
+            expected[i] = case_real(s, &at);
         }
         case_check_count++;
         if (!case_is_near(sum, expected[0], t->desc.dtype) ||
@@ -681,28 +733,34 @@ static const struct {
     // clang-format on
 };
 
-static inline bool case_is_setting(const char *word) {
-    static const char *const settings[] = {"let",    "with",  "from",  "then",
-                                           "lowers", "fails", "edges", "records"};
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        if (!strcmp(word, settings[i])) {
+enum { CASE_EXPECTATION_COUNT = sizeof case_expectations / sizeof case_expectations[0] };
+
+// Whether a word is a result, and which: the number e of the table, or after those the numbers.
+static inline bool case_find_result(const char *word, size_t *out_e) {
+    for (*out_e = 0; *out_e < CASE_EXPECTATION_COUNT + CASE_NUMBER_COUNT; ++*out_e) {
+        const char *name = *out_e < CASE_EXPECTATION_COUNT
+                               ? case_expectations[*out_e].word
+                               : case_number_names[*out_e - CASE_EXPECTATION_COUNT];
+        if (!strcmp(name, word)) {
             return true;
         }
     }
     return false;
 }
 
+// Settings (case_form.h has them) are not results.
 static inline void case_expect_item(case_subject *s, const case_item *item, bool has_data) {
-    for (size_t e = 0; e < sizeof case_expectations / sizeof case_expectations[0]; e++) {
-        if (!strcmp(case_expectations[e].word, item->word)) {
-            if (has_data || !case_expectations[e].is_data) {
-                case_expectations[e].expect(s, item->rest);
-            }
-            return;
-        }
+    size_t e;
+    if (!case_find_result(item->word, &e)) {
+        return;
     }
-    if (!case_is_setting(item->word) && !case_expect_number(s, item->word, item->rest)) {
-        CASE_FAIL(s, "nothing is expected with %s", item->word);
+    if (!*item->rest && case_is_greedy(item->word)) {
+        CASE_FAIL(s, "nothing is compared");
+    }
+    if (e >= CASE_EXPECTATION_COUNT) {
+        case_expect_number(s, e - CASE_EXPECTATION_COUNT, item->rest);
+    } else if (has_data || !case_expectations[e].is_data) {
+        case_expectations[e].expect(s, item->rest);
     }
 }
 
@@ -721,10 +779,11 @@ static inline void case_expect_called(case_subject *s, bool has_data) {
 
 // mode NAME, no sooner than OTHER: the makespan is at least the one that the round has for the other.
 static inline void case_expect_floor(case_subject *s) {
-    const char *other = s->mode ? strstr(s->mode->word, ", no sooner than ") : NULL;
-    for (size_t i = s->round; other && i < s->round_end; i++) {
+    const case_item *floor = s->mode ? case_find(&s->c->file->floors, s->mode->word) : NULL;
+    for (size_t i = s->round; floor && i < s->round_end; i++) {
         const case_item *item = &s->items.items[i];
-        if (!strcmp(item->word, "makespan") && item->modes && case_lists(item->modes, other + 17)) {
+        if (!strcmp(item->word, "makespan") && item->modes &&
+            case_lists(item->modes, floor->rest)) {
             const char *at = item->rest;
             uint64_t least = (uint64_t)case_number(s, &at);
             ptowsp_cycles makespan = ptowsp_run_result(s->run)->makespan_cycles;

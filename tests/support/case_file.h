@@ -26,6 +26,7 @@ typedef struct case_file {
     case_items kernels;          // name, text of the declaration with its body
     case_items lowers;           // "lowers", KERNEL CYCLES: INSTRUCTION CYCLES, ...
     case_items modes;            // name, directives
+    case_items floors;           // mode; the one that it is no sooner than
     case_items ways, functions;  // name, items; kernel, function
     case_items defines;          // name, text
     const char *from;
@@ -139,11 +140,20 @@ static inline bool case_begins(const char *text, const char *word) {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-// Whether a name is one of a list: "in order, raw".
+// The next name of a list, "in order, raw"; NULL after the last one.
+static inline const char *case_next_name(const char **at) {
+    if (!*at) {
+        return NULL;
+    }
+    size_t length = strcspn(*at, ",");
+    const char *name = case_trimmed(*at, length);
+    *at = (*at)[length] ? *at + length + 1 : NULL;
+    return name;
+}
+
 static inline bool case_lists(const char *list, const char *name) {
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        at = case_skip(at);
-        if (case_begins(at, name) && strchr(", ", at[strlen(name)])) {
+    for (const char *one, *at = list; (one = case_next_name(&at));) {
+        if (!strcmp(one, name)) {
             return true;
         }
     }
@@ -165,10 +175,13 @@ static inline bool case_is_greedy(const char *word) {
 }
 
 // Splits a line into items: [under MODES:] WORD REST; WORD REST ...
-static inline void case_split(case_items *out, const char *text, int line) {
+static inline void case_split(const case_file *file, case_items *out, const char *text, int line) {
     const char *modes = NULL, *at = case_skip(text);
     if (case_begins(at, "under ")) {
         const char *colon = strchr(at, ':');
+        if (!colon) {
+            fail_msg("%s:%d: a colon is missing after \"under\"", file->path, line);
+        }
         modes = case_trimmed(at + 6, (size_t)(colon - at) - 6);
         at = colon + 1;
     }
@@ -253,7 +266,7 @@ static inline void case_read_module(case_reader *r, const char *text, size_t len
     while (*r->at && !case_begins(r->at, "case ") && !case_begins(r->at, "module ")) {
         case_next(r, &text, &length);
         if (case_begins(text, "with ")) {
-            case_split(&r->given, case_logical(r, text, length, 0), r->line);
+            case_split(r->file, &r->given, case_logical(r, text, length, 0), r->line);
         } else if (case_begins(text, "kernel ")) {
             char *kernel = case_kernel(r, text, length, &r->given);
             r->module = case_join(r->module, kernel, strlen(kernel));
@@ -281,7 +294,7 @@ static inline void case_read_case(case_reader *r, const char *text, size_t lengt
         const char *first = case_skip(text);
         if (first < text + length && *first != '#') {
             int line = r->line;
-            case_split(&c->items, case_logical(r, text, length, 2), line);
+            case_split(r->file, &c->items, case_logical(r, text, length, 2), line);
         }
     }
 }
@@ -297,6 +310,19 @@ static inline void case_read_named(case_reader *r, case_items *list, const char 
              case_trimmed(end + strlen(between), strlen(end) - strlen(between)), r->line);
 }
 
+// mode NAME[, no sooner than OTHER]: DIRECTIVES
+static inline void case_read_mode(case_reader *r, const char *text) {
+    static const char floor[] = ", no sooner than ";
+    case_items *modes = &r->file->modes;
+    case_read_named(r, modes, text, ":");
+    case_item *mode = &modes->items[modes->count - 1];
+    const char *tail = strstr(mode->word, floor);
+    if (tail) {
+        mode->word = case_trimmed(mode->word, (size_t)(tail - mode->word));
+        case_add(&r->file->floors, mode->word, tail + strlen(floor), r->line);
+    }
+}
+
 static inline void case_read_head(case_reader *r, const char *text, size_t length) {
     if (case_begins(text, "kernel ")) {
         char *kernel = case_kernel(r, text, length, &r->file->lowers);
@@ -310,7 +336,7 @@ static inline void case_read_head(case_reader *r, const char *text, size_t lengt
     } else if (!strcmp(line, "trees")) {
         r->file->has_trees = true;
     } else if (case_begins(line, "mode ")) {
-        case_read_named(r, &r->file->modes, line + 5, ":");
+        case_read_mode(r, line + 5);
     } else if (case_begins(line, "way ")) {
         case_read_named(r, &r->file->ways, line + 4, ":");
     } else if (case_begins(line, "define ")) {

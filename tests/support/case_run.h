@@ -12,7 +12,7 @@
 enum {
     CASE_TENSOR_MAX = 12,
     CASE_KERNEL_MAX = 32,
-    CASE_AXIS_MAX = 5,
+    CASE_AXIS_MAX = PTOWSP_TASK_AXIS_MAX,
     CASE_TASK_MAX = 16384,
     CASE_NOTE_MAX = 1024
 };
@@ -122,6 +122,32 @@ static inline int64_t case_number(const case_subject *s, const char **at) {
     return value;
 }
 
+static inline double case_real(const case_subject *s, const char **at) {
+    char *end;
+    double value = strtod(*at, &end);
+    if (end == *at) {
+        CASE_FAIL(s, "a number is missing at \"%s\"", *at);
+    }
+    *at = end;
+    return value;
+}
+
+// The text of an item ends here.
+static inline void case_end(const case_subject *s, const char *at) {
+    if (*case_skip(at)) {
+        CASE_FAIL(s, "this is not read: \"%s\"", case_skip(at));
+    }
+}
+
+// A text that has to stand here.
+static inline void case_literal(const case_subject *s, const char **at, const char *text) {
+    *at = case_skip(*at);
+    if (!case_begins(*at, text)) {
+        CASE_FAIL(s, "\"%s\" is missing at \"%s\"", text, *at);
+    }
+    *at += strlen(text);
+}
+
 static inline bool case_is_number(const char *at) {
     at += strspn(at, " ,:()");
     return isdigit((unsigned char)*at) || *at == '-';
@@ -183,7 +209,7 @@ static inline char *case_replaced(const case_subject *s, const char *text) {
 static inline void case_gather(case_subject *s) {
     const case_items *lists[] = {&s->c->given, &s->c->items};
     if (s->way) {
-        case_split(&s->all, s->way->rest, s->way->line);
+        case_split(s->c->file, &s->all, s->way->rest, s->way->line);
     }
     for (int l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
@@ -263,7 +289,7 @@ static inline void case_check_error(case_subject *s, const case_item *item, ptow
         index = (uint64_t)case_number(s, &at);
     }
     at = case_skip(at);
-    if ((*at || has_index) && status != PTOWSP_OK && !isdigit((unsigned char)text[0])) {
+    if (has_index || (*at && status != PTOWSP_OK && !isdigit((unsigned char)text[0]))) {
         case_check(s, "index of the error", 0, ptowsp_context_error(s->context).index, index);
     }
     if (isdigit((unsigned char)text[0]) && strchr(text, ' ')) {
@@ -428,19 +454,19 @@ static inline case_tensor *case_tensor_of(case_subject *s, const char *name) {
 }
 
 // rule MUL ADD MOD SUB SCALE [transposed]: element i of memory is (((i * mul + add) % mod) - sub) * scale.
-static inline void case_tensor_rule(case_tensor *tensor, const char *at) {
+static inline void case_tensor_rule(const case_subject *s, case_tensor *tensor, const char *at) {
     double numbers[5];
     for (int i = 0; i < 5; i++) {
-        char *end;
-        numbers[i] = strtod(at, &end);
-        at = end;
+        numbers[i] = case_real(s, &at);
     }
+    at = case_skip(at);
+    tensor->is_transposed = case_begins(at, "transposed");
+    case_end(s, at + (tensor->is_transposed ? strlen("transposed") : 0));
     for (uint64_t i = 0; i < tensor->count; i++) {
         int64_t step =
             ((int64_t)i * (int64_t)numbers[0] + (int64_t)numbers[1]) % (int64_t)numbers[2];
         tensor->before[i] = (double)(step - (int64_t)numbers[3]) * numbers[4];
     }
-    tensor->is_transposed = strstr(at, "transposed") != NULL;
 }
 
 // VALUE[*COUNT] ...: the others are 0.
@@ -449,8 +475,9 @@ static inline void case_values(const case_subject *s, const case_tensor *tensor,
     for (uint64_t i = 0; *(at = case_skip(at));) {
         char *end;
         double value = strtod(at, &end);
-        uint64_t count = *end == '*' ? strtoull(end + 1, &end, 10) : 1;
-        if (end == at || count > tensor->count - i) {
+        bool has_count = *end == '*' && isdigit((unsigned char)end[1]);
+        uint64_t count = has_count ? strtoull(end + 1, &end, 10) : 1;
+        if (end == at || (*end && *end != ' ') || count > tensor->count - i) {
             CASE_FAIL(s, "tensor %s does not have \"%s\"", tensor->desc.name, at);
         }
         while (count-- > 0) {
@@ -540,14 +567,24 @@ static inline int32_t *case_narrow(const int64_t *numbers, uint64_t count) {
 static inline void case_bind_tensor(case_subject *s, const char *name, const char *at) {
     case_tensor *tensor = case_tensor_of(s, name);
     memset(tensor->before, 0, (size_t)tensor->count * sizeof(double));
+    tensor->is_transposed = false;
     at = case_skip(at);
     if (case_begins(at, "in ")) {
         tensor->home = case_tensor_of(s, at + 3)->home;
     } else if (case_begins(at, "rule ")) {
-        case_tensor_rule(tensor, at + 5);
+        case_tensor_rule(s, tensor, at + 5);
     } else {
-        case_values(s, tensor, at + 1, tensor->before);
+        case_literal(s, &at, "=");
+        case_values(s, tensor, at, tensor->before);
     }
+}
+
+// The number of a name that is one.
+static inline uint64_t case_named_number(const case_subject *s, const char *name) {
+    const char *at = name;
+    uint64_t number = (uint64_t)case_number(s, &at);
+    case_end(s, at);
+    return number;
 }
 
 // with KIND NAME ...
@@ -558,15 +595,16 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     case_word(&at, name);
     if (!strcmp(kind, "tensor")) {
         case_bind_tensor(s, name, at);
+        return;
     } else if (!strcmp(kind, "size")) {
         case_ok(s, name, ptowsp_run_bind_size(s->run, name, case_number(s, &at)));
     } else if (!strcmp(kind, "symbol")) {
         uint64_t value = (uint64_t)case_number(s, &at);
         case_ok(s, name, ptowsp_run_bind_symbol(s->run, name, value));
     } else if (!strcmp(kind, "tokens")) {
-        s->token_limit = strtoull(name, NULL, 10);
+        s->token_limit = case_named_number(s, name);
     } else if (!strcmp(kind, "slot")) {
-        uint32_t slot = (uint32_t)strtoul(name, NULL, 10);
+        uint32_t slot = (uint32_t)case_named_number(s, name);
         case_ok(s, name, ptowsp_run_bind_slot(s->run, slot, (uint64_t)case_number(s, &at)));
     } else if (!strcmp(kind, "array") || !strcmp(kind, "lengths")) {
         const int64_t *numbers = case_numbers(s, &at, &count);
@@ -582,6 +620,7 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     } else {
         CASE_FAIL(s, "nothing is bound with %s", kind);
     }
+    case_end(s, at);
 }
 
 static inline void case_find_round_end(case_subject *s) {
@@ -596,7 +635,10 @@ static inline void case_find_round_end(case_subject *s) {
 static inline void case_bind(case_subject *s, bool with_data) {
     s->token_limit = 0;
     for (uint32_t t = 0; t < s->tensor_count; t++) {
-        s->tensors[t].home = t;
+        case_tensor *tensor = &s->tensors[t];
+        tensor->home = t;
+        tensor->is_transposed = false;
+        memset(tensor->before, 0, (size_t)tensor->count * sizeof(double));
     }
     for (size_t i = 0; i < s->round_end; i++) {
         if (!strcmp(s->items.items[i].word, "with") && case_applies(s, &s->items.items[i])) {

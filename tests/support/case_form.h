@@ -1,0 +1,73 @@
+// The form of a case, checked before it runs: every word is known, every mode is one of the file, and
+// each round of each schedule compares something. A word that nothing reads would be a claim that
+// nothing tests.
+
+#ifndef CASE_FORM_H
+#define CASE_FORM_H
+
+#include "case_expect.h"
+
+// Words that are not results.
+static const struct {
+    const char *word;
+    bool is_refused_too;  // may stand beside `refused`
+    bool is_alone;        // nothing follows it
+} case_settings[] = {
+    {"let", true, false},    {"with", true, false},     {"from", true, false},
+    {"lowers", true, false}, {"edges", true, true},     {"refused", true, false},
+    {"then", false, true},   {"records", false, false}, {"fails", false, false},
+};
+
+static inline void case_check_modes(case_subject *s, const char *list) {
+    for (const char *name; (name = case_next_name(&list));) {
+        if (!case_find(&s->c->file->modes, name)) {
+            CASE_FAIL(s, "there is no mode \"%s\"", name);
+        }
+    }
+}
+
+// Whether the item is a result.
+static inline bool case_check_word(case_subject *s, const case_item *item, bool is_refused) {
+    enum { COUNT = sizeof case_settings / sizeof case_settings[0] };
+    size_t e, i = 0;
+    while (i < COUNT && strcmp(case_settings[i].word, item->word) != 0) {
+        i++;
+    }
+    bool is_result = case_find_result(item->word, &e);
+    if (i == COUNT && !is_result) {
+        CASE_FAIL(s, "nothing is expected with %s", item->word);
+    } else if (is_refused && (i == COUNT || !case_settings[i].is_refused_too)) {
+        CASE_FAIL(s, "%s is never compared: the program is refused", item->word);
+    } else if (i < COUNT && case_settings[i].is_alone) {
+        case_end(s, item->rest);
+    }
+    return is_result || !strcmp(item->word, "fails");
+}
+
+// All items of the schedule and mode at hand.
+static inline void case_check_form(case_subject *s) {
+    bool is_refused = case_said(s, "refused") != NULL;
+    size_t result_count = 0;
+    s->engine = "form";
+    for (size_t i = 0; i <= s->items.count; i++) {
+        const case_item *item = i < s->items.count ? &s->items.items[i] : NULL;
+        s->line = item ? item->line : 0;
+        if ((!item || !strcmp(item->word, "then")) && !is_refused && result_count == 0) {
+            CASE_FAIL(s, "nothing is compared");
+        }
+        result_count = item && !strcmp(item->word, "then") ? 0 : result_count;
+        if (item && item->modes) {
+            case_check_modes(s, item->modes);
+        }
+        if (item && case_applies(s, item)) {
+            result_count += case_check_word(s, item, is_refused);
+        }
+    }
+    s->line = 0;
+    const case_items *floors = &s->c->file->floors;
+    for (size_t i = 0; i < floors->count; i++) {
+        case_check_modes(s, floors->items[i].rest);
+    }
+}
+
+#endif
