@@ -17,6 +17,7 @@ int cases_main(int count, char **paths);
 // What stands before the case; %s is a line for the fault in the head of the file.
 #define HEAD                                                                                       \
     "from paper\n"                                                                                 \
+    "define callee work(3, 8)\n"                                                                   \
     "%s\n"                                                                                         \
     "function work cycles_0\n"                                                                     \
     "function reads cycles_0\n"                                                                    \
@@ -26,7 +27,7 @@ int cases_main(int count, char **paths);
     "module m\n"                                                                                   \
     "tensor x i32 [2, 2] global\n"                                                                 \
     "workload main\n"                                                                              \
-    "  task work(3, 8)\n"                                                                          \
+    "  task $callee\n"                                                                             \
     "  task reads(4, 9) tile = x\n"                                                                \
     "case c\n"
 
@@ -36,7 +37,14 @@ typedef struct form_row {
     const char *complaint;
 } form_row;
 
-#define MODES        "mode one: issue in order\nmode two, no sooner than one: issue in order"
+#define MODES "mode one: issue in order\nmode two, no sooner than one: issue in order"
+// A kernel that is not a C function: three instructions on 4 elements each.
+#define TILES                                                                                      \
+    "define callee tile(3, 8) a = x\n"                                                             \
+    "kernel tile(axes 2, inout a i32 2 x 2) vector, 0 instructions\n"                              \
+    "  %1 = parameter a\n"                                                                         \
+    "  %2 = add %1, %1\n"                                                                          \
+    "  store %1, %2"
 #define UNREAD(text) "this is not read: \"" text "\""
 
 static const form_row rows[] = {
@@ -94,6 +102,8 @@ static const form_row rows[] = {
      "tasks work(3, 8): 0 0 3, reads(4, 7): 0 3 7", "an axis argument of task (1) is 9, not 7"},
     {"", "tasks work(3, 8): 0 0 3, reads(4, 9): 0 3 7", NULL,
      "tasks work(3, 8) x: 0 0 3, reads(4, 9): 0 3 7", UNREAD("x")},
+    {TILES, "tasks tile(3, 8): 0 0 12, reads(4, 9): 0 12 16", NULL,
+     "tasks tile(3, 7): 0 0 12, reads(4, 9): 0 12 16", "an axis argument of task (0) is 8, not 7"},
     // Data of one schedule is not that of the next.
     {"",
      "schedule hazards raw\n  with tensor x = 5*4; elements x 5*4\n"
