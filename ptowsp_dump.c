@@ -123,6 +123,8 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json);
 // Into DUMP_JSON_TEXT bytes. Integers may be in a string.
 DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
+// The same of something that need not be there: 0 for any other value, null or a fraction.
+DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
@@ -639,7 +641,21 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     }
 }
 
-// [-]digits, which fit into 64 bits.
+// [-]digits, which fit into 64 bits. Returns the text of an error, or NULL.
+static const char *dump_json_digits(const char *text, bool *out_negative, uint64_t *out_size) {
+    *out_size = 0;
+    *out_negative = text[0] == '-';
+    const char *at = text + *out_negative;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        const uint64_t digit = (uint64_t)(*at - '0');
+        if (*out_size > (UINT64_MAX - digit) / 10) {
+            return "a number is beyond 64 bits";
+        }
+        *out_size = 10 * *out_size + digit;
+    }
+    return *at == '\0' && at > text + *out_negative ? NULL : "a whole number is expected";
+}
+
 static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out_size) {
     char text[DUMP_JSON_TEXT];
     *out_size = 0;
@@ -647,18 +663,8 @@ static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out
                                                    : dump_json_number(json, text))) {
         return false;
     }
-    *out_negative = text[0] == '-';
-    const char *at = text + *out_negative;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        const uint64_t digit = (uint64_t)(*at - '0');
-        if (*out_size > (UINT64_MAX - digit) / 10) {
-            return dump_json_fail(json, "a number is beyond 64 bits");
-        }
-        *out_size = 10 * *out_size + digit;
-    }
-    return *at == '\0' && at > text + *out_negative
-               ? true
-               : dump_json_fail(json, "a whole number is expected");
+    const char *wrong = dump_json_digits(text, out_negative, out_size);
+    return !wrong || dump_json_fail(json, wrong);
 }
 
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
@@ -668,6 +674,22 @@ DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json) {
         dump_json_integer(json, &is_negative, &size) &&
         (!is_negative || size == 0 || dump_json_fail(json, "a number is negative that cannot be"));
     return is_good ? size : 0;
+}
+
+DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json) {
+    char text[DUMP_JSON_TEXT];
+    bool is_negative;
+    uint64_t size;
+    const dump_json_kind kind = dump_json_peek(json);
+    if (kind != DUMP_JSON_NUMBER && kind != DUMP_JSON_STRING) {
+        dump_json_skip(json);
+        return 0;
+    }
+    return (kind == DUMP_JSON_STRING ? dump_json_string(json, text)
+                                     : dump_json_number(json, text)) &&
+                   !dump_json_digits(text, &is_negative, &size) && !is_negative
+               ? size
+               : 0;
 }
 
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json) {
@@ -795,6 +817,7 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
 #define DUMP_READERS(R)                                                                            \
     R(DUMP_TO_TYPE, dump_to_type)                                                                  \
     R(DUMP_TO_U64, dump_to_u64)                                                                    \
+    R(DUMP_TO_U64_IF, dump_to_u64_if)                                                              \
     R(DUMP_TO_BYTES, dump_to_bytes)                                                                \
     R(DUMP_TO_LIST, dump_to_list)                                                                  \
     R(DUMP_TO_AUTO, dump_to_auto)                                                                  \
@@ -869,6 +892,10 @@ static uint32_t dump_read_object(dump_file *f, const dump_field *fields, uint32_
 
 static void dump_to_u64(dump_file *f, void *to) {
     *(uint64_t *)to = dump_json_u64(&f->json);
+}
+
+static void dump_to_u64_if(dump_file *f, void *to) {
+    *(uint64_t *)to = dump_json_u64_if(&f->json);
 }
 
 // -1 for what a table cannot have.
@@ -1048,7 +1075,7 @@ static void dump_read_core(dump_file *f, void *to) {
 static void dump_to_cores(dump_file *f, void *to) {
     static const dump_field fields[] = {
         {"core_types", DUMP_READ_CORE, DUMP_EACH},
-        {"clock_freq_hz", DUMP_TO_U64, offsetof(struct ptowsp_dump, clock_hz)},
+        {"clock_freq_hz", DUMP_TO_U64_IF, offsetof(struct ptowsp_dump, clock_hz)},
     };
     DUMP_FIELDS(f, fields, to);
 }

@@ -698,6 +698,7 @@ typedef struct npu_simpler_ids {
     uint32_t slot_bytes;  // of its FIFOs; 0: it has none
 } npu_simpler_ids;
 NPU_INTERNAL npu_simpler_ids npu_simpler_kernel_ids(const npu_emitter *emitter, uint32_t kernel);
+NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t axis);
 // test_PROGRAM.py; transient_bytes UINT64_MAX: not known.
 NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t task_window,
                                          uint64_t transient_bytes, bool is_recorded, npu_text *out);
@@ -7842,12 +7843,8 @@ static void npu_python_axes(const npu_emitter *emitter, npu_text *out) {
     npu_print(out, "    axes={\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         const ptowsp_axis_info *axis = &t->axes[i];
-        bool is_first =
-            axis->name && axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED;
-        for (uint32_t k = 1; is_first && k < i; k++) {  // a plan has several
-            is_first = !t->axes[k].name || strcmp(t->axes[k].name, axis->name) != 0;
-        }
-        if (is_first) {
+        if (axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED &&
+            npu_simpler_is_first_axis(emitter, i)) {
             npu_python_row(out, axis->name, i, PTOWSP_DTYPE_NONE);
         }
     }
@@ -7926,13 +7923,18 @@ static void npu_python_rings(const npu_emitter *emitter, uint32_t window, uint64
     }
     const uint64_t block = transient_bytes == UINT64_MAX ? unknown : npu_rounded(transient_bytes);
     const uint64_t fifos = fifo_bytes * window;
-    npu_print(out,
-              "RINGS = {  # by depth of the scope; `ptowsp_tool dump rings` has the least\n"
-              "    \"ring_task_window\": [4, 4, %u, 4],\n"
-              "    \"ring_heap\": [1024, %llu, %llu, 1024],\n"
-              "    \"ring_dep_pool\": [4, 4, %u, 4],\n}\n",
-              window, (unsigned long long)(block ? block : 1024),
-              (unsigned long long)(fifos ? fifos : 1024), 17 * window);
+    npu_print(
+        out,
+        "# By depth of the scope; `ptowsp_tool dump rings` has the least. ring_heap[1] is for %s.\n"
+        "RINGS = {\n"
+        "    \"ring_task_window\": [4, 4, %u, 4],\n"
+        "    \"ring_heap\": [1024, %llu, %llu, 1024],\n"
+        "    \"ring_dep_pool\": [4, 4, %u, 4],\n}\n",
+        !block                          ? "no transient tensors"
+        : transient_bytes == UINT64_MAX ? "transient tensors of a size that is not known"
+                                        : "the transient tensors of the recorded run",
+        window, (unsigned long long)(block ? block : 1024),
+        (unsigned long long)(fifos ? fifos : 1024), 17 * window);
 }
 
 // test_NAME, class TestName.
@@ -7990,7 +7992,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
         out,
         "        ],\n    }\n"
         "    CASES = [\n        {\n            \"name\": \"recorded\",\n"
-        "            \"platforms\": [\"%ssim\", \"%s\"],\n"
+        "            \"platforms\": [\"%ssim\"%s%s%s],\n"
         "            \"params\": {},\n"
         "            \"config\": {\"runtime_env\": RINGS},\n        }\n    ]\n\n"
         "    def generate_args(self, params):\n"
@@ -8002,7 +8004,8 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
         "    def compare_outputs(self, test_args, golden_args, output_names, params):\n"
         "        RECORDING.compare(lambda name: getattr(test_args, name), self.TOLERANCE)\n\n\n"
         "if __name__ == \"__main__\":\n    SceneTestCase.run_module(__name__)\n",
-        platform, platform);
+        platform, emitter->is_for_device ? ", \"" : "", emitter->is_for_device ? platform : "",
+        emitter->is_for_device ? "\"" : "");
 }
 
 // =================================================================================================
@@ -8013,7 +8016,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 //
 //      orchestration/NAME.cpp       the runtime's interface, the program, its kernels' ids
 //      orchestration/tree/          expand.cpp and program.* unchanged, and the runtime they need
-//      kernels/KERNEL.cpp           counts of arguments; the unchanged kernel; its entry
+//      kernels/KERNEL.cpp           counts of arguments; its entry; the unchanged kernel
 //      kernels/second/KERNEL.cpp    a kernel of MIX: the same for the second vector core
 //      test_NAME.py, recording/     simpler_test.c; record.c
 //
@@ -8023,7 +8026,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
 // contents of one scope fit. A submit waits for at most 16 tasks, and for the block, whose task has ended.
-// So these sizes always suffice:
+// So these sizes suffice, for any run with such a block, whose size may be another one in each run:
 //
 //      task window  4   4                           W                 4
 //      heap         -   the block                   W / 4 FIFOs       -      (rounded up to 1024)
@@ -8101,24 +8104,47 @@ static bool npu_simpler_check_tensor(npu_emitter *emitter, uint32_t i) {
                           tensor->name);
 }
 
-static bool npu_simpler_check_bound(npu_emitter *emitter) {
+// The first axis of its name: a plan has several.
+NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
+    const ptowsp_axis_info *axes = emitter->tables->axes;
+    bool is_first = axes[i].name != NULL;
+    for (uint32_t k = 1; is_first && k < i; k++) {
+        is_first = !axes[k].name || strcmp(axes[k].name, axes[i].name) != 0;
+    }
+    return is_first;
+}
+
+// Arguments of an axis: indptr and indices; units, merges and where lanes begin in them.
+static uint32_t npu_simpler_axis_args(const npu_emitter *emitter, uint32_t i) {
+    const ptowsp_axis_kind kind = emitter->tables->axes[i].kind;
+    return !npu_simpler_is_first_axis(emitter, i) ? 0u
+           : kind == PTOWSP_AXIS_SPARSE           ? 2u
+           : kind >= PTOWSP_AXIS_PLAN             ? 4u
+                                                  : 0u;
+}
+
+// Arguments of any run besides the bindings. Unused bindings are recorded as well, but for tensors.
+static uint32_t npu_simpler_arg_count(const npu_emitter *emitter) {
     const ptowsp_program_tables *t = emitter->tables;
     uint32_t count = 0;
     for (uint32_t i = 1; i < t->tensor_count; i++) {
-        if (t->tensors[i].is_used && !npu_simpler_check_tensor(emitter, i)) {
-            return false;
-        }
         count += t->tensors[i].is_used && !t->tensors[i].is_transient;
     }
     for (uint32_t i = 1; i < t->array_count; i++) {
-        count += t->arrays[i].is_used && !t->arrays[i].plan_axis;
+        count += !t->arrays[i].plan_axis;
     }
     for (uint32_t i = 1; i < t->axis_count; i++) {
-        const bool is_used = t->axes[i].name && t->axes[i].is_used;
-        count += !is_used                                ? 0u
-                 : t->axes[i].kind == PTOWSP_AXIS_SPARSE ? 2u
-                 : t->axes[i].kind >= PTOWSP_AXIS_PLAN   ? 4u
-                                                         : 0u;
+        count += npu_simpler_axis_args(emitter, i);
+    }
+    return count;
+}
+
+static bool npu_simpler_check_bound(npu_emitter *emitter) {
+    const uint32_t count = npu_simpler_arg_count(emitter);
+    for (uint32_t i = 1; i < emitter->tables->tensor_count; i++) {
+        if (emitter->tables->tensors[i].is_used && !npu_simpler_check_tensor(emitter, i)) {
+            return false;
+        }
     }
     return count <= NPU_SIMPLER_ARG_MAX
                ? true
@@ -8137,6 +8163,24 @@ static bool npu_simpler_check_statements(npu_emitter *emitter) {
     return true;
 }
 
+static bool npu_simpler_check_window(npu_emitter *emitter, uint32_t window) {
+    const uint32_t wanted = emitter->tables->schedule.window;
+    if (window && (window < NPU_SIMPLER_WINDOW_MIN || window > NPU_SIMPLER_WINDOW_MAX ||
+                   (window & (window - 1)))) {
+        return npu_fail(emitter, PTOWSP_INVALID_PARAMS, window,
+                        "a task window is a power of two from %u to %u, and %u is not",
+                        (unsigned)NPU_SIMPLER_WINDOW_MIN, (unsigned)NPU_SIMPLER_WINDOW_MAX,
+                        (unsigned)window);
+    }
+    return window || wanted < NPU_SIMPLER_WINDOW_MAX
+               ? true
+               : npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, wanted,
+                          "the schedule's window of %u tasks for PTO Runtime: a task window of %u "
+                          "holds %u (task_window takes its place)",
+                          (unsigned)wanted, (unsigned)NPU_SIMPLER_WINDOW_MAX,
+                          (unsigned)NPU_SIMPLER_WINDOW_MAX - 1);
+}
+
 // The least power of two that holds so many; a schedule's window is one of tasks in flight.
 static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_desc *desc) {
     const uint32_t wanted = emitter->tables->schedule.window;
@@ -8144,31 +8188,25 @@ static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_
     if (desc->task_window || !wanted) {
         return desc->task_window ? desc->task_window : NPU_SIMPLER_WINDOW;
     }
-    while (window <= wanted && window < NPU_SIMPLER_WINDOW_MAX) {
+    while (window <= wanted) {  // one slot stays free
         window *= 2;
     }
     return window;
 }
 
 NPU_INTERNAL bool npu_simpler_check(npu_emitter *emitter, const ptowsp_npu_desc *desc) {
-    const uint32_t window = desc->task_window;
     if (desc->runtime == PTOWSP_NPU_OWN) {
         return true;
     } else if (desc->runtime != PTOWSP_NPU_SIMPLER) {
         return npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "there is no runtime %d",
                         (int)desc->runtime);
-    } else if (window && (window < NPU_SIMPLER_WINDOW_MIN || window > NPU_SIMPLER_WINDOW_MAX ||
-                          (window & (window - 1)))) {
-        return npu_fail(emitter, PTOWSP_INVALID_PARAMS, window,
-                        "a task window is a power of two from %u to %u, and %u is not",
-                        (unsigned)NPU_SIMPLER_WINDOW_MIN, (unsigned)NPU_SIMPLER_WINDOW_MAX,
-                        (unsigned)window);
     } else if (desc->run && ptowsp_run_program(desc->run) != emitter->program) {
         return npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                         "the run to record is of another program");
     }
     emitter->is_simpler = true;
-    return npu_simpler_check_statements(emitter) && npu_simpler_check_bound(emitter) &&
+    return npu_simpler_check_window(emitter, desc->task_window) &&
+           npu_simpler_check_statements(emitter) && npu_simpler_check_bound(emitter) &&
            npu_simpler_check_kernels(emitter) && npu_simpler_check_schedule(emitter);
 }
 
@@ -8211,10 +8249,9 @@ static void npu_simpler_kernel(npu_emitter *emitter, uint32_t i, const npu_file 
     if (slot_bytes) {
         npu_print(&out, "#define WSP_SIMPLER_SLOT_BYTES %uu\n", slot_bytes);
     }
-    npu_print(&out, "%s#include \"wsp_simpler_kernel.h\"\n\n",
-              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
+    npu_print(&out, "%s#include \"wsp_simpler_kernel.h\"\n\nWSP_SIMPLER_ENTRY(%s)\n\n",
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "", name);
     npu_write(&out, text->data, text->size);
-    npu_print(&out, "\nWSP_SIMPLER_ENTRY(%s)\n", name);
     const uint32_t file = npu_add_file(emitter, &out, "kernels/%s.cpp", name);
     emitter->kernel_files[i] = emitter->status == PTOWSP_OK ? 1 + file : 0;
     if (slot_bytes) {
@@ -8328,7 +8365,7 @@ static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32
 static uint64_t npu_simpler_transients(npu_emitter *emitter, ptowsp_run *run) {
     ptowsp_transient_sizes sizes;
     memset(&sizes, 0, sizeof sizes);
-    if (run && emitter->tables->transient_count) {
+    if (run && emitter->tables->transient_count && emitter->status == PTOWSP_OK) {
         emitter->status = ptowsp_run_size_transients(run, &sizes);  // reports in the context
     }
     return run ? sizes.peak : emitter->tables->transient_count ? UINT64_MAX : 0;
@@ -8425,12 +8462,19 @@ static bool npu_check_kernels(npu_emitter *emitter) {
 }
 
 // A kernel of MIX runs on a block's three cores, if it has a half for each kind of core. Others are
-// executed where one core is both.
+// executed where one core is both; PTO Runtime submits to three cores, in its simulators too.
 static bool npu_check_mixed(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         if (kernel->is_used && kernel->unit == PTOWSP_UNIT_MIX && !kernel->is_mixed) {
             bool is_tiles = kernel->is_tile_kernel;
+            if (emitter->is_simpler) {
+                return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                                "kernel %s works on cube and vector cores at once: kernels of %s "
+                                "are not cut into a half for each (rule: direct FIFOs), which PTO "
+                                "Runtime needs",
+                                kernel->name, kernel->machine.name);
+            }
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s works on cube and vector cores at once: %s%s%s "
                             "(%sis_for_host: for threads and simulators)",
@@ -8564,11 +8608,10 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
                                    "emit: there is no directory to write to");
     }
     const bool is_simpler = desc->runtime == PTOWSP_NPU_SIMPLER;
-    const bool is_for_host = desc->is_for_host && !is_simpler;
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program, !is_for_host && !is_simpler);
+    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
     if (emitter.status == PTOWSP_OK && npu_simpler_check(&emitter, desc) &&
-        (is_for_host || npu_check_mixed(&emitter))) {
+        ((desc->is_for_host && !is_simpler) || npu_check_mixed(&emitter))) {
         if (is_simpler) {
             npu_simpler_emit(&emitter, desc);
         }
@@ -20353,6 +20396,7 @@ static const char npu_fixed_18[] =
     "# words (wsp_words.h), then the memory of tensors and the arrays, as bytes. Of torch it needs two\n"
     "# functions, and of PTO Runtime nothing. The same in every tree.\n"
     "\n"
+    "import math\n"
     "import os\n"
     "import struct\n"
     "\n"
@@ -20549,7 +20593,7 @@ static const char npu_fixed_18[] =
     "        return [(self.args[arg][0], tensor_of(data)) for arg, data in memories.items()]\n"
     "\n"
     "    def compare(self, tensor_named, tolerance):\n"
-    "        \"\"\"Fails unless each element is as recorded; 0: to the byte.\"\"\"\n"
+    "        \"\"\"Fails unless each element is as recorded; 0: to the byte. Infinities have to be equal.\"\"\"\n"
     "        for name, wanted in self.expected.items():\n"
     "            view = self.views[name]\n"
     "            got = view.read(bytes_of(tensor_named(self.args[self.numbers[view.memory]][0])))\n"
@@ -20559,13 +20603,13 @@ static const char npu_fixed_18[] =
     "    def compare_numbers(self, name, view, got, wanted, tolerance):\n"
     "        a, b = numbers(got, view.dtype), numbers(wanted, view.dtype)\n"
     "        is_float = view.dtype in (\"f16\", \"bf16\", \"f32\", \"f64\") and tolerance > 0\n"
-    "        largest = max((abs(y) for y in b if abs(y) <= 1.7e308), default=0) if is_float else 0\n"
+    "        largest = max((abs(y) for y in b if math.isfinite(y)), default=0) if is_float else 0\n"
     "        for i, (x, y) in enumerate(zip(a, b)):\n"
     "            at = slice(i * view.width, (i + 1) * view.width)\n"
     "            if got[at] == wanted[at] or is_float and (x == y or x != x and y != y):\n"
     "                continue\n"
     "            near = tolerance * largest + PLACE.get(view.dtype, 0) * abs(y) if is_float else -1\n"
-    "            if not abs(x - y) <= near:\n"
+    "            if not (math.isfinite(y) and abs(x - y) <= near):\n"
     "                raise AssertionError(\"tensor %s: element %d is %r, not %r\" % (name, i, x, y))\n";
 
 static const char npu_fixed_19[] =
@@ -20580,8 +20624,9 @@ static const char npu_fixed_19[] =
     "// =================================================================================================\n"
     "\n"
     "// Kernels under PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of kernels/ that\n"
-    "// depends on its interface. A source defines the counts of its arguments, includes this file, continues\n"
-    "// with the kernel of every tree, and ends with WSP_SIMPLER_ENTRY:\n"
+    "// depends on its interface. A source defines the counts of its arguments, includes this file, has its\n"
+    "// WSP_SIMPLER_ENTRY, and continues with the kernel of every tree. A device enters the code at its start,\n"
+    "// so the entry is the first function:\n"
     "//\n"
     "//      #define WSP_SIMPLER_TILES      3\n"
     "//      #define WSP_SIMPLER_AXES       0\n"
@@ -20750,6 +20795,7 @@ static const char npu_fixed_19[] =
     "#endif\n"
     "\n"
     "#define WSP_SIMPLER_ENTRY(name)                                                                    \\\n"
+    "    extern \"C\" AICORE void wsp_kernel_##name(__gm__ wsp_task *task WSP_BLOCK_PARAM);               \\\n"
     "    extern \"C\" __aicore__ void kernel_entry(__gm__ int64_t *args) {                                \\\n"
     "        WSP_SIMPLER_RUN(wsp_kernel_##name);                                                        \\\n"
     "    }\n"
@@ -20898,16 +20944,16 @@ static const char npu_fixed_20[] =
     "        left_--;\n"
     "    }\n"
     "\n"
+    "    // The submit reads the ids where they are.\n"
     "    void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block) {\n"
-    "        PTO2TaskId ids[WAIT_MAX + 1];\n"
     "        uint32_t count = 0;\n"
     "        for (uint32_t number : waits) {\n"
-    "            ids[count++] = ids_of(number);\n"
+    "            waits_for_[count++] = ids_of(number);\n"
     "        }\n"
     "        if (block) {\n"
-    "            ids[count++] = *block;\n"
+    "            waits_for_[count++] = *block;\n"
     "        }\n"
-    "        args->set_dependencies(ids, count);\n"
+    "        args->set_dependencies(waits_for_, count);\n"
     "    }\n"
     "\n"
     "    static PTO2TaskId launch(const SimplerKernel &kernel, const CoreTaskArgs &args) {\n"
@@ -20998,7 +21044,8 @@ static const char npu_fixed_20[] =
     "    const uint32_t scope_tasks_;\n"
     "    uint32_t left_ = 0;  // of the scope's submits\n"
     "    const PTO2TaskId *block_ = nullptr;\n"
-    "    ChipTensor tiles_[TILE_MAX];\n"
+    "    ChipTensor tiles_[TILE_MAX];  // of the submit that is being made, as are waits_for_\n"
+    "    PTO2TaskId waits_for_[WAIT_MAX + 1];\n"
     "    List<PTO2TaskId> ids_;  // by number\n"
     "};\n"
     "\n"
@@ -30820,6 +30867,20 @@ static const char npu_fixed_22[] =
     "    return PTOWSP_OK;\n"
     "}\n"
     "\n"
+    "// Nor do they do units whose KV is not kv_start and kv_len alone.\n"
+    "static ptowsp_status pwsp_bind_check_units(pwsp_error *error, const char *name,\n"
+    "                                           const ptowsp_work *units, uint32_t count) {\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        if (units[i].flags & PTOWSP_WORK_POSITIONS && ptowsp_work_is_valid(&units[i])) {\n"
+    "            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,\n"
+    "                                  \"bind: unit %u of plan %s has %s, which programs do not do \"\n"
+    "                                  \"(positions)\",\n"
+    "                                  i, name, units[i].params[3] > 0 ? \"sinks apart\" : \"no KV\");\n"
+    "        }\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,\n"
     "                                                 const ptowsp_attention_plan *plan,\n"
     "                                                 ptowsp_attention_plan *out_plan) {\n"
@@ -30834,6 +30895,9 @@ static const char npu_fixed_22[] =
     "    ptowsp_status status =\n"
     "        pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN, plan->units, plan->unit_count,\n"
     "                             plan->unit_capacity, plan->unit_begin);\n"
+    "    if (status == PTOWSP_OK) {\n"
+    "        status = pwsp_bind_check_units(error, name, plan->units, plan->unit_count);\n"
+    "    }\n"
     "    const bool has_merges = plan->merge_begin || plan->merge_count > 0 || plan->merge_capacity > 0;\n"
     "    if (status == PTOWSP_OK && has_merges) {\n"
     "        status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,\n"
@@ -37146,14 +37210,15 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// A lane's task has ended, or its core starts: a block task may have waited for that.\n"
-    "static void pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {\n"
+    "static PWSP_NOINLINE void pwsp_events_hand_over(pwsp_events *events, uint32_t lane) {\n"
     "    if (events->progress[lane].holder) {\n"
     "        pwsp_events_come(events, events->progress[lane].holder - 1);\n"
     "    }\n"
     "}\n"
     "\n"
     "// A lane takes a task, which is delivered at a time. One of a block claims vector lanes that still run.\n"
-    "static void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id, uint64_t delivered) {\n"
+    "static PWSP_NOINLINE void pwsp_events_claim(pwsp_events *events, uint32_t lane, uint32_t id,\n"
+    "                                            uint64_t delivered) {\n"
     "    pwsp_events_progress *progress = events->progress;\n"
     "    uint32_t lanes[PWSP_BLOCK_LANES];\n"
     "    const uint32_t count =\n"
@@ -37202,7 +37267,7 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// The same. True if that was its end and it can be noticed now, or if its end, which was before, can.\n"
-    "static bool pwsp_events_is_noticed(pwsp_events *events, uint32_t lane) {\n"
+    "static PWSP_NOINLINE bool pwsp_events_is_noticed(pwsp_events *events, uint32_t lane) {\n"
     "    const uint64_t notice = events->sim->control.cycles[PTOWSP_CONTROL_NOTICE];\n"
     "    if (events->progress[lane].has_ended) {\n"
     "        return true;\n"
@@ -37365,6 +37430,21 @@ static const char npu_fixed_22[] =
     "    return first == PWSP_READY_NONE ? UINT64_MAX : events->nodes[first].link.key;\n"
     "}\n"
     "\n"
+    "// Under control time is over: names the task whose end is being completed, or would be next; else the one\n"
+    "// that is being issued.\n"
+    "static PWSP_COLD bool pwsp_events_fail_late(pwsp_events *events) {\n"
+    "    const pwsp_control_threads *control = &events->control;\n"
+    "    if (pwsp_control_next(control) > events->now && control->ended_count == 0) {\n"
+    "        return pwsp_events_fail_time(events, events->sim->task_count);\n"
+    "    }\n"
+    "    // A thread that dispatches is over in time, as the task would not start else.\n"
+    "    const uint32_t lane = pwsp_control_next(control) <= events->now\n"
+    "                              ? control->jobs[pwsp_earliest_lane(&control->ends)]\n"
+    "                              : control->ended[control->ended_head];\n"
+    "    PTOWSP_ASSERT(lane < control->lane_count);\n"
+    "    return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);\n"
+    "}\n"
+    "\n"
     "PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {\n"
     "    if (pwsp_events_is_open(events) && !pwsp_events_take(events)) {\n"
     "        return false;\n"
@@ -37395,7 +37475,7 @@ static const char npu_fixed_22[] =
     "        }\n"
     "        if (PWSP_UNLIKELY(events->control.is_on)) {\n"
     "            if (next > PTOWSP_CYCLES_MAX) {\n"
-    "                return pwsp_events_fail_time(events, events->sim->task_count);\n"
+    "                return pwsp_events_fail_late(events);\n"
     "            }\n"
     "            pwsp_control_serve(events);\n"
     "        }\n"
@@ -38606,6 +38686,10 @@ static const char npu_fixed_22[] =
     "PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,\n"
     "                                                     pwsp_attention *a, ptowsp_plan_info *info);\n"
     "\n"
+    "// The positions of a configuration; NULL without them, or if none of their arrays is there.\n"
+    "PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(\n"
+    "    const ptowsp_attention_config *config);\n"
+    "\n"
     "// Checks which arrays of positions there are, and drops them if none is.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,\n"
     "                                                     ptowsp_plan_info *info);\n"
@@ -38665,7 +38749,7 @@ static const char npu_fixed_22[] =
     "        const bool has_kv = segment->kv_begin < segment->kv_end;\n"
     "        return has_kv ? (uint32_t)pwsp_tiles_of(a, segment->token_count) : 0;\n"
     "    }\n"
-    "    if (a->kv_lengths[sequence] == 0) {\n"
+    "    if (a->kv_lengths[sequence] == 0 && !a->has_own_tiles) {\n"
     "        return 0;\n"
     "    }\n"
     "    if (!a->query_lengths) {\n"
@@ -38793,22 +38877,21 @@ static const char npu_fixed_22[] =
     "               : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;\n"
     "}\n"
     "\n"
-    "// The KV tokens of a sequence that [begin, end) of a tile are written as.\n"
+    "// The KV tokens of a sequence that [begin, end) of a tile are written as, and the unit's flags for it.\n"
     "typedef struct pwsp_kv_piece {\n"
-    "    uint32_t start, length;\n"
+    "    uint32_t start, length, flags;\n"
     "} pwsp_kv_piece;\n"
     "\n"
     "// In BALANCED mode sinks are not among them: the first unit has them besides.\n"
     "PWSP_INLINE pwsp_kv_piece pwsp_kv_piece_of(const pwsp_attention *a, const pwsp_query_tile *tile,\n"
     "                                           uint32_t begin, uint32_t end) {\n"
-    "    pwsp_kv_piece piece = {begin, end - begin};\n"
+    "    pwsp_kv_piece piece = {begin, end - begin, 0};\n"
     "    if (tile->sinks > 0 && begin == tile->begin) {\n"
-    "        const bool is_apart = !pwsp_attention_cuts_chunks(a);\n"
-    "        piece.start = is_apart ? begin + tile->sinks : 0;\n"
-    "        piece.length = is_apart ? end - piece.start : end - begin;\n"
-    "    }\n"
-    "    if (tile->is_empty) {\n"
-    "        piece.start = piece.length = 0;\n"
+    "        const bool is_apart = tile->is_empty || !pwsp_attention_cuts_chunks(a);\n"
+    "        const uint32_t beside = is_apart ? tile->sinks : 0;\n"
+    "        piece.start = is_apart && !tile->is_empty ? begin + beside : 0;\n"
+    "        piece.length -= beside;\n"
+    "        piece.flags = is_apart ? PTOWSP_WORK_POSITIONS : 0;\n"
     "    }\n"
     "    return piece;\n"
     "}\n"
@@ -38841,6 +38924,9 @@ static const char npu_fixed_22[] =
     "        return 0;\n"
     "    }\n"
     "    const uint32_t at = a->segments ? a->segments[sequence].first : sequence;\n"
+    "    if (a->kv_lengths[at] == 0) {\n"
+    "        return a->config.tiers[0].id;\n"
+    "    }\n"
     "    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count, a->kv_lengths[at]);\n"
     "}\n"
     "\n"
@@ -38897,12 +38983,19 @@ static const char npu_fixed_22[] =
     "    return stride > 0 ? stride : 1;\n"
     "}\n"
     "\n"
+    "// Strides, and positions of KV, are nothing without the positions of queries.\n"
+    "PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(\n"
+    "    const ptowsp_attention_config *config) {\n"
+    "    const ptowsp_attention_positions *p = config->positions;\n"
+    "    return p && (p->query_first || p->before || p->after || p->sinks) ? p : NULL;\n"
+    "}\n"
+    "\n"
     "static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config, int64_t kv,\n"
     "                                                int64_t queries, uint32_t sequence) {\n"
     "    const uint32_t window = config->window <= INT32_MAX ? config->window : 0;\n"
     "    const int64_t before = window > 0 ? (int64_t)window - 1 : PWSP_POSITION_ALL;\n"
     "    const int64_t after = config->is_causal ? 0 : PWSP_POSITION_ALL;\n"
-    "    const ptowsp_attention_positions *p = config->positions;\n"
+    "    const ptowsp_attention_positions *p = pwsp_positions_of(config);\n"
     "    pwsp_position_line line = {kv - queries, 1, 0, 1, before, after, (uint32_t)kv, 0};\n"
     "    if (p) {\n"
     "        const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);\n"
@@ -38952,8 +39045,11 @@ static const char npu_fixed_22[] =
     "                                           const ptowsp_attention_config *config, uint32_t sequence,\n"
     "                                           uint32_t query) {\n"
     "    const ptowsp_attention_seen none = {0, 0, 0};\n"
-    "    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count ||\n"
-    "        (config->positions && sequence >= config->positions->sequence_count)) {\n"
+    "    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count) {\n"
+    "        return none;\n"
+    "    }\n"
+    "    const ptowsp_attention_positions *p = pwsp_positions_of(config);\n"
+    "    if (p && sequence >= p->sequence_count) {\n"
     "        return none;\n"
     "    }\n"
     "    const int64_t kv = batch->kv_lengths[sequence];\n"
@@ -39039,9 +39135,7 @@ static const char npu_fixed_22[] =
     "    if (p->after && config->is_causal) {\n"
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_AFTER, PTOWSP_NO_INDEX, 0, 0);\n"
     "    }\n"
-    "    if (!p->query_first && !p->before && !p->after && !p->sinks) {\n"
-    "        config->positions = NULL;\n"
-    "    }\n"
+    "    config->positions = pwsp_positions_of(config);\n"
     "    return PTOWSP_OK;\n"
     "}\n"
     "\n"
@@ -39082,7 +39176,7 @@ static const char npu_fixed_22[] =
     "PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,\n"
     "                                                       const ptowsp_attention_batch *batch,\n"
     "                                                       ptowsp_plan_info *info) {\n"
-    "    const ptowsp_attention_positions *p = config->positions;\n"
+    "    const ptowsp_attention_positions *p = pwsp_positions_of(config);\n"
     "    return !p || p->sequence_count >= batch->sequence_count\n"
     "               ? PTOWSP_OK\n"
     "               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_COUNT, PTOWSP_NO_INDEX,\n"
@@ -39267,18 +39361,19 @@ static const char npu_fixed_22[] =
     "    if (queries < 0) {\n"
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, sequence, queries, 0);\n"
     "    }\n"
-    "    if (kv == 0 || queries == 0) {\n"
+    "    const ptowsp_attention_positions *positions = a->config.positions;\n"
+    "    if (queries == 0 || (kv == 0 && !positions)) {\n"
     "        return PTOWSP_OK;\n"
     "    }\n"
-    "    const ptowsp_attention_positions *positions = a->config.positions;\n"
-    "    if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {\n"
+    "    const bool is_last = kv > 0 && !(positions && positions->query_first);  // its queries are\n"
+    "    if (a->config.is_causal && queries > kv && is_last) {\n"
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);\n"
     "    }\n"
     "    const ptowsp_status status = positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;\n"
     "    if (status != PTOWSP_OK) {\n"
     "        return status;\n"
     "    }\n"
-    "    if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {\n"
+    "    if (!is_covered && kv > 0 && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {\n"
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);\n"
     "    }\n"
     "    *out_tiles = pwsp_query_tiles(a, sequence);\n"
@@ -39389,7 +39484,7 @@ static const char npu_fixed_22[] =
     "        !a->config.tiers || facts.positive_count == 0 ||\n"
     "        (facts.min >= 0 &&\n"
     "         pwsp_tiers_cover(a->config.tiers, a->config.tier_count, facts.positive_min, facts.max));\n"
-    "    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {\n"
+    "    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths && !a->has_own_tiles) {\n"
     "        return PTOWSP_OK;\n"
     "    }\n"
     "    if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {\n"
@@ -39573,8 +39668,8 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// The first words of the unit of a whole tile without a slot.\n"
-    "PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier) {\n"
-    "    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);\n"
+    "PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier, uint32_t flags) {\n"
+    "    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST | flags, 0);\n"
     "    return pwsp_word_pair(PTOWSP_NO_SLOT, tag);\n"
     "}\n"
     "\n"
@@ -39704,7 +39799,7 @@ static const char npu_fixed_22[] =
     "    const uint32_t next = cuts && tile->begin + tile->sinks < end ? tile->begin + tile->sinks : end;\n"
     "    const pwsp_kv_piece piece = pwsp_kv_piece_of(a, tile, tile->begin, next);\n"
     "    const bool is_whole = next == tile->end;\n"
-    "    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0);\n"
+    "    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0) | piece.flags;\n"
     "    pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole, piece.start, piece.length);\n"
     "    return next;\n"
     "}\n"
@@ -39791,7 +39886,7 @@ static const char npu_fixed_22[] =
     "    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {\n"
     "        const uint32_t length = first->end - first->begin;\n"
     "        const pwsp_kv_piece piece = pwsp_kv_piece_of(a, first, first->begin, first->end);\n"
-    "        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),\n"
+    "        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence), piece.flags),\n"
     "                          pwsp_word_pair(sequence, head), pwsp_word_pair(piece.start, piece.length),\n"
     "                          count);\n"
     "        w->lane_cost += count * (a->unit + length * first->rate);\n"
@@ -40341,7 +40436,7 @@ static const char npu_fixed_22[] =
     "    d->all_kv = pwsp_word_pair(0, d->length);\n"
     "    if (d->writer && a->config.tiers) {\n"
     "        d->tier = pwsp_attention_tier(a, d->sequence);\n"
-    "        d->whole = pwsp_word_whole(d->tier);\n"
+    "        d->whole = pwsp_word_whole(d->tier, 0);\n"
     "    }\n"
     "    return true;\n"
     "}\n"
@@ -40447,7 +40542,7 @@ static const char npu_fixed_22[] =
     "                     0,\n"
     "                     0,\n"
     "                     0,\n"
-    "                     pwsp_word_whole(0),\n"
+    "                     pwsp_word_whole(0, 0),\n"
     "                     0,\n"
     "                     0,\n"
     "                     0};\n"
@@ -40741,7 +40836,11 @@ static const char npu_fixed_22[] =
     "                                             const ptowsp_attention_limits *limits,\n"
     "                                             uint64_t query_max) {\n"
     "    pwsp_attention_most found = {query_max, 0, 0, false};\n"
-    "    const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;\n"
+    "    uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;\n"
+    "    if (a->config.positions) {  // a sequence without KV has tiles, too, as with one token\n"
+    "        kv_max = pwsp_max_u64(kv_max, 1);\n"
+    "        kv_total = kv_total > 0 ? pwsp_sum_u64(kv_total, limits->sequence_count_max) : 0;\n"
+    "    }\n"
     "    uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;\n"
     "    count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;\n"
     "    uint64_t most = pwsp_ceil_div_u64(query_max, a->tile_tokens);  // of a sequence\n"
@@ -40786,7 +40885,7 @@ static const char npu_fixed_22[] =
     "        }\n"
     "    }\n"
     "    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;\n"
-    "    if (a->config.is_causal && !(a->config.positions && a->config.positions->query_first)) {\n"
+    "    if (a->config.is_causal && !a->config.positions) {\n"
     "        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);\n"
     "    }\n"
     "    // Batches whose sequences have more tiles are refused.\n"
@@ -40941,7 +41040,7 @@ static const char npu_fixed_22[] =
     "    if (status != PTOWSP_OK) {\n"
     "        return pwsp_plan_fail_fault(error, \"bind\", name, status, &info);\n"
     "    }\n"
-    "    if (config->shares_merges || config->positions) {\n"
+    "    if (config->shares_merges || checked.config.positions) {\n"
     "        return PWSP_ERROR_REFUSE(\n"
     "            error, \"bind: the configuration of plan %s has %s, which programs do not do\", name,\n"
     "            config->shares_merges ? \"shares_merges\" : \"positions\");\n"
@@ -42494,6 +42593,9 @@ static const char npu_fixed_23[] =
     "#define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks\n"
     "#define PTOWSP_WORK_ROWS  0x08u  // a merge of some rows of its tile: ptowsp_work_merge_rows\n"
     "\n"
+    "// A unit of attention with sinks besides its KV, or without KV (section 10, Positions).\n"
+    "#define PTOWSP_WORK_POSITIONS 0x10u\n"
+    "\n"
     "// Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.\n"
     "#define PTOWSP_WORK_INVALID 0x80u\n"
     "\n"
@@ -43078,8 +43180,8 @@ static const char npu_fixed_23[] =
     "//                                  begin = window ? max(0, position - window + 1) : 0\n"
     "//\n"
     "// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the\n"
-    "// rest. Sequences without KV or without queries have no units: nothing is written for them. Where\n"
-    "// queries are not the last of the KV, or windows differ, config.positions says so: see Positions.\n"
+    "// rest. Sequences without queries, or without KV unless there are positions, have no units: nothing\n"
+    "// is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.\n"
     "//\n"
     "// Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that\n"
     "// neighbours share KV:\n"
@@ -43149,13 +43251,15 @@ static const char npu_fixed_23[] =
     "// begin to the greatest end, and sinks besides where these end before:\n"
     "//\n"
     "//      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They\n"
-    "//                  are not counted in kv_len; in the cost they are.\n"
+    "//                  are not counted in kv_len; in the cost they are. If there are any it has the\n"
+    "//                  flag PTOWSP_WORK_POSITIONS.\n"
     "//      INVARIANT   In every tile of a sequence with sinks and a window, the sinks, rounded up to a\n"
     "//                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.\n"
     "//                  So a row of such a sequence is cut there, too, in all of its tiles.\n"
     "//\n"
-    "// A tile whose queries see nothing has one unit, of kv_len 0: its rows are zeros, and their\n"
-    "// log-sum-exp is -INFINITY, so that results of several ranks can be merged (section 9).\n"
+    "// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are\n"
+    "// zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section\n"
+    "// 9). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.\n"
     "//\n"
     "// A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the\n"
     "// bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of\n"
@@ -47654,7 +47758,8 @@ static const char npu_fixed_23[] =
     "// uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as\n"
     "// ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.\n"
     "// Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,\n"
-    "//          of lanes, out of range; work for a program that uses slots, lanes or merges.\n"
+    "//          of lanes, out of range; of a plan, merges of flag PTOWSP_WORK_ROWS, and units of flag\n"
+    "//          PTOWSP_WORK_POSITIONS; work for a program that uses slots, lanes or merges.\n"
     "//          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.\n"
     "PTOWSP_INLINE ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,\n"
     "                                                 const ptowsp_attention_plan *bound) {\n"
@@ -48578,8 +48683,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- why a run takes what it takes ----------------------------------------------------------------\n"
     "\n"
-    "// No schedule of the same tasks on the same lanes, under the same dependencies, takes less than the\n"
-    "// largest of these. In the path, tasks of one pipeline count as independent of each other.\n"
+    "// No schedule of the same tasks on the same lanes, under the same dependencies and the same control,\n"
+    "// takes less than the largest of these; without those of control, none takes less under any control.\n"
+    "// In the path, tasks of one pipeline count as independent of each other.\n"
     "typedef struct ptowsp_run_bounds {\n"
     "    ptowsp_cycles makespan_cycles;\n"
     "    bool has_path;              // edges were recorded\n"
@@ -49594,19 +49700,23 @@ static const char npu_fixed_23[] =
     "// task ids in MANUAL scopes, so the runtime's own map of tensors, which has no write-after-read, is not\n"
     "// used. Transient tensors are one allocation. A task of MIX is one submit for a cube core and two vector\n"
     "// cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are\n"
-    "// one submit with a count of blocks. Streams are dependences; the runtime chooses cores.\n"
+    "// one submit with a count of blocks. Streams are dependences; the runtime chooses cores. On a device\n"
+    "// two tasks that may run together must not write into the same 64 bytes of memory, as each may lose\n"
+    "// the other's: not checked here, and noted by dumps (section 32).\n"
     "typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;\n"
     "\n"
     "typedef struct ptowsp_npu_desc {\n"
     "    const char *directory;  // of the tree; its parent exists\n"
     "    bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with\n"
     "                            // everything in it; otherwise the directory must not exist\n"
-    "    bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED\n"
+    "    bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED; the test of a tree\n"
+    "                            // for SIMPLER then names no device\n"
     "    ptowsp_npu_runtime runtime;\n"
     "    // SIMPLER. The task window of the runtime's ring, a power of two from 16 to 65536; default: the\n"
-    "    // schedule's window, rounded up, or 1024. A scope ends after a fourth of it.\n"
+    "    // least that holds the schedule's window, 65535 at most, or 1024. A scope ends after a fourth of it.\n"
     "    uint32_t task_window;\n"
-    "    uint32_t block_max;  // SIMPLER: the most tasks of a submit; default: 24; 1: each is one\n"
+    "    uint32_t block_max;  // SIMPLER: the most tasks of a submit; default: 24; 1: each is one. No\n"
+    "                         // upper limit, as the runtime's documents name none\n"
     "    ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL\n"
     "} ptowsp_npu_desc;\n"
     "\n"
@@ -49620,9 +49730,11 @@ static const char npu_fixed_23[] =
     "//          transient tensor by columns, which a device cannot. Strides of bound tensors are checked\n"
     "//          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,\n"
     "//          collectives, kernels that are not tile kernels, tensors of f64, dispatch by a key or a plan,\n"
-    "//          named pools, issue in order and priorities.\n"
+    "//          named pools, issue in order and priorities; and, with is_for_host as well, a kernel of MIX\n"
+    "//          without halves.\n"
     "//          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32\n"
-    "//          elements or more, or more than 255 bound tensors and arrays. INVALID_PARAMS: no directory;\n"
+    "//          elements or more, a schedule's window of 65536 tasks or more without task_window, or more\n"
+    "//          than 255 bound tensors and arrays: a CSR is 2, a plan 4. INVALID_PARAMS: no directory;\n"
     "//          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,\n"
     "//          or a run of another program. Those of ptowsp_npu_record, if there is a run. SYSTEM_FAILED: the text has the system's message and the\n"
     "//          path. OUT_OF_MEMORY. On errors no files remain.\n"
@@ -50239,7 +50351,7 @@ static const char npu_fixed_23[] =
     "    int64_t kernel;        // an id, whose tasks take `percent` of their time\n"
     "    uint32_t percent;      // 1 to 1000; 0: as observed\n"
     "    // A runner to try: tasks keep the time that they took on their cores, and control comes in\n"
-    "    // addition. clock_mhz 0: the clock of the swimlane (clock_freq_hz). For all orders.\n"
+    "    // addition. clock_mhz 0: the clock of the swimlane (clock_freq_hz, a whole number). For all orders.\n"
     "    ptowsp_control control;\n"
     "} ptowsp_dump_replay;\n"
     "\n"

@@ -4638,6 +4638,10 @@ typedef struct pwsp_query_tile {
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
+// The positions of a configuration; NULL without them, or if none of their arrays is there.
+PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(
+    const ptowsp_attention_config *config);
+
 // Checks which arrays of positions there are, and drops them if none is.
 PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *config,
                                                      ptowsp_plan_info *info);
@@ -4697,7 +4701,7 @@ PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence
         const bool has_kv = segment->kv_begin < segment->kv_end;
         return has_kv ? (uint32_t)pwsp_tiles_of(a, segment->token_count) : 0;
     }
-    if (a->kv_lengths[sequence] == 0) {
+    if (a->kv_lengths[sequence] == 0 && !a->has_own_tiles) {
         return 0;
     }
     if (!a->query_lengths) {
@@ -4825,22 +4829,21 @@ PWSP_INLINE uint64_t pwsp_chunk_last(const pwsp_attention *a, const pwsp_query_t
                : ((tile->end - 1) / a->chunk - count + 1) * a->chunk;
 }
 
-// The KV tokens of a sequence that [begin, end) of a tile are written as.
+// The KV tokens of a sequence that [begin, end) of a tile are written as, and the unit's flags for it.
 typedef struct pwsp_kv_piece {
-    uint32_t start, length;
+    uint32_t start, length, flags;
 } pwsp_kv_piece;
 
 // In BALANCED mode sinks are not among them: the first unit has them besides.
 PWSP_INLINE pwsp_kv_piece pwsp_kv_piece_of(const pwsp_attention *a, const pwsp_query_tile *tile,
                                            uint32_t begin, uint32_t end) {
-    pwsp_kv_piece piece = {begin, end - begin};
+    pwsp_kv_piece piece = {begin, end - begin, 0};
     if (tile->sinks > 0 && begin == tile->begin) {
-        const bool is_apart = !pwsp_attention_cuts_chunks(a);
-        piece.start = is_apart ? begin + tile->sinks : 0;
-        piece.length = is_apart ? end - piece.start : end - begin;
-    }
-    if (tile->is_empty) {
-        piece.start = piece.length = 0;
+        const bool is_apart = tile->is_empty || !pwsp_attention_cuts_chunks(a);
+        const uint32_t beside = is_apart ? tile->sinks : 0;
+        piece.start = is_apart && !tile->is_empty ? begin + beside : 0;
+        piece.length -= beside;
+        piece.flags = is_apart ? PTOWSP_WORK_POSITIONS : 0;
     }
     return piece;
 }
@@ -4873,6 +4876,9 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
         return 0;
     }
     const uint32_t at = a->segments ? a->segments[sequence].first : sequence;
+    if (a->kv_lengths[at] == 0) {
+        return a->config.tiers[0].id;
+    }
     return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count, a->kv_lengths[at]);
 }
 
@@ -4929,12 +4935,19 @@ static int64_t pwsp_position_stride(const PTOWSP_GM int32_t *array, uint32_t seq
     return stride > 0 ? stride : 1;
 }
 
+// Strides, and positions of KV, are nothing without the positions of queries.
+PWSP_INTERNAL const ptowsp_attention_positions *pwsp_positions_of(
+    const ptowsp_attention_config *config) {
+    const ptowsp_attention_positions *p = config->positions;
+    return p && (p->query_first || p->before || p->after || p->sinks) ? p : NULL;
+}
+
 static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *config, int64_t kv,
                                                 int64_t queries, uint32_t sequence) {
     const uint32_t window = config->window <= INT32_MAX ? config->window : 0;
     const int64_t before = window > 0 ? (int64_t)window - 1 : PWSP_POSITION_ALL;
     const int64_t after = config->is_causal ? 0 : PWSP_POSITION_ALL;
-    const ptowsp_attention_positions *p = config->positions;
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
     pwsp_position_line line = {kv - queries, 1, 0, 1, before, after, (uint32_t)kv, 0};
     if (p) {
         const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
@@ -4984,8 +4997,11 @@ ptowsp_attention_seen ptowsp_attention_see(const ptowsp_attention_batch *batch,
                                            const ptowsp_attention_config *config, uint32_t sequence,
                                            uint32_t query) {
     const ptowsp_attention_seen none = {0, 0, 0};
-    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count ||
-        (config->positions && sequence >= config->positions->sequence_count)) {
+    if (!batch || !config || !batch->kv_lengths || sequence >= batch->sequence_count) {
+        return none;
+    }
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
+    if (p && sequence >= p->sequence_count) {
         return none;
     }
     const int64_t kv = batch->kv_lengths[sequence];
@@ -5071,9 +5087,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
     if (p->after && config->is_causal) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_AFTER, PTOWSP_NO_INDEX, 0, 0);
     }
-    if (!p->query_first && !p->before && !p->after && !p->sinks) {
-        config->positions = NULL;
-    }
+    config->positions = pwsp_positions_of(config);
     return PTOWSP_OK;
 }
 
@@ -5114,7 +5128,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32
 PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_config *config,
                                                        const ptowsp_attention_batch *batch,
                                                        ptowsp_plan_info *info) {
-    const ptowsp_attention_positions *p = config->positions;
+    const ptowsp_attention_positions *p = pwsp_positions_of(config);
     return !p || p->sequence_count >= batch->sequence_count
                ? PTOWSP_OK
                : pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_COUNT, PTOWSP_NO_INDEX,
@@ -5299,18 +5313,19 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     if (queries < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, sequence, queries, 0);
     }
-    if (kv == 0 || queries == 0) {
+    const ptowsp_attention_positions *positions = a->config.positions;
+    if (queries == 0 || (kv == 0 && !positions)) {
         return PTOWSP_OK;
     }
-    const ptowsp_attention_positions *positions = a->config.positions;
-    if (a->config.is_causal && queries > kv && !(positions && positions->query_first)) {
+    const bool is_last = kv > 0 && !(positions && positions->query_first);  // its queries are
+    if (a->config.is_causal && queries > kv && is_last) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
     }
     const ptowsp_status status = positions ? pwsp_positions_check(a, sequence, info) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
+    if (!is_covered && kv > 0 && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
     }
     *out_tiles = pwsp_query_tiles(a, sequence);
@@ -5421,7 +5436,7 @@ static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, p
         !a->config.tiers || facts.positive_count == 0 ||
         (facts.min >= 0 &&
          pwsp_tiers_cover(a->config.tiers, a->config.tier_count, facts.positive_min, facts.max));
-    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
+    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths && !a->has_own_tiles) {
         return PTOWSP_OK;
     }
     if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {
@@ -5605,8 +5620,8 @@ PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, u
 }
 
 // The first words of the unit of a whole tile without a slot.
-PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier) {
-    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier, uint32_t flags) {
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST | flags, 0);
     return pwsp_word_pair(PTOWSP_NO_SLOT, tag);
 }
 
@@ -5736,7 +5751,7 @@ static uint32_t pwsp_write_sinks(pwsp_attention_writer *w, uint32_t sequence, ui
     const uint32_t next = cuts && tile->begin + tile->sinks < end ? tile->begin + tile->sinks : end;
     const pwsp_kv_piece piece = pwsp_kv_piece_of(a, tile, tile->begin, next);
     const bool is_whole = next == tile->end;
-    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0);
+    const uint32_t flags = PTOWSP_WORK_FIRST | (is_whole ? PTOWSP_WORK_LAST : 0) | piece.flags;
     pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole, piece.start, piece.length);
     return next;
 }
@@ -5823,7 +5838,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
         const pwsp_kv_piece piece = pwsp_kv_piece_of(a, first, first->begin, first->end);
-        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
+        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence), piece.flags),
                           pwsp_word_pair(sequence, head), pwsp_word_pair(piece.start, piece.length),
                           count);
         w->lane_cost += count * (a->unit + length * first->rate);
@@ -6373,7 +6388,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
     d->all_kv = pwsp_word_pair(0, d->length);
     if (d->writer && a->config.tiers) {
         d->tier = pwsp_attention_tier(a, d->sequence);
-        d->whole = pwsp_word_whole(d->tier);
+        d->whole = pwsp_word_whole(d->tier, 0);
     }
     return true;
 }
@@ -6479,7 +6494,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      0,
-                     pwsp_word_whole(0),
+                     pwsp_word_whole(0, 0),
                      0,
                      0,
                      0};
@@ -6773,7 +6788,11 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
                                              const ptowsp_attention_limits *limits,
                                              uint64_t query_max) {
     pwsp_attention_most found = {query_max, 0, 0, false};
-    const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    if (a->config.positions) {  // a sequence without KV has tiles, too, as with one token
+        kv_max = pwsp_max_u64(kv_max, 1);
+        kv_total = kv_total > 0 ? pwsp_sum_u64(kv_total, limits->sequence_count_max) : 0;
+    }
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
     uint64_t most = pwsp_ceil_div_u64(query_max, a->tile_tokens);  // of a sequence
@@ -6818,7 +6837,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
         }
     }
     uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (a->config.is_causal && !(a->config.positions && a->config.positions->query_first)) {
+    if (a->config.is_causal && !a->config.positions) {
         query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
     }
     // Batches whose sequences have more tiles are refused.
@@ -7010,7 +7029,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
         const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
-            (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
+            (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0) | rest.flags;
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
                                       {unit->reserved, index},     {unit->params[2], rest.start},
                                       {unit->flags, flags},        {unit->tier, tier},
@@ -12274,7 +12293,7 @@ static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *con
     if (config->window > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
     }
-    if (config->positions) {
+    if (pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }
     return config->shares_merges
@@ -16916,7 +16935,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
-    if (step->prefix && config->positions) {
+    if (step->prefix && pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }
     return pwsp_positions_count_check(config, step->batch, info);
@@ -17192,7 +17211,7 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
         return false;
     }
     ptowsp_plan_info spare;
-    if (unit->sinks > unit->kv_start || (unit->tokens && step->config->positions) ||
+    if (unit->sinks > unit->kv_start || (unit->tokens && pwsp_positions_of(step->config)) ||
         pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }

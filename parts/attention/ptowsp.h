@@ -601,6 +601,9 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
 #define PTOWSP_WORK_ROWS  0x08u  // a merge of some rows of its tile: ptowsp_work_merge_rows
 
+// A unit of attention with sinks besides its KV, or without KV (section 10, Positions).
+#define PTOWSP_WORK_POSITIONS 0x10u
+
 // Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
 #define PTOWSP_WORK_INVALID 0x80u
 
@@ -1185,8 +1188,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                                  begin = window ? max(0, position - window + 1) : 0
 //
 // and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
-// rest. Sequences without KV or without queries have no units: nothing is written for them. Where
-// queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
+// rest. Sequences without queries, or without KV unless there are positions, have no units: nothing
+// is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
 //
 // Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
@@ -1256,13 +1259,15 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // begin to the greatest end, and sinks besides where these end before:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
-//                  are not counted in kv_len; in the cost they are.
+//                  are not counted in kv_len; in the cost they are. If there are any it has the
+//                  flag PTOWSP_WORK_POSITIONS.
 //      INVARIANT   In every tile of a sequence with sinks and a window, the sinks, rounded up to a
 //                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.
 //                  So a row of such a sequence is cut there, too, in all of its tiles.
 //
-// A tile whose queries see nothing has one unit, of kv_len 0: its rows are zeros, and their
-// log-sum-exp is -INFINITY, so that results of several ranks can be merged (section 9).
+// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are
+// zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section
+// 9). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of
