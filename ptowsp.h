@@ -58,12 +58,12 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12, 30 and 31 alone, without pthreads: planning,
+//      PTOWSP_ONLY_PLAN      sections 1 to 12, 32 and 33 alone, without pthreads: planning,
 //                            dispatch, merging and attention kernels. The rest is not declared.
 //                            parts/attention/ has these two files, for engines to copy.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 24 and 30,
 //                            and no ptowsp_program_prove
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -78,9 +78,9 @@
 // and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
 //
 // 1. PLAN: cut a ragged batch into work units that are balanced over lanes, run them, and merge the
-// parts of split sequences (sections 6, 9 and 10). Here 4 lanes share 3 sequences in 6 units, 5 of
+// parts of split sequences (sections 5, 8 and 9). Here 4 lanes share 3 sequences in 6 units, 5 of
 // them parts. The toy kernel averages token numbers, so each result is half of the last number.
-// Section 7 has plans with one chunk for all sequences instead.
+// Section 6 has plans with one chunk for all sequences instead.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -97,7 +97,7 @@
 //    }
 //    int main(void) {
 //        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
-//        static ptowsp_attention_config config; config.head_count = 1, config.lane_count = 4;
+//        static ptowsp_attention_config config; config.kv_head_count = 1, config.lane_count = 4;
 //        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
 //        static uint64_t block[64]; float out[3];  // by sequence
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
@@ -112,8 +112,8 @@
 //
 //    6 units, means 1250, 500 and 250
 //
-// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13, 16, 17,
-// 19, 20, 22 to 24). Section 24 runs the same program on threads, section 28 on a device.
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13, 14, 15,
+// 16, 17, 18 to 21). Section 21 runs the same program on threads, section 28 on a device.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -145,7 +145,7 @@
 //
 //    6 in 300 cycles
 //
-// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 18). It is used in
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 24). It is used in
 // workloads like a kernel in C.
 //
 //    #include "ptowsp.h"
@@ -169,7 +169,7 @@
 //
 //    17 instructions, 3149 cycles on a 910B
 //
-// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 21).
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 25).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -186,7 +186,7 @@
 //                PTOWSP_PROCESS(m, "load") {
 //                    ptowsp_produces(m, c);
 //                    PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "tiles", 8))
-//                        task.axes[0] = i, ptowsp_send_task(m, c, &task);
+//                        task.axes[0] = i, ptowsp_send_task_make(m, c, &task);
 //                }
 //                PTOWSP_PROCESS(m, "compute") {
 //                    ptowsp_consumes(m, c);
@@ -201,7 +201,7 @@
 //
 //    8 tiles in 950 cycles
 //
-// 5. GRAPH: C functions with an order between some of them, on threads (section 27).
+// 5. GRAPH: C functions with an order between some of them, on threads (section 23).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -234,7 +234,7 @@
 //    the squares of 0 to 3 add up to 14
 //
 // 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
-// 29).
+// 30).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -265,21 +265,57 @@
 //
 // CONTENTS
 //
-//       1. Build configuration    11. MoE plans              21. Pipelines
-//       2. Status and errors      12. Prefix trees           22. Schedules
-//       3. Contexts and threads   13. Data types and tensors 23. Programs
-//       4. Text sinks             14. Layouts                24. Runs
-//       5. Spaces                 15. Ranks                  25. Seeing runs
-//       6. Work and tiers         16. Modules                26. Tuning
-//       7. Planning               17. Kernels                27. Graphs
-//       8. Dispatch               18. Tile kernels           28. Devices
-//       9. Merging                19. Scalar expressions     29. Emitting
-//      10. Attention plans        20. Workloads              30. Utilities
-//                                                            31. Attention kernels
-//                                                            32. Dumps of PTO Runtime
+//    1. Build configuration                 343    18. Schedules                          3749
+//    2. Status and errors                   449    19. Modules as text                    4231
+//    3. Contexts and threads                515    20. Programs                           4283
+//    4. Sinks                               680    21. Runs                               4362
+//    5. Work and tiers                      709    22. Seeing runs                        5042
+//    6. Chunk plans                         862    23. Graphs                             5595
+//    7. Dispatch                           1180    24. Tile kernels                       5847
+//    8. Merging                            1250    25. Pipelines                          6456
+//    9. Attention plans                    1299    26. Ranks                              6642
+//   10. Attention kernels                  1784    27. Layouts                            7186
+//   11. MoE plans                          2049    28. Devices                            7503
+//   12. Prefix trees                       2497    29. Tuning                             7665
+//   13. Data types and tensors             2781    30. Emitting                           7991
+//   14. Modules                            2866    31. Dumps of PTO Runtime               8216
+//   15. Kernels                            3075    32. Spaces                             8464
+//   16. Scalar expressions                 3388    33. Utilities                          8523
+//   17. Workloads                          3489
 //
-//      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
+//   Appendix A. Reading programs                   8537
+//   Appendix B. The grammar of modules as text     9055
+//   Appendix C. Macros                             9142
+//   Appendix D. Index of functions                 9365
+//
+// WORDS
+//
+//      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
+//      context       memory, lanes and the last error: what calls of one thread share
+//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens
+//      tier          a class of units by size, with a kernel of its own
+//      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns
+//      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit
+//                    cell by which tasks are counted or chosen
+//      merge         parts of one softmax to the whole, by their maxima and sums
+//      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
+//      module        axes, tensors, kernels and workloads, as they are built or read from text
+//      axis          the iterations of a loop: a fixed number, bound, ragged or sparse
+//      kernel        the work of a task: a C function, operations on tiles, or a source
+//      task          a call of a kernel on views of tensors
+//      view          the part of a tensor that a task reads or writes
+//      workload      a tree of loops, branches and tasks
+//      schedule      which lane runs a task, what it waits for, and how many are in flight
+//      program       a workload with its schedule, compiled: immutable, shared by runs
+//      run           a program with its bindings (sizes, lengths, memory), and its results
+//      window        how many tasks are in flight at most
+//      process       a branch of a pipeline, with a time of its own
+//      channel       a bounded queue of tokens between processes
+//      rank          one of many machines that run the same workload on their parts of tensors
+//      cycles        of the machine that a cost model stands for
+//      makespan      cycles from the start of a run to the end of its last task
+//
+// Names that end in _make, _begin and _end build: they add to a module or a graph, and run nothing.
 //
 // CONVENTIONS
 //
@@ -395,6 +431,19 @@ extern "C" {
 // The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
 // of another version than the header.
 PTOWSP_API const char *ptowsp_version(void);
+
+// Names of version 0.1, for those who still use them: the error has the new one.
+#define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
+#define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
+#define ptowsp_record         ptowsp_record_IS_NOW_ptowsp_record_make
+#define ptowsp_send           ptowsp_send_IS_NOW_ptowsp_send_make
+#define ptowsp_send_task      ptowsp_send_task_IS_NOW_ptowsp_send_task_make
+#define ptowsp_slot_load      ptowsp_slot_load_IS_NOW_ptowsp_slot_load_make
+#define ptowsp_slot_set       ptowsp_slot_set_IS_NOW_ptowsp_slot_set_make
+#define ptowsp_text           ptowsp_text_IS_NOW_ptowsp_output
+#define ptowsp_text_buffer    ptowsp_text_buffer_IS_NOW_ptowsp_output_buffer
+#define ptowsp_text_to_buffer ptowsp_text_to_buffer_IS_NOW_ptowsp_output_to_buffer
+#define ptowsp_wait           ptowsp_wait_IS_NOW_ptowsp_wait_make
 
 // -------------------------------------------------------------------------------------------------
 // 2. Status and errors
@@ -620,7 +669,7 @@ PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint
                                                    void *user);
 
 // When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
-// may; ptowsp_spans_export draws them. (What runs record is in section 25.)
+// may; ptowsp_spans_export draws them. (What runs record is in section 22.)
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
@@ -628,90 +677,36 @@ typedef struct ptowsp_span {
 } ptowsp_span;
 
 // -------------------------------------------------------------------------------------------------
-// 4. Text sinks
+// 4. Sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print write to a sink: a callback that takes pieces of text. Neither printing nor
-// reading depends on the locale: numbers always have a decimal point. Only messages of the operating
-// system in errors may be in its language.
+// Functions that print or export write to a sink: a callback that takes pieces of bytes, of text as of
+// anything else. Neither printing nor reading depends on the locale: numbers always have a decimal
+// point. Only messages of the operating system in errors may be in its language.
 
-typedef struct ptowsp_text {
-    void (*write)(void *user, const char *text, size_t length);  // text is not terminated
+// Takes bytes, which are not terminated; false: it failed. Functions that return a status end with
+// SYSTEM_FAILED then; those that return nothing continue.
+typedef struct ptowsp_output {
+    bool (*write)(void *user, const void *data, size_t size);
     void *user;
-} ptowsp_text;
+} ptowsp_output;
 
 // A sink over the caller's buffer. The text is always terminated (if size > 0) and cut off when it
 // does not fit. `length` counts all of the text, cut off or not, as snprintf does.
-typedef struct ptowsp_text_buffer {
+typedef struct ptowsp_output_buffer {
     char *data;
     size_t size;    // of data, in bytes
     size_t length;  // of the whole text so far, without terminator
-} ptowsp_text_buffer;
+} ptowsp_output_buffer;
 
 // Empties the buffer and returns a sink that appends to it. The buffer outlives the sink.
-PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
+PTOWSP_API ptowsp_output ptowsp_output_to_buffer(ptowsp_output_buffer *buffer);
+
+// A sink that appends to an open FILE of <stdio.h>, which outlives it; NULL: nothing is written.
+PTOWSP_API ptowsp_output ptowsp_output_to_file(void *file);
 
 // -------------------------------------------------------------------------------------------------
-// 5. Spaces
-// -------------------------------------------------------------------------------------------------
-//
-// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
-// set at run time. Declare a space at file scope, from a list macro:
-//
-//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
-//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
-//
-// This defines, all inline:
-//
-//      decode_space                                      a struct, with the dynamic dimensions
-//      decode_space_coord                                a struct, with all dimensions
-//      decode_space_rank                                 3
-//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
-//      decode_space_head_dynamic                         0 or 1: a constant expression
-//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
-//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
-//                                                        dimension it does not compile
-//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
-//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
-//      decode_space_coord decode_space_at(&s, index)     the inverse
-//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
-//
-// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
-// dynamic dimension still has one byte, as C requires of a struct.)
-//
-// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
-// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
-//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
-
-enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
-#define PTOWSP_SPACE_RANK_MAX 8
-
-// A space whose rank and sizes are known only at run time.
-typedef struct ptowsp_space {
-    uint32_t rank;
-    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
-} ptowsp_space;
-
-// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
-// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
-                                                        ptowsp_space *out_space);
-
-// Like the functions of a static space; coordinates are arrays of `rank` values.
-PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
-PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
-                                                    const int64_t *coord);
-PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
-                                             int64_t *out_coord);
-
-// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix B declares
-// them as ptowsp_attention_space and ptowsp_moe_space.
-#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
-    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
-#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
-
-// -------------------------------------------------------------------------------------------------
-// 6. Work and tiers
+// 5. Work and tiers
 // -------------------------------------------------------------------------------------------------
 //
 // A work descriptor names the piece of a step that one kernel call computes. It has 24 bytes, the
@@ -724,9 +719,9 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 //
 //      attention                                   request     head        kv_start    kv_len
 //      mixture of experts                          batch       expert      token_start token_count
-//      merge of parts (section 10)                 request     head        first slot  slot count
+//      merge of parts (section 9)                 request     head        first slot  slot count
 //
-// Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
+// Attention plans (section 9) use `reserved` for the query tile, and work_id for the slot of a
 // part. MoE plans (section 11) use `reserved` for the part of the output columns.
 
 typedef struct ptowsp_work {
@@ -748,7 +743,7 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
 #define PTOWSP_WORK_ROWS  0x08u  // a merge of some rows of its tile: ptowsp_work_merge_rows
 
-// A unit of attention with sinks besides its KV, or without KV (section 10, Positions).
+// A unit of attention with sinks besides its KV, or without KV (section 9, Positions).
 #define PTOWSP_WORK_POSITIONS 0x10u
 
 // Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
@@ -832,7 +827,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
 
 // Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
-PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text);
 
 // Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
 // Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
@@ -864,7 +859,7 @@ PTOWSP_API PTOWSP_AICPU int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint3
 PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 
 // -------------------------------------------------------------------------------------------------
-// 7. Planning
+// 6. Chunk plans
 // -------------------------------------------------------------------------------------------------
 //
 // A plan cuts every sequence of a batch into chunks of KV tokens. Each chunk of each head is one
@@ -873,7 +868,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 //      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
 //              max_work_units, or chunk_max when none does
-//      work units = head_count * (sum over sequences of ceil(length / chunk))
+//      work units = kv_head_count * (sum over sequences of ceil(length / chunk))
 //
 // (The text of PTO-WSP v4 says "largest" but its algorithm finds the smallest; ptowsp follows the
 // algorithm.)
@@ -890,7 +885,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 // Descriptors are ordered by sequence, then head, then chunk. work_id counts from 0. tier is the
 // tier of the whole sequence. FIRST marks chunk 0 and LAST the last chunk. A sequence of length 0
-// has no work. head_count is the number of heads that have KV of their own (KV heads under
+// has no work. kv_head_count is the number of heads that have KV of their own (KV heads under
 // grouped-query attention, 1 under MLA).
 //
 // These functions take no context. *out_info, which may be NULL, receives the fault and the
@@ -905,7 +900,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
     uint32_t sequence_count;           // 0 is an empty step
-    uint32_t head_count;               // at least 1
+    uint32_t kv_head_count;               // at least 1
 } ptowsp_batch;
 
 typedef enum ptowsp_chunks {
@@ -930,7 +925,7 @@ typedef struct ptowsp_plan_config {
 } ptowsp_plan_config;
 
 // The faults that this section reports, in the order of the checks, and then those that sections
-// 10, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
+// 9, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
 // `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
@@ -945,7 +940,7 @@ typedef struct ptowsp_plan_config {
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
     FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
-    FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                           \
     FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
     FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
@@ -1164,7 +1159,7 @@ PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
 // Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t head_count;       // the exact number
+    uint32_t kv_head_count;       // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
@@ -1179,10 +1174,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_c
                                                              ptowsp_plan_info *out_info);
 
 // Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
-PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 8. Dispatch
+// 7. Dispatch
 // -------------------------------------------------------------------------------------------------
 //
 // A dispatch table has one kernel per tier id. A descriptor runs as table[work->tier](...).
@@ -1252,7 +1247,7 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
                                               uint32_t group_count, void *user);
 
 // -------------------------------------------------------------------------------------------------
-// 9. Merging
+// 8. Merging
 // -------------------------------------------------------------------------------------------------
 //
 // Attention over a chunk of KV gives a partial state per query row (online softmax, Milakov and
@@ -1301,10 +1296,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
                                                      size_t stride, uint32_t dim, float *out);
 
 // -------------------------------------------------------------------------------------------------
-// 10. Attention plans
+// 9. Attention plans
 // -------------------------------------------------------------------------------------------------
 //
-// A chunk plan (section 7) cuts all sequences by one chunk, and lanes take its units as they become
+// A chunk plan (section 6) cuts all sequences by one chunk, and lanes take its units as they become
 // free. An attention plan decides more: how much each lane computes, where sequences are split for
 // that and nowhere else, which units write their output themselves, and which lane merges the rest.
 // It is all that a launch of fixed size needs.
@@ -1338,7 +1333,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // rest. Sequences without queries, or without KV unless there are positions, have no units: nothing
 // is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
 //
-// Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
+// Units are descriptors (section 5), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
 //
 //      params      request, head, kv_start, kv_len       reserved    tile
@@ -1346,7 +1341,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      work_id     slot of the partial state, or PTOWSP_NO_SLOT for a whole unit (FIRST and LAST)
 //
 // Merges are descriptors as well: one per tile that was split, ordered as units are. Slots of one
-// tile are consecutive and in KV order: merge them in this order (section 9).
+// tile are consecutive and in KV order: merge them in this order (section 8).
 //
 //      params      request, head, first slot, number of slots    reserved    tile
 //      work_id     index of the merge                            flags       0; tier is not used
@@ -1390,7 +1385,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      sinks in front of a window          before, sinks
 //
 // So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
-// one sequence; rows of all of them are then merged (section 9):
+// one sequence; rows of all of them are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
 //      const ptowsp_attention_positions positions = {
@@ -1414,10 +1409,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are
 // zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section
-// 9). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
+// 8). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
-// bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of
+// bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
 // depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
 // is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
 // packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
@@ -1461,7 +1456,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
 //        or at multiples of the block size from KV token 0
-//      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
+//      - a row that sees nothing of a piece has the empty state (section 8), which merging ignores
 //      - a whole unit has the bits of ptowsp_merge_finish, merged parts have the bits of
 //        ptowsp_merge_partials
 //
@@ -1519,11 +1514,11 @@ typedef struct ptowsp_attention_cost {
 
 #define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
 #define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
-#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 31
+#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 10
 
-// Zero fields mean the defaults; head_count and lane_count are required.
+// Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t head_count;          // KV heads (1 under MLA)
+    uint32_t kv_head_count;          // KV heads (1 under MLA)
     uint32_t group;               // query heads per KV head; default 1
     uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
@@ -1683,7 +1678,7 @@ ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attentio
 
 // Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
 // stands for consecutive lanes where there are many. Requires a plan that was made.
-PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text);
 
 // Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
 // slot_rows * (dim + 2) floats.
@@ -1786,6 +1781,271 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
                                               const ptowsp_attention_job *job);
 
 // -------------------------------------------------------------------------------------------------
+// 10. Attention kernels
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
+// section 9 or 12. A job is a step, its cache and memory for partial states. The threads of an
+// engine, inside its operator, each call
+//
+//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//
+// and when all have returned, the outputs are complete. Before that, once for each step:
+//
+//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      uint64_t bytes;
+//      ptowsp_attend_size(&limits, &bytes, &info);
+//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
+//      job.cache = &cache;  // where keys and values are
+//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//
+// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
+// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
+// configuration: nothing is said twice. Merges are part of the run.
+//
+// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
+// ptowsp_attention_job.
+//
+// Mask     As section 9 says: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
+//          config.positions: as Positions says there.
+// Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
+//          log-sum-exp is -INFINITY, or its sink.
+// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
+//          their positions. It does not depend on where the unit starts before them or ends after
+//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
+//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
+//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
+//          otherwise.
+// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
+//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
+//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
+//          may be; they change nothing.
+// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
+// Threads  Pure functions, but for the memory of a job.
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
+//          multiples of 32. Any group, any number of rows.
+// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
+
+#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
+#define PTOWSP_ATTEND_WORKER_MAX 65536
+
+typedef enum ptowsp_attend_type {
+    PTOWSP_ATTEND_F32 = 0,
+    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
+    PTOWSP_ATTEND_BF16,  // the upper half of an f32
+    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
+    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
+    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
+    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    PTOWSP_ATTEND_Q8_0,  // 34 bytes
+    PTOWSP_ATTEND_Q4_0,  // 18 bytes
+    PTOWSP_ATTEND_TYPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_ATTEND)
+} ptowsp_attend_type;
+
+// Elements from one page, one token of a page, and one KV head to the next.
+typedef struct ptowsp_attend_strides {
+    size_t page, token, head;
+} ptowsp_attend_strides;
+
+// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
+// for a head begins at element
+//
+//      page * strides.page + slot * strides.token + head * strides.head
+//
+// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
+// slots, dimension D:
+//
+//                                             page             token    head         values
+//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
+//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
+//      [token][head][dim], no pages           H * D            H * D    D            another array
+//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
+typedef struct ptowsp_attend_cache {
+    const void *keys, *values;  // values may be keys
+    ptowsp_attend_strides key_strides, value_strides;
+    const float *key_scales, *value_scales;  // I8; otherwise not read
+    ptowsp_attend_strides scale_strides;     // of both
+    ptowsp_attend_type type;
+    uint32_t key_dim, value_dim;
+    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+} ptowsp_attend_cache;
+
+// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+typedef struct ptowsp_attend_step {
+    const ptowsp_attention_batch *batch;
+    const ptowsp_attention_config *config;
+    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
+    const struct ptowsp_prefix_plan *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+
+    const float *queries;  // not scaled
+    size_t query_token_stride, query_head_stride;
+    float *outputs;
+    size_t output_token_stride, output_head_stride;
+    float *lse;  // log-sum-exp of rows; NULL: not wanted
+    size_t lse_token_stride, lse_head_stride;
+
+    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
+    const uint32_t *pages;         // page tables of all requests
+    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    size_t page_stride;
+
+    float scale;  // of scores; 0: 1 / sqrt(key_dim)
+    float cap;    // > 0: scores are cap * tanh(score / cap)
+    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
+    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
+    const float *sinks;
+    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
+    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
+    // NULL: none.
+    const float *slopes;
+    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
+    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
+    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
+    const uint32_t *mask;
+    size_t mask_stride;
+    const uint32_t *mask_starts;  // [request] NULL: 0
+} ptowsp_attend_step;
+
+// -- jobs -----------------------------------------------------------------------------------------
+
+// What memory has room for.
+typedef struct ptowsp_attend_limits {
+    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
+                                  // ptowsp_prefix_sizes the field `attention`
+    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
+    uint32_t value_dim;           // of the cache
+    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
+} ptowsp_attend_limits;
+
+// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
+typedef struct ptowsp_attend_memory {
+    ptowsp_attention_scratch scratch;
+    uint32_t *progress;  // [progress_capacity]
+    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint64_t slot_capacity, progress_capacity;
+    uint32_t worker_capacity;
+} ptowsp_attend_memory;
+
+// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
+// of a model, each with its cache and step.
+typedef struct ptowsp_attend_job {
+    const ptowsp_attend_cache *cache;
+    const ptowsp_attend_step *step;
+    ptowsp_attend_memory memory;
+    bool is_stealing;    // as in ptowsp_attention_job
+    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
+} ptowsp_attend_job;
+
+// The bytes of a block for the memory of a job within limits.
+// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
+                                                         uint64_t *out_bytes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places memory in a block, aligned to 8, and makes it ready for the first run.
+// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
+// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_attend_memory *out_memory,
+                                                          ptowsp_plan_info *out_info);
+
+// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
+// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
+// tables and strides are taken as they are.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
+// Cost     O(units + requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
+                                                          ptowsp_plan_info *out_info);
+
+// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
+// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
+//
+// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
+//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
+//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
+//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
+//          in the run already, or a run of another worker_count has not ended: this call does
+//          nothing). The run ends when all workers have come. After errors of some workers alone,
+//          place the memory again.
+// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
+                                                               uint32_t worker,
+                                                               uint32_t worker_count,
+                                                               ptowsp_plan_info *out_info);
+
+// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
+// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
+PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
+
+// -- kernels of a job -----------------------------------------------------------------------------
+//
+// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
+// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
+// not of the job's plan.
+
+// Computes a unit: into its slot, or, if it has none, into outputs and lse.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *work);
+
+// Merges all rows of a tile into outputs and lse, when all of its parts are done.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
+                                                          const ptowsp_work *merge);
+
+// The same for a request and KV head of a prefix plan.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *join);
+
+// -- single units ---------------------------------------------------------------------------------
+
+// Which rows against which tokens.
+typedef struct ptowsp_attend_unit {
+    uint32_t request, kv_head;
+    uint32_t query_start, query_count;  // query tokens of the request
+    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
+    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
+    // All of them see all of the KV of `request`; query_start is where they lie in
+    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
+    const uint32_t *tokens;
+    uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
+} ptowsp_attend_unit;
+
+// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
+                                                                 const ptowsp_work *work);
+
+// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
+PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
+                                                         const ptowsp_attend_unit *unit);
+
+// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
+// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
+//          batch): nothing is written.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
+                                                            const ptowsp_attend_step *step,
+                                                            const ptowsp_attend_unit *unit,
+                                                            ptowsp_partial *states, float *accs);
+
+// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
+                                                            ptowsp_attend_type type, size_t count,
+                                                            float *to);
+
+// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
+PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
+
+// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
+PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
+
+// -------------------------------------------------------------------------------------------------
 // 11. MoE plans
 // -------------------------------------------------------------------------------------------------
 //
@@ -1847,7 +2107,7 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // Memory   None. All arrays are the caller's.
 // Threads  Pure functions, but for ptowsp_moe_sort_parallel.
-// Errors   A status; *out_info, which may be NULL, has the fault (section 7) and the pair, load,
+// Errors   A status; *out_info, which may be NULL, has the fault (section 6) and the pair, load,
 //          expert or replica at fault in info.index. Nothing is written then.
 // Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
 //          PTOWSP_ATTENTION_LANE_MAX lanes.
@@ -1928,7 +2188,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 
 // -- units ----------------------------------------------------------------------------------------
 //
-// Units are descriptors (section 6), ordered by expert, part, batch and row over all lanes. A lane
+// Units are descriptors (section 5), ordered by expert, part, batch and row over all lanes. A lane
 // has a contiguous share of them, so few experts are read by several lanes: together they read at
 // most lane_count - 1 experts more than there are.
 //
@@ -1956,7 +2216,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
 // column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is
 // split at multiples of block_rows of its tokens. Costs are rounded as in attention plans (section
-// 10). Descriptors from unit_count to unit_capacity are INVALID.
+// 9). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
 typedef struct ptowsp_moe_cost {
@@ -2043,10 +2303,10 @@ PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_or
 }
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
-PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,
-// section 10): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
+// section 9): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
 PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
 
 // -- looking --------------------------------------------------------------------------------------
@@ -2263,17 +2523,17 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //
 // Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
 // cost slots. A node that is not shared is read by the segments below it. All choices are weighed
-// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is
+// in the cost of section 9, exactly, by dynamic programming over the tree. Not sharing at all is
 // one of them, so the cost never exceeds the cost of the flat plan. The lanes are then cut as in
-// section 10; if that makes the predicted time longer than the flat plan's, nothing is shared.
+// section 9; if that makes the predicted time longer than the flat plan's, nothing is shared.
 //
-// Segments take the place of section 10's sequences: the first parameter of units is the segment. A
+// Segments take the place of section 9's sequences: the first parameter of units is the segment. A
 // segment has the query tokens of all its requests, in order: `tokens` maps each to its token in
 // the batch. They are cut into tiles of config.tile_rows, which limits the rows of a unit. All rows
 // of a shared segment see all of its KV, which is read from segment.request, its first request. The
 // last segment of a request is its own, maybe without KV.
 //
-//      whole segments     the only segments of their requests: units and merges as in section 10
+//      whole segments     the only segments of their requests: units and merges as in section 9
 //      others             every unit has a slot, and every tile an entry in `merges`, even with one
 //                         slot: a list of the slots of its rows, and no merge to be done. The rows
 //                         are merged by *joins*, one for each request and KV head: over the
@@ -2288,7 +2548,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //      ptowsp_prefix_tree tree;
 //      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
 //      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
-//      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};
+//      ptowsp_attention_config config = {.kv_head_count = 8, .group = 4, .lane_count = 24};
 //      ptowsp_plan_info info;
 //      ptowsp_prefix_sizes sizes;
 //      ptowsp_prefix_plan plan;
@@ -2489,7 +2749,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention
                                                           ptowsp_plan_info *out_info);
 
 // Writes lines about sharing, then as ptowsp_attention_print.
-PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text);
 
 #endif  // PTOWSP_ONLY_ATTENTION
 
@@ -2603,609 +2863,7 @@ typedef struct ptowsp_buffer {
 } ptowsp_buffer;
 
 // -------------------------------------------------------------------------------------------------
-// 14. Layouts
-// -------------------------------------------------------------------------------------------------
-//
-// How a tensor is spread over ranks, as values and pure functions: nothing is allocated or sent.
-// Ranks form a mesh of up to four named axes. Ranks are numbered with the last axis fastest. Along
-// each axis of the mesh a tensor is spread in one way:
-//
-//      REPLICATED    all ranks along the axis hold the same
-//      SHARDED       each holds one piece of a dimension, in the order of coordinates
-//      PARTIAL_SUM   each holds a summand of all of it; the tensor is their sum
-//      PARTIAL_MAX   the same, of a maximum
-//
-// Several axes may shard one dimension: a later axis then cuts the pieces of an earlier one.
-//
-// Errors   Functions with a context may be called with NULL, and then say less. Texts name the
-//          tensor, the dimension and the axis; those about two tensors have both layouts, as
-//          "w[64 x 128] {dp: replicated, tp: dim 1}".
-// Threads  Calls with different contexts, or with NULL, are independent.
-
-#define PTOWSP_MESH_AXIS_MAX 4
-#define PTOWSP_MESH_RANK_MAX 65536
-
-typedef struct ptowsp_mesh {
-    uint32_t axis_count;                      // 1 to PTOWSP_MESH_AXIS_MAX
-    const char *names[PTOWSP_MESH_AXIS_MAX];  // printable, different
-    uint32_t sizes[PTOWSP_MESH_AXIS_MAX];     // at least 1; the product is the number of ranks
-} ptowsp_mesh;
-
-typedef enum ptowsp_spread_kind {
-    PTOWSP_REPLICATED = 0,
-    PTOWSP_SHARDED,
-    PTOWSP_PARTIAL_SUM,
-    PTOWSP_PARTIAL_MAX,
-    PWSP_FORCE_INT(PTOWSP_SPREAD_KIND)
-} ptowsp_spread_kind;
-
-// How a tensor is spread along one axis of the mesh.
-typedef struct ptowsp_spread {
-    ptowsp_spread_kind kind;
-    uint32_t dim;         // SHARDED: the dimension
-    const int64_t *cuts;  // SHARDED: [size of the axis + 1], from 0 to the size of the dimension,
-                          // not falling; the dimension is then sharded by this axis alone.
-                          // NULL: equal pieces, whose number must divide the size. Not copied
-} ptowsp_spread;
-
-typedef struct ptowsp_mesh_layout {
-    const char *name;  // of the tensor, for errors; not copied
-    uint32_t element_bytes;
-    uint32_t rank;                                // 0 to PTOWSP_TENSOR_RANK_MAX
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX];        // of the whole tensor, outermost first
-    ptowsp_spread spreads[PTOWSP_MESH_AXIS_MAX];  // by axis of the mesh
-} ptowsp_mesh_layout;
-
-// The number of ranks; out_rank_count may be NULL.
-// Errors   INVALID_PARAMS (no axis or too many, a size of 0, a bad name, a name used twice),
-//          LIMIT_EXCEEDED (more than PTOWSP_MESH_RANK_MAX ranks).
-PTOWSP_API ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh,
-                                           uint32_t *out_rank_count);
-
-// The coordinate of a rank along an axis. Requires a valid mesh, a rank and an axis of it.
-PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis);
-
-// Checks a layout, and its mesh.
-// Errors   Those of the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0, a
-//          kind or dimension that does not exist, cuts that fall or do not cover the dimension, or
-//          are not alone, sums along one axis and maxima along another), UNSUPPORTED_SIZE (equal
-//          pieces that do not divide the dimension), LIMIT_EXCEEDED (the tensor's bytes do not fit
-//          63 bits).
-PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
-                                                  const ptowsp_mesh_layout *layout);
-
-// The piece of a rank: [offsets, offsets + sizes) of each dimension. A piece may be empty.
-typedef struct ptowsp_mesh_layout_part {
-    int64_t offsets[PTOWSP_TENSOR_RANK_MAX];
-    int64_t sizes[PTOWSP_TENSOR_RANK_MAX];
-    uint64_t bytes;
-} ptowsp_mesh_layout_part;
-
-// Errors   Those of ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).
-PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
-                                                    const ptowsp_mesh *mesh,
-                                                    const ptowsp_mesh_layout *layout, uint32_t rank,
-                                                    ptowsp_mesh_layout_part *out_part);
-
-// Prints "w[64 x 128] {dp: replicated, tp: dim 1}". Requires a layout that is valid on the mesh.
-PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
-                                         ptowsp_text text);
-
-// Operations on two layouts. Each rank computes on its own pieces; nothing is sent.
-typedef enum ptowsp_join {
-    PTOWSP_JOIN_ADD = 0,   // a + b, of equal shapes
-    PTOWSP_JOIN_MULTIPLY,  // a * b, by element, of equal shapes
-    PTOWSP_JOIN_MAX,       // the maximum, of equal shapes
-    PTOWSP_JOIN_MATMUL,    // a[.., m, k] b[.., k, n], of equal ranks of 2 or more
-    PWSP_FORCE_INT(PTOWSP_JOIN)
-} ptowsp_join;
-
-// The layout of the result, by axis of the mesh. Pairs that are not here are errors; "dim" means
-// the same dimension with the same pieces in both.
-//
-//      ADD         repl + repl = repl    dim + dim = dim      sum + sum = sum
-//      MULTIPLY    repl * repl = repl    dim * dim = dim      sum * repl = sum     repl * sum = sum
-//      MAX         repl, repl  = repl    dim, dim  = dim      max, max   = max
-//                  max, repl   = max     repl, max = max
-//      MATMUL      repl . repl = repl    m . repl  = m        repl . n   = n       k . k = sum
-//                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)
-//
-// The result has the name, shape and cuts of the operands, and element_bytes of a.
-// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes
-//          that do not fit, a pair without a rule: the index is the axis).
-PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
-                                                 ptowsp_join join, const ptowsp_mesh_layout *a,
-                                                 const ptowsp_mesh_layout *b, const char *name,
-                                                 ptowsp_mesh_layout *out_layout);
-
-typedef enum ptowsp_relayout_kind {
-    PTOWSP_RELAYOUT_SLICE = 0,       // each keeps a piece of its part; nothing is sent
-    PTOWSP_RELAYOUT_REDUCE_SCATTER,  // partial to sharded
-    PTOWSP_RELAYOUT_ALL_TO_ALL,      // sharded to sharded otherwise
-    PTOWSP_RELAYOUT_ALL_REDUCE,      // partial to replicated
-    PTOWSP_RELAYOUT_ALL_GATHER,      // sharded to replicated
-    PWSP_FORCE_INT(PTOWSP_RELAYOUT_KIND)
-} ptowsp_relayout_kind;
-
-// One step: ranks that differ in the coordinate of one axis alone work together.
-typedef struct ptowsp_relayout_step {
-    ptowsp_relayout_kind kind;
-    uint32_t axis;
-    ptowsp_spread before, after;  // along the axis
-    uint64_t bytes;  // the most that a rank moves: receives (gather, all-to-all) or sends (the
-                     // others; an all-reduce as a ring of chunks that differ by one element)
-} ptowsp_relayout_step;
-
-#define PTOWSP_RELAYOUT_STEP_MAX (2 * PTOWSP_MESH_AXIS_MAX)
-
-typedef struct ptowsp_relayout {
-    uint32_t step_count;
-    ptowsp_relayout_step steps[PTOWSP_RELAYOUT_STEP_MAX];
-    uint64_t bytes;  // of all steps
-} ptowsp_relayout;
-
-// The steps from one layout of a tensor to another: slices as early as they can be, then what
-// makes parts smaller, gathers last. An axis takes one step, or two where it cuts the pieces of an
-// earlier axis that changes: these are gathered first and cut again.
-//
-// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (other shape or element; an
-//          axis that becomes partial, or partial in another way).
-// Cost     The number of ranks, for each step.
-PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
-                                                     const ptowsp_mesh *mesh,
-                                                     const ptowsp_mesh_layout *from,
-                                                     const ptowsp_mesh_layout *to,
-                                                     ptowsp_relayout *out_relayout);
-
-// A linear layout: which bits of an index make which bits of another, as a matrix over F2 (Zhou et
-// al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
-// in_bits on are 0, and so are bits from out_bits on.
-typedef struct ptowsp_linear {
-    uint32_t in_bits, out_bits;  // 0 to 64
-    uint64_t columns[64];
-} ptowsp_linear;
-
-// Makers, and what takes their results.
-//
-//      identity   y = x
-//      strided    y = x << shift
-//      blocked    x = (position, owner above it): elements go to 2^owner_bits owners in blocks of
-//                 2^block_bits, round and round; y is the element. block_bits 0 is cyclic
-//      swizzle    x = (column, row above it): bit i of the column is changed by bit i + shift of
-//                 the row, for i < count
-//      compose    outer(inner(x)); in_bits of outer is out_bits of inner
-//      transpose  rows as columns
-//      inverse    of one that is square and of full rank
-//
-// Errors   INVALID_PARAMS (NULL; a matrix that breaks its form; sizes that do not fit each other),
-//          UNSUPPORTED_SIZE (more than 64 bits). inverse: STUCK (the matrix is singular). Nothing
-//          is written then; results may alias operands.
-PTOWSP_API ptowsp_status ptowsp_linear_identity(uint32_t bits, ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_strided(uint32_t bits, uint32_t shift,
-                                               ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_blocked(uint32_t bits, uint32_t owner_bits,
-                                               uint32_t block_bits, ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_swizzle(uint32_t column_bits, uint32_t row_bits,
-                                               uint32_t shift, uint32_t count,
-                                               ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_compose(const ptowsp_linear *outer,
-                                               const ptowsp_linear *inner,
-                                               ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_transpose(const ptowsp_linear *linear,
-                                                 ptowsp_linear *out_linear);
-PTOWSP_API ptowsp_status ptowsp_linear_inverse(const ptowsp_linear *linear,
-                                               ptowsp_linear *out_linear);
-
-// The image of an index, whose bits from in_bits on are ignored; and the rank of the matrix. It is
-// injective if the rank is in_bits. Both require a valid matrix.
-PTOWSP_API uint64_t ptowsp_linear_apply(const ptowsp_linear *linear, uint64_t index);
-PTOWSP_API uint32_t ptowsp_linear_rank(const ptowsp_linear *linear);
-
-// How many times the fullest bank is accessed when all 2^in_bits lanes access the words that the
-// layout gives them, at once. The bank is bank_bits bits of the address from first_bit on; lanes at
-// one word count once. 1 is free of conflicts.
-// Errors   INVALID_PARAMS (NULL, a matrix that breaks its form, bank bits beyond bit 64),
-//          LIMIT_EXCEEDED (2^64 accesses).
-PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
-                                                 uint32_t bank_bits, uint64_t *out_accesses);
-
-// -------------------------------------------------------------------------------------------------
-// 15. Ranks
-// -------------------------------------------------------------------------------------------------
-//
-// Collectives between ranks: as lists of steps, as simulated time, and run over a transport.
-//
-//      desc + rank --ptowsp_collective_plan--> steps of that rank          (pure)
-//      desc + links --ptowsp_collective_time--> picoseconds                (pure)
-//      ptowsp_ranks over a transport --ptowsp_ranks_run--> data            (communicates)
-//
-// Workloads have collectives as tasks, beside others: see ptowsp_kernel_collective, section 17.
-//
-// The members of a collective are the ranks first, first + stride, ...: all ranks, or those that
-// differ in one coordinate of a mesh. `count` elements are cut into one part for each member; the
-// first count % members parts have one element more. With in and out in elements, for member i:
-//
-//      ALL_REDUCE      in count                      out count, the reduction of all
-//      REDUCE_SCATTER  in count                      out part i of the reduction
-//      ALL_GATHER      in part i                     out count, all parts
-//      ALL_TO_ALL      in count: a part for each     out part i of each member, by member
-//      BROADCAST       in count (of the root alone)  out count
-//      SEND            in count (of the root alone)  out count (of target alone)
-//      SLICE           in count                      out part i of its own: nothing is sent
-//
-// ALL_TO_ALL with `counts` is ragged: counts[s * members + d] elements go from s to d; in holds the
-// row of a member, out the column. All members give all counts.
-//
-// Algorithms, for p members, and the order of the reduction of an element in part c:
-//
-//      DIRECT        a message to each, at once. ((x0 + x1) + x2) + ..., the order of ranks
-//      RING          p - 1 rounds to the next rank; twice for ALL_REDUCE and BROADCAST (whose
-//                    first round scatters from the root). ((x(c+1) + x(c+2)) + ...) + x(c)
-//      DOUBLING      rounds with partners at distances 1, 2, 4, ...: ALL_REDUCE, ALL_GATHER,
-//                    BROADCAST; REDUCE_SCATTER halves distances. With q the largest power of two
-//                    not above p, of the first 2 (p - q) members each odd one gives its summand to
-//                    the even one before it, and gets its result from there. All others and the
-//                    even ones are numbered 0 to q - 1. ALL_REDUCE adds neighbours, then pairs of
-//                    these: ((x0 + x1) + (x2 + x3)); REDUCE_SCATTER the farthest first:
-//                    ((x0 + x2) + (x1 + x3)). ALL_GATHER is Bruck's, for any p
-//      HIERARCHICAL  rings within nodes of node_size members, then between members of the same
-//                    place in nodes; gathers the other way round. With c = node * node_size +
-//                    place, the ring's order: over places from place + 1 on, and these sums over
-//                    nodes from node + 1 on
-//
-// So the order depends on the description alone. All members get the same bits, in each run and
-// over each transport. The left operand is always the one written on the left. f16 and bf16 are
-// added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.
-//
-// Not there: ALL_TO_ALL, SEND and SLICE are DIRECT or, ALL_TO_ALL only, RING (a round for each
-// distance).
-
-#define PTOWSP_RANK_COUNT_MAX 16384
-
-#define PTOWSP_COLLECTIVES(COLLECTIVE) /* name, text */                                            \
-    COLLECTIVE(ALL_REDUCE, "all_reduce")                                                           \
-    COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
-    COLLECTIVE(ALL_GATHER, "all_gather")                                                           \
-    COLLECTIVE(ALL_TO_ALL, "all_to_all")                                                           \
-    COLLECTIVE(BROADCAST, "broadcast")                                                             \
-    COLLECTIVE(SEND, "send")                                                                       \
-    COLLECTIVE(SLICE, "slice")
-
-// clang-format off
-typedef enum ptowsp_collective_kind {
-#define PWSP_COLLECTIVE_ENUM(name, text) PTOWSP_##name,
-    PTOWSP_COLLECTIVES(PWSP_COLLECTIVE_ENUM)
-#undef PWSP_COLLECTIVE_ENUM
-    PWSP_FORCE_INT(PTOWSP_COLLECTIVE_KIND)
-} ptowsp_collective_kind;
-// clang-format on
-
-#define PTOWSP_ALGORITHMS(ALGORITHM) /* name, text */                                              \
-    ALGORITHM(AUTO, "auto")          /* the cheapest on the links: see ptowsp_collective_choose */ \
-    ALGORITHM(DIRECT, "direct")                                                                    \
-    ALGORITHM(DOUBLING, "doubling")                                                                \
-    ALGORITHM(HIERARCHICAL, "hierarchical")                                                        \
-    ALGORITHM(RING, "ring")
-
-// clang-format off
-typedef enum ptowsp_algorithm {
-#define PWSP_ALGORITHM_ENUM(name, text) PTOWSP_ALGORITHM_##name,
-    PTOWSP_ALGORITHMS(PWSP_ALGORITHM_ENUM)
-#undef PWSP_ALGORITHM_ENUM
-    PWSP_FORCE_INT(PTOWSP_ALGORITHM)
-} ptowsp_algorithm;
-// clang-format on
-
-#define PTOWSP_REDUCTIONS(REDUCTION) /* name, text */                                              \
-    REDUCTION(SUM, "sum")                                                                          \
-    REDUCTION(MAX, "max")                                                                          \
-    REDUCTION(MIN, "min")
-
-// clang-format off
-typedef enum ptowsp_reduction {
-#define PWSP_REDUCTION_ENUM(name, text) PTOWSP_REDUCTION_##name,
-    PTOWSP_REDUCTIONS(PWSP_REDUCTION_ENUM)
-#undef PWSP_REDUCTION_ENUM
-    PWSP_FORCE_INT(PTOWSP_REDUCTION)
-} ptowsp_reduction;
-// clang-format on
-
-typedef struct ptowsp_collective {
-    ptowsp_collective_kind kind;
-    ptowsp_algorithm algorithm;
-    ptowsp_reduction reduction;  // ALL_REDUCE, REDUCE_SCATTER
-    ptowsp_dtype dtype;          // not bool, where it reduces
-    uint64_t count;              // elements of the whole, as above; 0 with counts
-    const uint64_t *counts;      // [members * members], ragged ALL_TO_ALL alone; else NULL
-    uint32_t members;            // 1 to PTOWSP_RANK_COUNT_MAX
-    uint32_t first, stride;      // the ranks of the members; stride 0 is 1
-    uint32_t node_size;          // HIERARCHICAL: members of a node, which divides members; 0 is 1
-    uint32_t root, target;       // members; BROADCAST and SEND, SEND
-} ptowsp_collective;
-
-// "all_reduce", "ring", ...; "none" for other values.
-PTOWSP_API const char *ptowsp_collective_name(ptowsp_collective_kind kind);
-PTOWSP_API const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm);
-
-typedef enum ptowsp_collective_step_kind {
-    PTOWSP_MOVE_SEND = 0,  // from[from_at, from_at + count) to peer
-    PTOWSP_MOVE_RECEIVE,   // to[to_at, to_at + count) from peer
-    PTOWSP_MOVE_COPY,      // to = from
-    PTOWSP_MOVE_REDUCE,    // to = from + to: the other summand is on the left
-    PTOWSP_MOVE_ADD,       // to = to + from: it is on the right
-    PWSP_FORCE_INT(PTOWSP_MOVE)
-} ptowsp_collective_step_kind;
-
-typedef enum ptowsp_collective_space {
-    PTOWSP_SPACE_IN = 0,   // read only
-    PTOWSP_SPACE_OUT,      // the result
-    PTOWSP_SPACE_SCRATCH,  // of the rank's own
-    PWSP_FORCE_INT(PTOWSP_SPACE)
-} ptowsp_collective_space;
-
-// A step of one rank. Rounds follow one another. Within a round all messages are under way at once,
-// those between two ranks in order; then the local steps are done, in order. A round starts when
-// its rank has ended the one before: nobody waits for all.
-typedef struct ptowsp_collective_step {
-    ptowsp_collective_step_kind kind;
-    uint32_t round;
-    uint32_t peer;  // the rank of a message; 0 of local steps
-    ptowsp_collective_space from, to;
-    uint64_t from_at, to_at, count;  // elements
-} ptowsp_collective_step;
-
-typedef struct ptowsp_collective_size {
-    uint64_t step_count;
-    uint64_t in_count, out_count, scratch_count;  // elements of the three spaces
-    uint64_t send_count;                          // elements that the rank sends
-    uint32_t round_count;
-} ptowsp_collective_size;
-
-// Writes the steps of a member, at most step_capacity of them; counts them all. With steps NULL and
-// step_capacity 0 it only counts. Parts without elements have no steps, but messages of a ragged
-// ALL_TO_ALL.
-//
-// Errors   INVALID_PARAMS (an unknown value; bool or no dtype; no members; a member, root or target
-//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count), UNSUPPORTED (an
-//          algorithm that the kind does not have), UNSUPPORTED_SIZE (a node_size that does not
-//          divide), LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits),
-//          BUFFER_OVERFLOW (more steps than capacity; out_size is written).
-// Cost     The steps of the member.
-PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,
-                                                const ptowsp_collective *collective,
-                                                uint32_t member, ptowsp_collective_step *steps,
-                                                uint64_t step_capacity,
-                                                ptowsp_collective_size *out_size);
-
-// Prints a line for each step of a member. Requires a collective that can be planned.
-PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
-                                        ptowsp_text text);
-
-// -- time -----------------------------------------------------------------------------------------
-//
-// A message of b bytes that starts at t takes its link until t + b / bandwidth, and arrives latency
-// later. It starts when its round has started at the sender and all its links are free. A link
-// serves messages first come, first served, by those times; ties in the order of ranks, then of
-// steps (as in LogGOPSim, Hoefler and others, 2010):
-//
-//      PORT   one link out of and one into each rank: all its messages share them
-//      PAIR   a link from each rank to each other
-//      NODE   one link out of and one into each node, which its ranks share
-//
-// Links within a node may have a cap for each rank beside their own rates. A rank then passes the
-// bytes of its messages in the order in which these start, out and in apart, and a message ends
-// when its link and both ranks have passed it. k messages of b bytes that start together at a rank, on
-// k links, end after max(b / bandwidth, k b / cap).
-//
-// So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
-// Receivers have room: a message may come before its round. Collectives of several groups that are
-// under way at once share links alike: k messages of b bytes that meet at one, from whichever
-// groups, have passed it k b / bandwidth after the first began, as by fair shares.
-//
-// Instead of nodes, links may run along the axes of a mesh. A message takes the link of the first
-// axis along which its two ranks differ. A NODE then has the ranks that differ along later axes
-// only (for the last axis: along it only). So nodes of 8 are a mesh (.., 8).
-
-typedef enum ptowsp_link_sharing {
-    PTOWSP_LINK_PORT = 0,
-    PTOWSP_LINK_PAIR,
-    PTOWSP_LINK_NODE,
-    PWSP_FORCE_INT(PTOWSP_LINK)
-} ptowsp_link_sharing;
-
-typedef struct ptowsp_link {
-    uint64_t latency_ps;
-    uint64_t bytes_per_us;  // in each direction; 1 GB/s is 1000. 0: without limit
-    ptowsp_link_sharing sharing;
-} ptowsp_link;
-
-typedef struct ptowsp_links {
-    const char *name;    // for texts; not copied
-    uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
-    ptowsp_link inside, between;   // within a node, and between nodes
-    uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
-    // A mesh, the last axis fastest; 0 axes: nodes. Along the first axis are as many as there are
-    // ranks for: its size does not change times.
-    uint32_t axis_count;
-    uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
-    ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];
-    // Of a rank, over all its links within the node (of a mesh: along the last axis), out of it and
-    // into it. 0: no cap beside the links' own.
-    uint64_t rank_bytes_per_us;
-} ptowsp_links;
-
-// Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
-// assumed by this library, not measured, but for the bandwidths of 910B_CORES. Measure yours.
-//
-//      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us
-//      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us
-//      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us
-//      ASCEND_910B_CORES  as ASCEND_910B, where vector cores copy: each pair 14.5 GB/s, a rank 67.7
-//                     in all (so a pair of 8 has 9.7 when all copy), as published kernels have it
-typedef enum ptowsp_links_of {
-    PTOWSP_LINKS_ASCEND_910B = 0,
-    PTOWSP_LINKS_ETHERNET_100G,
-    PTOWSP_LINKS_ETHERNET_10G,
-    PTOWSP_LINKS_ASCEND_910B_CORES,
-    PWSP_FORCE_INT(PTOWSP_LINKS)
-} ptowsp_links_of;
-
-// Zeroes for other values.
-PTOWSP_API ptowsp_links ptowsp_links_make(ptowsp_links_of machine);
-
-typedef struct ptowsp_collective_cost {
-    uint64_t time_ps;        // until the last rank has ended
-    uint64_t message_count;  // of all ranks
-    uint64_t sent_bytes;     // of all ranks
-    uint64_t between_bytes;  // of these, between nodes
-    uint32_t round_count;
-} ptowsp_collective_cost;
-
-// Simulates a collective on links. The result depends on the arguments alone.
-//
-// Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL
-//          reduction or gathering whose members divide count, one node stands for all.
-// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each
-//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of
-//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.
-// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
-//          does not fit 64 bits), OUT_OF_MEMORY.
-// Cost     All steps of all members, by a logarithm of members.
-PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
-                                                const ptowsp_collective *collective,
-                                                const ptowsp_links *links,
-                                                ptowsp_collective_cost *out_cost);
-
-// The algorithm of the least simulated time; of equal ones the first by name. node_size is set to
-// the members that links put into a node where this divides, else HIERARCHICAL is left out. DIRECT
-// is left out beyond 1024 members, but of ALL_TO_ALL, BROADCAST and SEND.
-// Prints "all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ..." into `text`, the
-// cheapest first, unless it has no function.
-PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
-                                                  ptowsp_collective *collective,
-                                                  const ptowsp_links *links, ptowsp_text text);
-
-// -- transports -----------------------------------------------------------------------------------
-//
-// A transport carries messages between ranks. Messages from one rank to another arrive whole, once
-// and in order; the library checks that they do. At a time each pair has one send and one receive
-// under way. No function waits. All are called on the thread that calls the communicator.
-
-typedef struct ptowsp_transport {
-    void *user;
-    // Starts sending. The data stays until the send is done or cancelled. The tag is delivered.
-    ptowsp_status (*send)(void *user, uint32_t peer, uint64_t tag, const void *data, uint64_t size);
-    // Starts receiving the next message of a peer.
-    ptowsp_status (*receive)(void *user, uint32_t peer, void *data, uint64_t capacity);
-    // Makes progress, and reports whether the send to, or receive from, a peer has completed. If
-    // so, *out_tag and *out_size describe the message, which may be shorter than capacity. An
-    // error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
-    ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,
-                          uint64_t *out_tag, uint64_t *out_size);
-    // Gives up the send to or receive from a peer, if there is one: its memory is not touched
-    // after.
-    void (*cancel)(void *user, uint32_t peer, bool is_send);
-    // The last call. has_failed: others should end, too.
-    void (*close)(void *user, bool has_failed);
-} ptowsp_transport;
-
-// A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
-// that is shared is memory of the system that children of fork() have in common: create it, fork,
-// and take the rank's transport in the child. No file is involved. A child that is killed is
-// noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
-typedef struct ptowsp_hub ptowsp_hub;
-
-typedef struct ptowsp_hub_desc {
-    uint32_t rank_count;  // 1 to PTOWSP_HUB_RANK_MAX
-    uint32_t ring_bytes;  // a power of two from 64 to 2^30; default: 65536. Messages may be longer
-    bool is_shared;       // between processes
-} ptowsp_hub_desc;
-
-#define PTOWSP_HUB_RANK_MAX 256
-
-// Memory   rank_count^2 * (ring_bytes + 512), from the context or, if shared, from the system.
-// Threads  One thread takes all transports, or each process its own; then each is used by one.
-// Errors   INVALID_PARAMS, OUT_OF_MEMORY, SYSTEM_FAILED (no shared memory), UNSUPPORTED.
-PTOWSP_API ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
-                                           ptowsp_hub **out_hub);
-
-// Requires that its transports are not used any more. Each process destroys its own.
-PTOWSP_API void ptowsp_hub_destroy(ptowsp_hub *hub);
-
-// The transport of a rank; requires that the rank exists. Its close() ends the rank: others get
-// RANK_FAILED when they wait for it, or at once if it has failed.
-PTOWSP_API ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank);
-
-// -- communicators --------------------------------------------------------------------------------
-
-typedef struct ptowsp_ranks ptowsp_ranks;
-
-typedef struct ptowsp_ranks_desc {
-    uint32_t rank, rank_count;   // 1 to PTOWSP_RANK_COUNT_MAX
-    ptowsp_transport transport;  // the communicator closes it, also when its creation fails, but
-                                 // not after INVALID_PARAMS
-    uint64_t fingerprint;        // of your program and its sizes: equal on all ranks
-    uint64_t time_limit_ns;      // of creation and of each collective; default: 60 s
-    ptowsp_links links;          // for AUTO; all zero: PTOWSP_LINKS_ASCEND_910B
-} ptowsp_ranks_desc;
-
-// Creates a communicator when all ranks do. Compares the library's version, fingerprint, count of
-// ranks and links of all: ranks that differ are RANK_FAILED on all, and the text names the lowest
-// that differs from rank 0.
-//
-// Threads  A communicator, like its context, belongs to one thread at a time.
-// Errors   INVALID_PARAMS, OUT_OF_MEMORY, RANK_FAILED (another rank failed, ended or differs; the
-//          index is the rank), TIMED_OUT (a rank did not answer; the index is the rank).
-PTOWSP_API ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
-                                             ptowsp_ranks **out_ranks);
-
-// Closes the transport; NULL is ignored. A collective under way is given up, and others get errors.
-PTOWSP_API void ptowsp_ranks_destroy(ptowsp_ranks *ranks);
-
-PTOWSP_API uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks);
-PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
-
-// Runs a collective, which all its members call with equal descriptions, each rank its collectives
-// in one order. `in` and `out` hold the elements that the table above says, aligned to their type;
-// NULL if they have none. They do not overlap, but may be equal in ALL_REDUCE and BROADCAST.
-//
-// Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
-//          again allocates nothing.
-// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (NULL, overlap, not a member), BUSY (one
-//          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another
-//          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error
-//          that is not of the arguments, the transport is closed as failed, so that others end at
-//          once; all later calls are RANK_FAILED. The contents of `out` are undefined.
-PTOWSP_API ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
-                                          const void *in, void *out);
-
-// The same in parts, so that no lane is held: start; poll until it is done, or wait. Messages move
-// in poll and wait alone. `counts`, `in` and `out` stay until then. One collective at a time.
-PTOWSP_API ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks,
-                                            const ptowsp_collective *collective, const void *in,
-                                            void *out);
-PTOWSP_API ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done);
-PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
-
-// Brings a tensor from one layout over a mesh of all ranks to another: the steps of
-// ptowsp_mesh_layout_relayout as collectives, with the cheapest algorithm. All ranks call it with
-// equal arguments. `in` is the rank's piece under `from`, row by row, and `out` receives its piece
-// under `to`; they do not overlap. dtype has the element_bytes of the layouts.
-//
-// Sums follow ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after another in the
-// order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
-// sends more than ptowsp_relayout_step says.
-//
-// Memory   From the context: the bytes sent and received in a step, and the piece between steps.
-// Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of
-//          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
-                                               const ptowsp_mesh_layout *from,
-                                               const ptowsp_mesh_layout *to, ptowsp_dtype dtype,
-                                               const void *in, void *out);
-
-// -------------------------------------------------------------------------------------------------
-// 16. Modules
+// 14. Modules
 // -------------------------------------------------------------------------------------------------
 //
 // A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
@@ -3283,9 +2941,9 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 // Writes the module as text, the same for the same calls: declarations, tile kernels with their
 // operations, then the workloads as trees.
 //
-// ptowsp_module_parse reads this text (end of section 21). Names that are not words, and the few
+// ptowsp_module_parse reads this text (section 19). Names that are not words, and the few
 // words that would be read as something else, are in quotes.
-PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
+PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_output text);
 
 // Axes: the ranges of loops. The variable of a loop is i64.
 //
@@ -3307,7 +2965,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *nam
 // run.
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
-// Plan axes: loops over the units, merges and lanes of an attention plan (section 10), or the units
+// Plan axes: loops over the units, merges and lanes of an attention plan (section 9), or the units
 // and lanes of a MoE plan (section 11). It is bound each step by its name, with
 // ptowsp_run_bind_plan; attention plans can also be made by each execution, with
 // ptowsp_run_bind_batch. All three axes may have the same name, which then is one plan. A program
@@ -3336,9 +2994,9 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 // loop over ptowsp_axis_plan_lanes (0 .. lane_count - 1). PTOWSP_WORK_INVALID ones are skipped:
 // they have no iteration and leave a gap in the index.
 //
-// The units of a chunk plan (section 7) can be bound to the same name, with ptowsp_run_bind_work.
+// The units of a chunk plan (section 6) can be bound to the same name, with ptowsp_run_bind_work.
 // They have neither slots, lanes nor merges. A program that uses these is an error then. Plans whose
-// merges are shared by rows (shares_merges, section 10) are refused: a program's merge is a tile.
+// merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a tile.
 //
 // Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
 #define PTOWSP_PLAN_NAME_MAX 40
@@ -3347,7 +3005,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_plan(ptowsp_module *module, const char *name)
 PTOWSP_API ptowsp_axis ptowsp_axis_plan_merges(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name);
 
-// The fields of a unit or merge: name, text; data type and byte in the descriptor (section 6); the
+// The fields of a unit or merge: name, text; data type and byte in the descriptor (section 5); the
 // flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and
 // merges have it. LANE is found in the plan's lists, and is in no descriptor. The last four are the
 // words for MoE plans; they read what REQUEST, HEAD, KV_START and KV_LEN do.
@@ -3386,7 +3044,7 @@ typedef enum ptowsp_plan_field {
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
-// give it memory, and tensors that never live at the same time share it (section 24). Row-major.
+// give it memory, and tensors that never live at the same time share it (section 21). Row-major.
 //
 //      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64},
 //                                 PTOWSP_LOCATION_GLOBAL};
@@ -3413,50 +3071,14 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
                                                  const ptowsp_tensor_desc *desc,
                                                  const ptowsp_expr *sizes);
 
-// -- layouts --------------------------------------------------------------------------------------
-//
-// A module may have a mesh of ranks (section 14), and say how its tensors are spread over it. Then
-// the library places the relayouts that tasks ask for: "layouts" in section 17. All ranks build the
-// same module.
-//
-//      const ptowsp_mesh mesh = {1, {"tp"}, {4}};
-//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};
-//      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
-//      const ptowsp_tensor_desc desc = {.name = "w", .dtype = PTOWSP_F32, .rank = 2,
-//                                       .shape = {64, 128}, .location = PTOWSP_LOCATION_GLOBAL};
-//      ptowsp_tensor w = ptowsp_tensor_make(m, &desc);
-//      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it
-
-// Gives the module its mesh. `algorithm` computes the sums and maxima that are placed; AUTO, or
-// one for HIERARCHICAL, depends on the links of the run, and with it the order of sums.
-// Errors   As ptowsp_mesh_check; a second mesh, or a mesh after a workload; an unknown algorithm;
-//          more than PTOWSP_RANK_COUNT_MAX ranks.
-PTOWSP_API void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
-                                   ptowsp_algorithm algorithm);
-
-// Spreads a tensor, which was declared with the shape of the whole: spreads[i] along axis i of the
-// mesh. From here on the tensor is a rank's piece: views, bound memory and kernels see that piece
-// alone, and PTOWSP_DYNAMIC sizes, also of transient tensors, are the piece's. Other tensors are
-// replicated.
-// Errors   As ptowsp_mesh_layout_check; a module without mesh; a tensor that is spread already, or
-//          used by a task; cuts (UNSUPPORTED).
-PTOWSP_API void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
-                                     const ptowsp_spread *spreads);
-
-// The layout of a tensor over the module's mesh, for ptowsp_mesh_layout_part_of: its name is the
-// module's. Dynamic sizes stay PTOWSP_DYNAMIC.
-// Errors   INVALID_PARAMS (NULL, no such tensor).
-PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
-                                              ptowsp_mesh_layout *out_layout);
-
 // -------------------------------------------------------------------------------------------------
-// 17. Kernels
+// 15. Kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that the task takes. (A kernel can also be written as operations on tiles: section 18.) All tasks
+// that the task takes. (A kernel can also be written as operations on tiles: section 24.) All tasks
 // of a run are called in program order, on the calling thread. If the run asks for more lanes
-// (section 24) or a device runs it (section 28), tasks that do not wait for each other run at the
+// (section 21) or a device runs it (section 28), tasks that do not wait for each other run at the
 // same time.
 
 typedef uint64_t ptowsp_cycles;
@@ -3712,118 +3334,6 @@ typedef struct ptowsp_kernel_desc {
 //          argument of pto that the kernel does not have; more than PTOWSP_TASK_BYTES_MAX bytes.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
-// -- collectives as kernels -----------------------------------------------------------------------
-//
-// A kernel whose tasks communicate: each task is a collective (section 15) that all its members
-// run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
-// wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.
-//
-//      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
-//          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
-//      ptowsp_task_desc task = {.kernel = sum, .views = {{.tensor = partial}}};
-//
-// Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:
-//
-//      ALL_REDUCE      inout data: the summand, then the reduction; is_apart: in, out
-//      BROADCAST       inout data: of the root to all;  root i64
-//      SEND            inout data: of the root to the target, both i64. Other ranks do nothing
-//      REDUCE_SCATTER  in, out: part of `in`
-//      SLICE           in, out: part of `in`, which the rank has
-//      ALL_GATHER      in: part of `out`, out
-//      ALL_TO_ALL      in, out: a part of each member
-//      ragged          the same; counts[s * members + d] rows go from s to d. The array `counts` is
-//                      i64 and bound on all ranks alike. in and out are as wide as each other, and
-//                      have room for the rows; nothing is written after these
-//
-// Tiles are cut row by row, so equal parts are blocks of rows. With in_columns or out_columns the
-// parts of that tile are equal blocks of columns.
-//
-// Members are the ranks of the run, or groups of `members` ranks that are `stride` apart: those
-// that differ in one coordinate of a mesh. root and target are members.
-//
-// Links    Tasks that communicate have a lane of their own, the last one, and the unit LINK: they
-//          take no lane from others. One follows the other, in program order, on all ranks. In real
-//          time they hold no lane either: lanes that look for work move them on, and run other
-//          tasks meanwhile. On one lane, where tasks run in program order, it waits for them.
-// Time     ptowsp_collective_time on the links that are bound (ptowsp_run_bind_ranks), in cycles.
-// Not there: in processes of pipelines, in choices, on devices, in emitted trees.
-//
-// Errors   A bad or clashing name; a value that the kind does not have (a reduction of bool, counts
-//          without ALL_TO_ALL, an algorithm, columns of a tile that it does not cut); more members
-//          than PTOWSP_RANK_COUNT_MAX.
-typedef struct ptowsp_collective_desc {
-    const char *name;  // of the kernel; copied
-    ptowsp_collective_kind kind;
-    ptowsp_algorithm algorithm;  // default: the cheapest on the links of the run
-    ptowsp_reduction reduction;
-    ptowsp_dtype dtype;
-    uint32_t members;    // of a group; default: all ranks
-    uint32_t stride;     // default: 1
-    const char *counts;  // the name of an i64 array, for a ragged ALL_TO_ALL; NULL: it is not
-    bool is_apart;       // ALL_REDUCE: tiles in and out, instead of data
-    bool in_columns;     // REDUCE_SCATTER, ALL_TO_ALL, SLICE: `in` is cut by columns
-    bool out_columns;    // ALL_GATHER, ALL_TO_ALL: `out` is cut by columns
-} ptowsp_collective_desc;
-
-PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
-                                                  const ptowsp_collective_desc *desc);
-
-// -- layouts --------------------------------------------------------------------------------------
-//
-// A rule describes how a kernel works on tensors that are spread over the mesh of its module: one
-// word per tile, with a letter for its rows and one for its columns. A letter is a dimension of the
-// work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
-// needs whole, for a softmax or a norm.
-//
-//      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
-//      ptowsp_kernel_rule(m, norm, "m. m.");
-//      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one after another
-//
-// Leading dimensions, which views index, have letters of their own: the first of one tile is the
-// first of all tiles that have it. Without a rule, each rank needs all of every tile.
-//
-// A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
-// factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
-// written decides which layouts the tiles that are read need:
-//
-//      written         read
-//      replicated      all replicated
-//      by letter x     by x those that have x, the others replicated
-//      partial sum     one of three, the first operand that is spread so says which:
-//                        by k, that is summed over: those that have k by k, the others replicated
-//                        a '*' partial sum: this one stays so, the others replicated
-//                        else, without '*' and letters summed over: all '+' partial sums
-//                      in the first two, '+' are partial sums too
-//      partial max     '^' that are partial maxima stay so, the others replicated
-//
-// When a workload is closed, relayouts are inserted for operands whose layout differs from the
-// layout needed: the steps of ptowsp_mesh_layout_relayout become tasks of collective kernels
-// ("all_reduce.tp.f32"), each into a transient tensor ("s.1"), and the task reads the last of
-// these. From then on they are ordinary tasks, kernels and tensors, in texts, programs, records and
-// pictures. Reading such a text inserts nothing more. The text of a program states the bytes that a
-// rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the
-// mesh's algorithm.
-//
-// A value is converted once: before the outermost loop around the task that neither changes the
-// view nor writes the tensor, and for all later tasks in that scope with the same view until the
-// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
-// by data, order them by a sequence.
-//
-// Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut
-// again, the view has all of it, from its start.
-//
-// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as
-//          its operands can be; tiles that are read and written, and are partial without '+' or
-//          '^', or not as the result needs; a result cut along a dot; tiles of one letter with
-//          different sizes; sizes that do not divide; a relayout of an indexed dimension, of a part
-//          of a dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a
-//          slot loaded from a tensor that is not replicated. Runs: a number of ranks that differs
-//          from the mesh. Your own collectives have no rule and take tensors as they are.
-
-// Gives a kernel its rule; of a choice, its variants have them.
-// Errors   No kernel; a malformed word; more or fewer words than tiles; a second rule; a collective.
-PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule);
-
 // A hash of a kernel's behaviour, the same in every process. For a tile kernel it covers the
 // instructions with their tiles, addresses and loops, but not the name; so it changes with the
 // target machine, and may change with the version of the library. For others it covers name,
@@ -3831,515 +3341,8 @@ PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, 
 // function without source when you change it. 0 for an unknown kernel.
 PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel);
 
-// -------------------------------------------------------------------------------------------------
-// 18. Tile kernels
-// -------------------------------------------------------------------------------------------------
+// -- cost models ----------------------------------------------------------------------------------
 //
-// A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
-// and given on-chip addresses and the waits between a core's pipes. The same list of instructions
-// runs on the CPU, is counted in cycles, and is emitted.
-//
-//      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
-//      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
-//      ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
-//      ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
-//      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
-//      ptowsp_kernel softmax = ptowsp_kernel_end(k);
-//
-// A body keeps its first error, with the operation's name. After it every call does nothing and
-// returns the zero value; ptowsp_kernel_end hands the error to the module. Values belong to their
-// body and live until it ends.
-//
-// Sizes here are sizes of full tiles. At the edge of a tensor a task has fewer valid rows or
-// columns, and the kernel computes and stores only those. Two parameters that an operation combines
-// must have the same valid sizes, or the task fails with INVALID_PARAMS.
-//
-// Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
-// Limits   Parameters as of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles of at most
-//          PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations. A kernel has at
-//          most PTOWSP_LOOP_MAX loops, nested at most PTOWSP_LOOP_DEPTH_MAX deep, with
-//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
-//          instructions.
-
-#define PTOWSP_TILE_SIZE_MAX  16384
-#define PTOWSP_LOOP_MAX       8
-#define PTOWSP_LOOP_DEPTH_MAX 4
-#define PTOWSP_LOOP_CARRY_MAX 32
-#define PTOWSP_TASK_INSN_MAX  1048576
-#define PTOWSP_BODY_OP_MAX    10000
-
-// Memories of an accelerator core.
-#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
-    MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
-    MEMORY(L1, "L1")            /* staging of the cube unit's operands */                          \
-    MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
-    MEMORY(L0B, "L0B")          /* right operands */                                               \
-    MEMORY(L0C, "L0C")          /* their results */                                                \
-    MEMORY(BIAS, "bias table")                                                                     \
-    MEMORY(SCALING, "fixpipe buffer")
-
-// Pipes of a core. Each runs its instructions in order, concurrently with the others.
-#define PTOWSP_PIPES(PIPE) /* name */                                                              \
-    PIPE(S)                /* scalar */                                                            \
-    PIPE(V)                /* vector */                                                            \
-    PIPE(M)                /* cube: matrix products */                                             \
-    PIPE(MTE1)             /* L1 to L0 */                                                          \
-    PIPE(MTE2)             /* global memory to L1, UB */                                           \
-    PIPE(MTE3)             /* UB to global memory, L1 */                                           \
-    PIPE(FIX)              /* L0C to anywhere */
-
-// clang-format off
-typedef enum ptowsp_memory {
-#define PWSP_MEMORY_ENUM(name, text) PTOWSP_MEMORY_##name,
-    PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
-#undef PWSP_MEMORY_ENUM
-    PTOWSP_MEMORY_COUNT,
-    PWSP_FORCE_INT(PTOWSP_MEMORY)
-} ptowsp_memory;
-
-typedef enum ptowsp_pipe {
-#define PWSP_PIPE_ENUM(name) PTOWSP_PIPE_##name,
-    PTOWSP_PIPES(PWSP_PIPE_ENUM)
-#undef PWSP_PIPE_ENUM
-    PTOWSP_PIPE_COUNT,
-    PWSP_FORCE_INT(PTOWSP_PIPE)
-} ptowsp_pipe;
-// clang-format on
-
-#if !defined(PTOWSP_NO_TILES)
-
-PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
-PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
-
-#endif  // PTOWSP_NO_TILES
-
-// The paths of data between memories (GM is global memory).
-typedef enum ptowsp_path {
-    PTOWSP_PATH_GM_TO_UB = 0,
-    PTOWSP_PATH_GM_TO_L1,
-    PTOWSP_PATH_UB_TO_GM,
-    PTOWSP_PATH_UB_TO_L1,
-    PTOWSP_PATH_UB_TO_UB,
-    PTOWSP_PATH_L1_TO_GM,
-    PTOWSP_PATH_L1_TO_L0A,
-    PTOWSP_PATH_L1_TO_L0B,
-    PTOWSP_PATH_L1_TO_OTHER,  // bias table, fixpipe buffer
-    PTOWSP_PATH_L0C_TO_GM,
-    PTOWSP_PATH_L0C_TO_L1,
-    PTOWSP_PATH_L0C_TO_UB,
-    PTOWSP_PATH_COUNT,
-    PWSP_FORCE_INT(PTOWSP_PATH)
-} ptowsp_path;
-
-// A machine, for planning memory and counting cycles. It is plain data: copy and change it freely.
-typedef struct ptowsp_machine {
-    char name[16];  // printable ASCII without quotes and backslash
-    ptowsp_family family;
-    uint32_t cube_count, vector_count;  // cores
-    uint32_t aicpu_count;               // threads that a runtime may use
-    uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use, up to 64 MiB; on A2/A3 the last 8 KiB of
-    // UB are scratch of instructions. L2 and HBM are shared by all cores.
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
-    uint64_t l2_bytes, hbm_bytes;
-    uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
-    // Control latencies, in ns: host to AICPU; AICPU register store and load; until an AICore sees
-    // a task; until the AICPU sees its completion.
-    uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
-} ptowsp_machine;
-
-#if !defined(PTOWSP_NO_TILES)
-
-PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
-PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
-
-#endif  // PTOWSP_NO_TILES
-
-// The shape of attention, for its cost. Zero fields mean the defaults; dim is required.
-typedef struct ptowsp_attention_shape {
-    uint32_t dim;           // elements of a query and of a key
-    uint32_t value_dim;     // of a value and of an output row; default: dim
-    ptowsp_dtype kv_dtype;  // default: f16
-    uint32_t
-        kv_token_bytes;  // of one KV token of one head; default: a key and a value of kv_dtype.
-                         // MLA, whose values are a part of its keys: the keys alone
-    double kv_bytes_per_cycle;  // that a core reads; default: the machine's GM to L1, which a core
-                                // has if it reads alone. When all cores read at once it is 32 on
-                                // 910B and 27 on 950PR
-} ptowsp_attention_shape;
-
-// The cost of attention on a machine in cycles of a core, for ptowsp_attention_config (section 10).
-// The costs of a plan (cost_max, lane_costs) are then its predicted cycles, without a program.
-//
-//      per_token       kv_token_bytes / kv_bytes_per_cycle
-//      per_row_token   (dim + value_dim) multiply-adds / the cube's in a cycle: blocks of 16
-//                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
-//                      that are not a multiple of 16 take as long as the next one
-//      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out.
-//                      A lane that walks its own list has less: set it to the cost of a unit there
-//      per_merged_row  value_dim + 2 floats from UB to GM and back
-//
-// Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
-// that reads and multiplies one after the other takes the sum of per_token and rows *
-// per_row_token; one that overlaps the two takes the larger, which is at least half of the sum.
-//
-// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;
-//          a machine without clock or without the rates that are used. *out_cost is zero then.
-PTOWSP_API ptowsp_status ptowsp_attention_cost_of(const ptowsp_machine *machine,
-                                                  const ptowsp_attention_shape *shape,
-                                                  ptowsp_attention_cost *out_cost);
-
-typedef struct ptowsp_body ptowsp_body;
-
-#if !defined(PTOWSP_NO_TILES)
-
-// The result of an operation: a tile or a scalar. Zero means none.
-typedef struct ptowsp_value {
-    ptowsp_body *body;
-    uint32_t id;
-} ptowsp_value;
-
-typedef struct ptowsp_body_desc {
-    const char *name;               // copied; unique among the module's kernels
-    uint32_t axis_count;            // axis arguments of each task
-    const ptowsp_machine *machine;  // default: 910B
-    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
-    // store, matmul + conversion + store or another matmul. Without it each operation is counted by
-    // itself, as in PTO-WSP.
-    bool is_fused;
-} ptowsp_body_desc;
-
-// Begins a kernel; NULL when the module has an error. Errors are the module's.
-PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
-
-// Ends a kernel: cleans up, lowers, plans memory and waits. With assertions it also proves the result, as
-// ptowsp_program_prove does.
-// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
-PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
-
-// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
-// (store_at), and `inout` is both: it reads as it was when the task began.
-PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                       int64_t rows, int64_t cols);
-PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                        int64_t rows, int64_t cols);
-PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                          int64_t rows, int64_t cols);
-
-// A scalar parameter. For i64, u64 and bool the task's argument is the number; for f32 and f64 it
-// is a u64 that holds the bits.
-PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
-
-// A constant. It takes the type of the other operand; integers are truncated towards zero.
-PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
-
-// A tile filled with one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
-PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
-                                         int64_t cols, double value);
-PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
-                                         double start);
-
-// Loads a parameter again. Operands are loaded automatically; use this only to model a second load.
-PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
-
-// Stores to an out or inout parameter, each once. The value has the parameter's type. In addition,
-// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 are stored as each other
-// without a change of bits.
-PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
-
-// Adds to the stored values, atomically on a device: f16, f32, i16, i32.
-PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
-
-// x op y, element by element; the result has the shape and type of x. y may be
-//
-//      a tile of x's shape
-//      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
-//      a vector with a value per row: rows x 1 or 1 x rows
-//      a vector with a value per column: 1 x cols or cols x 1
-//
-// On a square tile, rows x rows, the last two have the same shapes. A vector is then a value per
-// row, also as 1 x rows, as in PTO-WSP; use col_broadcast for a value per column.
-//
-// For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
-// integers gives 0 where y is 0. max and min of NaN are NaN.
-//
-// Operations that a machine lacks are legalised when the kernel ends, or refused with UNSUPPORTED.
-// On A2/A3 (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division
-// of i16 tiles, where division by 0 gives an unspecified number. Division of i32 tiles is refused.
-// src/kernel/legal.h has the table.
-//
-// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on
-// A2/A3: it is cut into two halves, and what goes between them goes through FIFOs in global memory.
-// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
-// FIFO allow, and the way through global memory is counted; the unit model counts one move, as
-// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row: on elements, on rows with a column or a sum of each, on columns, in loads and stores. Each has
-// its part of every tile then. Otherwise one of them does all, as with transposed tiles, sorts, masks,
-// gathers, and a row that all others need. Where both halves use a parameter that one stores to, and
-// no tile that goes between them orders it, the vector half does the loads and stores of that
-// parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
-// kernels run and are timed as if one core had both units, and a tree for a device is refused
-// ("direct FIFOs" of the capability table).
-PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
-
-// Types: f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are
-// computed from exp; sin and cos are polynomials, for |x| up to 10,000. Errors are within 4e-7,
-// relative where the result is above 1 in magnitude.
-PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rsqrt(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_recip(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_tanh(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sigmoid(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sin(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_cos(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_relu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_gelu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
-
-// Reductions. Along rows they give rows x 1, along columns 1 x cols, of x's type; but rows of bf16
-// and means give f32. Sums of f16 are rounded to f16 once. rowsum_f32 is rowsum with f16 converted
-// to f32 first, for sums that f16 cannot hold (above 65504) or should not be rounded to.
-PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns
-PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
-
-// Expands a vector to a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
-PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
-PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
-
-// Matrix products, rows(a) x cols(b). f16, bf16 and f32 operands give f32, i8 operands give i32,
-// and sums are in the result's type. acc is an earlier value of that type to add to; bias is a 1 x
-// cols vector of it.
-PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
-PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
-PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
-
-typedef enum ptowsp_round {
-    PTOWSP_ROUND_NEAREST = 0,  // ties to even
-    PTOWSP_ROUND_AWAY,         // to nearest, ties away from zero
-    PTOWSP_ROUND_FLOOR,
-    PTOWSP_ROUND_CEIL,
-    PTOWSP_ROUND_TRUNC,
-    PWSP_FORCE_INT(PTOWSP_ROUND)
-} ptowsp_round;
-
-// Converts to another type. The rounding mode applies to floats to integers; these saturate, and
-// NaN gives 0. PTO-ISA's CPU simulator clamps first to the range of both types: there an f16
-// infinity becomes 65504 in f32, and NaN becomes 127 in i8. Do not compare infinities, NaN and
-// values out of range.
-PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
-
-// Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
-// scale as f32. scale and offset are f32 vectors with a value per row; the scale of quantize is 1 /
-// step. x has two columns or more.
-PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
-PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
-                                               ptowsp_value offset);
-
-PTOWSP_API ptowsp_value ptowsp_tile_transpose(ptowsp_value x);
-
-typedef enum ptowsp_compare {
-    PTOWSP_EQ = 0,
-    PTOWSP_NE,
-    PTOWSP_LT,
-    PTOWSP_LE,
-    PTOWSP_GT,
-    PTOWSP_GE,
-    PWSP_FORCE_INT(PTOWSP_COMPARE)
-} ptowsp_compare;
-
-// compare makes a mask of the elements for which x op y holds. With NaN only NE holds. y is a tile
-// of x's shape or a scalar. select takes x where the mask holds and y, a tile or a scalar,
-// elsewhere. Types: f16, f32; i32 with EQ.
-PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
-
-// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
-// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
-// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
-// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
-// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
-// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So
-// the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats
-// as 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
-#define PTOWSP_TOPK_NONE UINT32_MAX
-PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
-PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
-PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
-PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
-
-// Gathers elements of x by index (i32 or u32): row * cols + column of the full tile, even where
-// fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.
-PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
-
-// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A
-// part of a part that only products use is taken from L1 if row and col are multiples of 16 and of
-// the elements in 32 bytes (see panels, below); otherwise it goes through UB.
-PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
-                                          int64_t cols);
-
-// interleave gives x0 y0 x1 y1 ... in each row (A5 only: A2/A3 has no instruction for it).
-// deinterleave gives the even (part 0) or odd (part 1) columns of x.
-PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
-
-// Loops. A kernel may walk over a parameter in chunks, as matmul does over its inner size and
-// attention over keys and values: one task for all chunks, however many there are.
-//
-//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0);
-//      ptowsp_value none = {NULL, 0}, sum = none;
-//      PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), 128) {
-//          ptowsp_value left = ptowsp_tile_slice_at(a, none, i, 64, 128);
-//          ptowsp_value right = ptowsp_tile_slice_at(b, i, none, 128, 64);
-//          sum = ptowsp_tile_carry(zero);
-//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
-//      }
-//      ptowsp_tile_store(c, sum);
-//
-// loop_begin opens a loop and returns its index: begin, begin + step, ... below end. The bounds are
-// constants, scalar parameters of i64 or u64, or valid sizes of a tile parameter (rows, cols), as
-// each task has them. They may be equal: then the body does not run. loop_end closes the innermost
-// loop. Values that are made in a loop are used in it only.
-//
-// carry is a value carried between iterations: `initial`, made before the loop, in the first one;
-// afterwards the value given to `next` in the previous iteration. Each has one `next`, of the same
-// type and shape, made in the loop or before it. After the loop the carried value is the last one.
-// It has the valid sizes of `initial`; elements that a next value lacks are kept. (ptowsp_tile_full
-// is full: if a task may have fewer queries, begin with q * 0.)
-//
-// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of
-// an open loop ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an index
-// also where the loop ends: the last chunk may have fewer valid rows or columns, or none. So a loop
-// over a KV cache reads only up to its end. store_at stores to such a part in each iteration and
-// leaves the rest. Several may store to parts of one parameter, in a loop or without one; where
-// they overlap, the last one wins. If a loop both slices and stores to a parameter, it reads the
-// current contents.
-//
-// While an iteration computes, the next one's parts are loaded into a second buffer, where both
-// fit. Values from outside that are factors of products are moved to L1 once. A sum that only
-// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a
-// tile full of 0, stays in L0C.
-//
-// Products of whole matrices, as they are written by hand: loops over output tiles around the loop
-// over k, and panels in L1. A slice of an input that only products use, also by slices and
-// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to
-// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is
-// stored [n][k] is the transpose of a slice, which costs nothing.
-//
-//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;
-//      ptowsp_value start = ptowsp_tile_const(k, 0);
-//      PTOWSP_TILE_LOOP(k, i, start, ptowsp_tile_rows(a), 128) {
-//          PTOWSP_TILE_LOOP(k, j, start, ptowsp_tile_rows(b), 256) {      // b is [n][k]
-//              PTOWSP_TILE_LOOP(k, at, start, ptowsp_tile_cols(a), 256) {
-//                  ptowsp_value left = ptowsp_tile_slice_at(a, i, at, 128, 256);
-//                  ptowsp_value right = ptowsp_tile_slice_at(b, j, at, 256, 256);
-//                  sum = ptowsp_tile_carry(zero);
-//                  right = ptowsp_tile_transpose(right);
-//                  ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
-//              }
-//              ptowsp_tile_store_at(c, i, j, sum);
-//          }
-//      }
-//
-// Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one
-// is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the
-// inner loop runs in every task, and only stores use the sum, its first product begins it, and no
-// tile is filled with 0; then a store must have as many rows and columns as the product, or the
-// task fails with INVALID_PARAMS.
-//
-// What loops do not do: bounds are the same in all iterations of the loops around, so they are no
-// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
-// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all
-// of them and mask with select, or give a task to each row of chunks with its end as a scalar. A part
-// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
-// need be. Sorted pairs and tiles of instructions are not carried.
-//
-// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
-//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
-//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
-//          error names task and kernel.
-// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
-//          task, takes sizes as full and scalars that are bounds as one step more than begin.
-PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
-                                               ptowsp_value end, int64_t step);
-PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);
-PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);
-PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);
-PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);
-PTOWSP_API ptowsp_value ptowsp_tile_cols(ptowsp_value param);
-PTOWSP_API ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
-                                             int64_t rows, int64_t cols);
-PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
-                                     ptowsp_value value);
-
-// The two calls around a block. It must not be left by break, return or goto.
-// clang-format off
-#define PTOWSP_TILE_LOOP(k, i, begin, end, step)                                                   \
-    for (ptowsp_value i = ptowsp_tile_loop_begin(k, begin, end, step); i.body;                     \
-         ptowsp_tile_loop_end(k), i.body = NULL)
-// clang-format on
-
-// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
-// tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,
-// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
-//
-//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
-//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TMULS", .dst = {t}, .src = {x},
-//                                                       .scalar = ptowsp_tile_const(k, 0.5)});
-
-#endif  // PTOWSP_NO_TILES
-
-typedef enum ptowsp_layout {
-    PTOWSP_LAYOUT_ROW_MAJOR = 0,
-    PTOWSP_LAYOUT_COL_MAJOR,
-    PTOWSP_LAYOUT_NZ,  // boxes of 16 rows x 32 bytes, column by column; in L0C of 16 x 16 elements
-    PTOWSP_LAYOUT_ZN,  // boxes of 32 bytes x 16 columns, row by row
-    PTOWSP_LAYOUT_ZZ,
-    PTOWSP_LAYOUT_NN,
-    PTOWSP_LAYOUT_COUNT,
-    PWSP_FORCE_INT(PTOWSP_LAYOUT)
-} ptowsp_layout;
-
-#if !defined(PTOWSP_NO_TILES)
-
-typedef struct ptowsp_alloc_desc {
-    ptowsp_memory memory;  // default: UB
-    ptowsp_dtype dtype;
-    ptowsp_layout layout;  // default: row-major
-    int64_t rows, cols;    // allocated; default: the sizes that fit `like`
-    ptowsp_value like;     // a value with the same valid sizes; default: all is valid
-} ptowsp_alloc_desc;
-
-typedef struct ptowsp_instruction_desc {
-    const char *name;  // "TADD"
-    ptowsp_value dst[2], src[4], tmp;
-    ptowsp_value scalar;  // a constant or a scalar parameter
-    uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
-    // A ptowsp_round (TCVT, which wraps values out of range), a ptowsp_compare (TCMP, TCMPS), or a
-    // mask pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111). 1 means:
-    // TCI counts down, TTRI is the upper triangle, TSTORE adds.
-    uint32_t mode;
-} ptowsp_instruction_desc;
-
-PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
-PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
-
-#endif  // PTOWSP_NO_TILES
-
 // Cost models. UNIT counts elements, as PTO-WSP does; a kernel takes the sum of its instructions.
 // A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as the waits
 // between them allow. Expect errors of some tens of per cent against a device. A5 is the same for
@@ -4368,67 +3371,9 @@ typedef enum ptowsp_model {
 } ptowsp_model;
 // clang-format on
 
-// One instruction and the sizes that it works on.
-typedef struct ptowsp_insn {
-    const char *name;  // "TADD"
-    ptowsp_pipe pipe;
-    ptowsp_memory memory;  // of its destination; for a store, of its source
-    ptowsp_dtype dtype;
-    uint32_t rows, cols;  // valid sizes of the destination; for a store, of the source
-    uint32_t depth;       // of a matrix product: its k
-} ptowsp_insn;
-
+typedef struct ptowsp_insn ptowsp_insn;                // of tile kernels: section 24
+typedef struct ptowsp_core_timing ptowsp_core_timing;  // there, too
 typedef ptowsp_cycles (*ptowsp_cost_fn)(const ptowsp_insn *insn, void *user);
-
-// The mechanisms of measured machines. Each can be switched off; the instructions that it describes
-// then take the cycles of the ideal model.
-// clang-format off
-#define PTOWSP_MECHANISMS(MECHANISM)                                                               \
-    MECHANISM(LATENCY)    /* data arrives late; a pipe with more to do hides it */                 \
-    MECHANISM(BURSTS)     /* a transfer has a setup, and each of its rows a cost */                \
-    MECHANISM(FIX)        /* L0C is drained by bytes of the destination */                         \
-    MECHANISM(TRANSPOSE)  /* L1 to L0 has a setup, and transposing is slower */                    \
-    MECHANISM(BLOCKS)     /* UB to UB moves a block of 32 bytes a cycle */                         \
-    MECHANISM(ROWS)       /* dynamic valid sizes: row by row, even without gaps */                 \
-    MECHANISM(ENDS)       /* start and end of vector instructions, by kind of element */           \
-    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
-    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
-    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
-    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
-
-typedef enum ptowsp_mechanism {
-#define PWSP_MECHANISM_ENUM(name) PTOWSP_MECHANISM_##name,
-    PTOWSP_MECHANISMS(PWSP_MECHANISM_ENUM)
-#undef PWSP_MECHANISM_ENUM
-    PTOWSP_MECHANISM_COUNT,
-    PWSP_FORCE_INT(PTOWSP_MECHANISM)
-} ptowsp_mechanism;
-// clang-format on
-
-// A path between memories: its pipe takes setup + burst * rows + bytes / rate cycles, and the data
-// is there `latency` cycles later. Latency and setup are at most 2^20, burst is at most 2^10.
-typedef struct ptowsp_path_timing {
-    uint32_t latency, setup, burst;  // cycles
-    uint32_t rate;                   // bytes in 100 cycles; > 0
-} ptowsp_path_timing;
-
-// The times of a measured machine. It is plain data: copy and change it freely.
-//
-//      ptowsp_core_timing b4 = ptowsp_core_timing_of(PTOWSP_MODEL_910B);  // 910B4; 910B1 has 1,850 MHz
-//      b4.clock_mhz = 1500;
-//      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &b4};
-//
-// Vector instructions keep the built-in times of the model.
-typedef struct ptowsp_core_timing {
-    char name[16];
-    ptowsp_family family;      // as the model's
-    uint32_t clock_mhz;        // of the cores: 1 to 2^17
-    uint32_t memory_mhz;       // the clock at which paths of global memory take their cycles; more
-                               // than a 64th of clock_mhz
-    uint32_t without;          // bit m switches ptowsp_mechanism m off
-    uint32_t transposed_rate;  // L1 to L0B where fractals are transposed, bytes in 100 cycles
-    ptowsp_path_timing paths[PTOWSP_PATH_COUNT];
-} ptowsp_core_timing;
 
 typedef struct ptowsp_cost {
     ptowsp_model model;
@@ -4439,48 +3384,8 @@ typedef struct ptowsp_cost {
     const ptowsp_core_timing *timing;
 } ptowsp_cost;
 
-#if !defined(PTOWSP_NO_TILES)
-
-// The times of 910B or 950PR; all zero for models that are not measured.
-PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
-
-// Checks a cost, as all functions do that take one; NULL is the unit model.
-// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not go with
-//          it, or are out of range. The text names the field.
-PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
-
-typedef struct ptowsp_kernel_stats {
-    ptowsp_cycles cycles;                          // of a task with full tiles
-    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector
-                                                   // cores (MIX), of the cube core and the busier
-                                                   // vector core together; unit model: of all three
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
-    uint32_t insn_count;                           // flags and barriers included
-} ptowsp_kernel_stats;
-
-// Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the
-// context has the module's error.
-// Errors   INVALID_PARAMS (not a tile kernel; a model without its function; a timing with a rate or
-//          clock of 0, or out of range), LIMIT_EXCEEDED (the function returned too many cycles;
-//          more than PTOWSP_TASK_INSN_MAX instructions in loops), OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
-                                               const ptowsp_cost *cost,
-                                               ptowsp_kernel_stats *out_stats);
-
-// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model
-// (out_unit_cycles may be NULL).
-PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
-PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
-                                             uint32_t i, ptowsp_cycles *out_unit_cycles);
-
-// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
-PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
-                                    ptowsp_text text);
-
-#endif  // PTOWSP_NO_TILES
-
 // -------------------------------------------------------------------------------------------------
-// 19. Scalar expressions
+// 16. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
@@ -4578,10 +3483,10 @@ PTOWSP_API ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type);
 PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 
 // Writes the expression with the user's names: "lengths[b + 1] <= 2048".
-PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
+PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 20. Workloads
+// 17. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -4600,7 +3505,7 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
-// A task chooses among kernels by conditions, such as the tier of a unit (section 16):
+// A task chooses among kernels by conditions, such as the tier of a unit (section 14):
 //
 //      PTOWSP_PARALLEL(m, unit, units) {
 //          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
@@ -4673,7 +3578,7 @@ typedef struct ptowsp_task_desc {
 
 // Adds a task. (Of a choice, see below, it adds one for each variant that fits, under conditions,
 // and the returned node stands for all of them.) `after` names tasks of the same workload that were
-// added before. With explicit dependencies (section 22) the task waits for all their instances that
+// added before. With explicit dependencies (section 18) the task waits for all their instances that
 // the current iteration of the innermost scope around both has issued. In one loop body that is the
 // matching instance; after a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
@@ -4734,7 +3639,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module,
 //
 // Adds expressions to the module, nothing else.
 PTOWSP_API void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
-                                      const ptowsp_task_desc *task, ptowsp_text text);
+                                      const ptowsp_task_desc *task, ptowsp_output text);
 
 // Declares the next parameter of the workload under construction and returns it as an expression.
 // Parameters come before the workload's first statement.
@@ -4745,17 +3650,17 @@ PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *
 // a wrong number or type of arguments, is an error when compiling. 64 nested calls are always
 // accepted.
 #define PTOWSP_CALL_ARG_MAX 16
-PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
+PTOWSP_API void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
                             uint32_t arg_count);
 
 // Sets a slot, in program order and in no time. The value is of any type.
-PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
+PTOWSP_API void ptowsp_slot_set_make(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
 
 // Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
 // 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
 // bool. The load reads the values written by the tasks before it in the program; for its time see
-// section 22.
-PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
+// section 18.
+PTOWSP_API void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -- lists of tasks -------------------------------------------------------------------------------
@@ -4790,7 +3695,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //
 // Limits   PTOWSP_LIST_TASK_MAX entries; 2^31 - 1 edges; PTOWSP_MODULE_NEST_MAX scopes in one another.
 // Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are edges;
-//          where lanes choose among tasks, what section 24 says for a task in flight for all of them.
+//          where lanes choose among tasks, what section 21 says for a task in flight for all of them.
 // Cost     Making a list takes 50 ns per task with four edges, compiling it 100. A time-only run takes
 //          500 ns per task with four edges, and 2 us where lanes choose.
 
@@ -4841,316 +3746,7 @@ typedef struct ptowsp_task_list {
 PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_list *list);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Pipelines
-// -------------------------------------------------------------------------------------------------
-//
-// A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
-// own, and meet in channels (communicating sequential processes, Hoare 1978).
-//
-//      PTOWSP_PIPELINE(m, "double_buffer") {
-//          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
-//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
-//          PTOWSP_PROCESS(m, "load") {
-//              ptowsp_produces(m, loaded);
-//              PTOWSP_FOR_EACH(m, i, tiles) {
-//                  load.axes[0] = i;
-//                  ptowsp_send_task(m, loaded, &load);
-//              }
-//          }
-//          PTOWSP_REPLICATE(m, w, workers, "compute") {
-//              ptowsp_consumes(m, loaded);
-//              PTOWSP_CONSUME(m, t, loaded) {
-//                  compute.axes[0] = t;
-//                  ptowsp_task_make(m, &compute);
-//              }
-//          }
-//      }
-//
-//      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
-//
-// Time. Every process begins at 0, the start of the pipeline. A task of c cycles moves its process
-// from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
-// unit of its own that does one thing at a time, so parallel loops and scopes in it run one after
-// another too. A channel of depth d and latency L holds up to d tokens, from send to receive. For
-// the k-th token, s is the time of its send and r the time of its receive:
-//
-//               sender arrives       s = max(sender arrives, r of token k - d)     continues at s
-//      sender   -------+.............+----------------------------------------------------------->
-//                        (full)       .
-//                                        .   L
-//                                           .
-//      receiver ---+..........................+-------------------------------------------------->
-//             receiver arrives  (empty)       r = max(receiver arrives, s + L)     continues at r
-//
-//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both continue at r.
-//
-// A channel closes when its last producer has ended or closed it. When it is closed and empty, a
-// receiver sees the end of the stream, at max(receiver arrives, time of the last close). So a
-// consumer that reads to the end waits for producers that continue with other work, unless they
-// call ptowsp_close.
-//
-// Tokens name data, they do not hold it. While the receiver works on the place of token k, the
-// sender may fill the place of token k + d + 1, but no later one. A ring of places for depth d
-// therefore needs d + 2 places. With several receivers tokens are not finished in order; then free
-// places have to be sent back.
-//
-// Order. Several processes may produce or consume one channel. The result is deterministic: of all
-// processes that can proceed, the one with the smallest time moves first. Ties follow the order of
-// the tree, then the replica. A waiting process keeps the time at which it arrived. So tokens are
-// in the order in which senders arrive, and receivers get them in the order in which they arrive.
-// Kernels are called and slots are loaded in the same order of time: a process that has received a
-// token sees all data written before the token was sent. A load after a receive happens at the time
-// of the receive. Among tasks that start at that very time, it sees the writes of tasks in earlier
-// processes of the tree only. On lanes (section 24) this holds for tiles of tensors. When only time
-// is measured, cost functions are called in any order. (These are the rules of PTO-WSP v9, except
-// that there the end of a stream takes no time and ties are left to threads.)
-//
-// Slots. Each process begins with a copy of the slots as they are when the pipeline starts, and
-// sets only its copy. Processes share tensors and channels, nothing else. After the pipeline the
-// slots are as they were before it.
-//
-// Surroundings. A pipeline is issued like a task that takes no lane, no place in the window and no
-// turn. It starts at its ready time, but not before the clock, and ends with its last process. For
-// the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
-// (all bytes from the first element to the last). This holds whatever the views are, and under
-// exact dependencies as well. A slot load in a process counts as a read of the whole tensor. In
-// dataflow issue the pipeline waits for the tasks that have written the tensors that its processes
-// load slots from, whatever the dependencies are. The schedule does not apply to the tasks in it:
-// they have no keys, pools or streams.
-//
-// Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
-// process sends to, or that none receives from. The others are reported as STUCK when they happen:
-// the blocked processes, where and since when they wait, the cycle of waits, and how to break it
-// (ptowsp_run_print_stuck). Where several processes produce or consume a channel, a pipeline that
-// ends may get stuck with other times of tasks; ptowsp_run_explore finds out.
-//
-// Cost     Some ns per send and per receive, see README.
-// Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
-//          two). Some 350 bytes for each process (replica) and each channel. 8 more for each
-//          variable of a replica and each slot that processes set. 56 for each operation of the
-//          program.
-
-#define PTOWSP_CHANNEL_DEPTH_MAX 1048576
-#define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
-
-typedef struct ptowsp_channel {
-    uint32_t id;
-} ptowsp_channel;
-
-typedef struct ptowsp_channel_desc {
-    const char *name;
-    uint32_t depth;                // tokens that it holds; 0: a rendezvous
-    ptowsp_cycles latency;         // from send to receive
-    ptowsp_expr depth_at_start;    // u64; if given, replaces depth when the pipeline starts
-    ptowsp_expr latency_at_start;  // u64; the same for latency
-} ptowsp_channel_desc;
-
-#define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
-
-// Scopes, as in section 20. A pipeline contains channels, events and processes, and nothing else.
-// (Names of pipelines appear in texts only; two pipelines may share one.)
-//
-//      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
-//      PTOWSP_PROCESS(m, "name") {}                one process
-//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, or of
-//                                                  the lanes of a plan; at least one
-//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
-//                                                  runs its body for each
-//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
-//                                                  the end of the stream the body does not run
-//
-// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another consume; if
-// both have the same channel, the inner one drains it.
-// clang-format off
-#define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
-#define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
-#define PTOWSP_REPLICATE(m, i, axis, name)                                                         \
-    PWSP_SCOPE_LOOP(m, i, ptowsp_replicate_begin(m, #i, axis, name))
-#define PTOWSP_CONSUME(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_consume_begin(m, #t, channel))
-#define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
-// clang-format on
-
-// The functions that the macros call; ptowsp_scope_end closes each scope. A pipeline may be `after`
-// tasks and other pipelines, and a task `after` a pipeline, as in ptowsp_task_desc.
-// Errors   A process outside a pipeline; a pipeline in a process (also by a call); a statement
-//          between processes; two channels or two processes of one name in a pipeline; a channel
-//          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
-//          pipeline, or one that the process does not consume (produce).
-PTOWSP_API ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name,
-                                             const ptowsp_node *after, uint32_t after_count);
-PTOWSP_API void ptowsp_process_begin(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable,
-                                              ptowsp_axis axis, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
-                                            ptowsp_channel channel);
-PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
-                                            ptowsp_channel channel);
-
-// Declares a channel of the pipeline under construction. The symbol PTOWSP_CHANNEL_LATENCY_SYMBOL
-// overrides the latency of all channels and events. Every module with a pipeline has this symbol;
-// it need not be bound.
-// Errors   A call that is not directly in a pipeline, before its processes; the name of another
-//          channel of the pipeline; a depth over PTOWSP_CHANNEL_DEPTH_MAX; a negative latency, that
-//          is, over PTOWSP_CYCLES_MAX. depth_at_start and latency_at_start are checked when the
-//          pipeline starts.
-PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
-                                              const ptowsp_channel_desc *desc);
-
-// Declare the channels that the process under construction receives from and sends to, before its
-// statements. A process may do both with one channel.
-// Errors   A call that is not directly in a process, or after a statement; no channel, or one of
-//          another pipeline; a channel declared twice.
-PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
-PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
-
-// Sends a token: the 64 bits of an expression of any type.
-// Errors   Outside a process; a channel that it does not produce. At run time, after the process
-//          has closed the channel.
-PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
-
-// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. A kernel
-// without axis arguments is an error. (To send another token, use ptowsp_task_make and
-// ptowsp_send.)
-PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
-                                        const ptowsp_task_desc *desc);
-
-// Closes a channel or event on this process' side before the process ends. Closing twice does
-// nothing.
-PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
-
-// Events: channels of depth 0 whose tokens carry no value, with latency 0 unless the symbol
-// overrides it. Each record meets one wait, and both proceed at the same time. A wait is STUCK when
-// all processes that record the event have ended. A process declares that it records an event with
-// ptowsp_produces, and that it waits with ptowsp_consumes.
-PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
-PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
-PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
-
-// -- modules from text ----------------------------------------------------------------------------
-//
-// The text that ptowsp_module_print writes can be read again: a declaration or a statement on each
-// line, in scopes by indentation, two spaces for each. "#" begins a comment.
-//
-//      module      = "module" name [ "slots" int ] { declaration } { workload }
-//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
-//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
-//                  | "symbol" name | "array" name dtype
-//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
-//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
-//                    [ body ]
-//      size        = int | "?" | expr, of a transient tensor
-//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size | name type
-//      time        = "," ( int ( "cycles" | "instructions" ) | "cycles by a cost function" )
-//      source      = "," ( "time only" | "a PTO-ISA source" )
-//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
-//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
-//                  | "when" expr | "otherwise" | "combine" | "sequence"
-//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
-//                    after
-//                  | "call" name exprs | "slot_set" int "=" expr
-//                  | "slot_load" int "=" view [ "element" pair ]
-//                  | "pipeline" name after | "event" name
-//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
-//                  | "process" name [ "replicas" name "in" axis ]
-//                    [ "consumes" name { "," name } ] [ "produces" name { "," name } ]
-//                  | ( "consume" | "receive" ) name "from" name
-//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
-//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
-//      exprs       = "(" [ expr { "," expr } ] ")"
-//      pair        = "(" expr "," expr ")"
-//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up to" expr "rows" ]
-//                    [ "up to" expr "columns" ] [ "of" extent "x" extent ]
-//      extent      = int | "edge"
-//      after       = [ "after" node { "," node } ] [ "as" node ]
-//      node        = "node" int
-//      expr        = operators as in C, min(a, b), max(a, b), casts i64(a), u64(a), bool(a), over
-//                    int | int "u" | "true" | "false" | name | name "[" expr "]"
-//                  | "size" "(" axis ")" | "entry" "(" name ")"
-//                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
-//      name        = letters, digits, "_" and "."; or any name in double quotes
-//
-// In a pair, a bare 0 means not given, and (0) the number. A symbol hidden by a variable, and the
-// size of a plan with several axes, are refused. The text has no functions of kernels: they are
-// attached by the kernel's name. Nor has it choices: their tasks are branches.
-//
-// A tile kernel has its operations below its line, in the order in which they were built (section
-// 18), indented by two spaces, and by two more inside a loop. Reading calls the same functions
-// again.
-//
-//      kernel twice(axes 1, in x f32 64 x 128, out y f32 64 x 128) vector, 9 instructions
-//        machine "910B"
-//        %1 = parameter x
-//        %2 = parameter y
-//        %3 = const 2
-//        %4 = mul %1, %3 : f32 64 x 128
-//        store %2, %4
-//
-//      body        = [ machine ] { [ value "=" ] operation }
-//      machine     = "machine" name [ "of" ( "a2a3" | "a5" ) "," int "MHz" "," "memories" 7 ints
-//                    "," "rates" 12 ints ] [ "," "fused" ]
-//      operation   = "parameter" name | "scalar" name ":" dtype
-//                  | "const" number | ( "full" | "iota" ) number ":" type
-//                  | "store" value "," value [ window ] | "store_add" value "," value
-//                  | "slice" value window ":" type | "size" value "," ( "rows" | "cols" )
-//                  | "cvt" value [ "away" | "floor" | "ceil" | "trunc" ] ":" type
-//                  | "compare" value ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value ":" type
-//                  | ( "merge_sort" | "deinterleave" ) value "," int ":" type
-//                  | "loop" value "," value "," int | "next" value "," value
-//                  | "alloc" memory layout [ "like" value ] ":" type
-//                  | "instruction" name "(" values ")" "(" values ")" [ "tmp" value ]
-//                    [ "scalar" value ] [ "at" "(" int "," int ")" ] [ "mode" int ]
-//                  | word value { "," value } ":" type     any other, ptowsp_tile_<word>
-//      window      = "at" "(" ( int | value ) "," ( int | value ) ")"
-//      type        = ( dtype | "mask" ) ( int | "?" ) "x" ( int | "?" )
-//      value       = "%" int                               ascending, with gaps or without
-//      number      = [ "-" ] ( decimal | "inf" ) | "nan" [ "(" bits as int ")" ]
-//
-// Windows of stores, and those with a value, have values or 0. The type is an argument of scalar,
-// full, iota, slice, cvt, topk_... and alloc ("?": as many as fit), and makes rowsum of f16 give
-// f32. Elsewhere it may be left out; where it stands, it must be the result's. Memories are UB, L1,
-// L0A, L0B, L0C, BIAS, SCALING; layouts row_major, col_major, NZ, ZN, ZZ, NN. The number of
-// instructions is not compared and may be 0; unit and parameters must match the body. Under
-// PTOWSP_NO_TILES bodies are skipped, and the kernels are attached by name.
-
-typedef struct ptowsp_parse_kernel {
-    const char *name;
-    ptowsp_kernel_fn fn, cost;  // taken where the text says that the kernel has one
-    void *user;
-    ptowsp_kernel_source source;
-    const ptowsp_pto_source *pto;  // of "a PTO-ISA source"
-    // If given, it makes the kernel, and operations in the text are ignored: for tile kernels
-    // without a body, as in texts of earlier versions. The kernel that it makes must have this name
-    // and these parameters.
-    ptowsp_kernel (*make)(ptowsp_module *module, void *user);
-} ptowsp_parse_kernel;
-
-typedef struct ptowsp_parse_desc {
-    const ptowsp_parse_kernel *kernels;  // [kernel_count]
-    uint32_t kernel_count;
-    // If not 0, kernels to which nothing is attached are for time alone: of their cycles, or where
-    // the text has none of these. If 0 (default), they are an error.
-    ptowsp_cycles default_cycles;
-} ptowsp_parse_desc;
-
-typedef struct ptowsp_text_place {
-    uint64_t line, column;  // from 1, in bytes; 0 without an error in the text
-} ptowsp_text_place;
-
-// Makes a module from its text, `length` arbitrary bytes. desc and out_place may be NULL. Printing
-// the module gives the text again, if it was a print.
-//
-// Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
-//          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
-//          begins with "line:column: ", its index is the line, and *out_module is NULL.
-// Limits   As for building. Parentheses and operators before operands nest 408 deep.
-// Cost     O(length), and per use of a variable a walk over the scopes around it.
-PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
-                                             size_t length, const ptowsp_parse_desc *desc,
-                                             ptowsp_module **out_module,
-                                             ptowsp_text_place *out_place);
-
-// -------------------------------------------------------------------------------------------------
-// 22. Schedules
+// 18. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
@@ -5614,7 +4210,7 @@ typedef struct ptowsp_capability {
 
 PTOWSP_API uint32_t ptowsp_capability_count(void);
 PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
-PTOWSP_API void ptowsp_capability_print(ptowsp_text text);      // the table
+PTOWSP_API void ptowsp_capability_print(ptowsp_output text);      // the table
 PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
 PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
 
@@ -5629,10 +4225,62 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 
 // Writes the schedule as text, one directive per line: issue, dispatch and dependencies, and all
 // directives that are not the default.
-PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
+PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 23. Programs
+// 19. Modules as text
+// -------------------------------------------------------------------------------------------------
+//
+// The text that ptowsp_module_print writes can be read again: a declaration or a statement on each
+// line, in scopes by indentation, two spaces for each. "#" begins a comment.
+//      module decode
+//        axis batch dynamic
+//        kernel attend(axes 1) cube, 2000 cycles
+//        workload step
+//          parallel b in batch
+//            task attend(b)
+//
+// Appendix B has the grammar.
+
+typedef struct ptowsp_parse_kernel {
+    const char *name;
+    ptowsp_kernel_fn fn, cost;  // taken where the text says that the kernel has one
+    void *user;
+    ptowsp_kernel_source source;
+    const ptowsp_pto_source *pto;  // of "a PTO-ISA source"
+    // If given, it makes the kernel, and operations in the text are ignored: for tile kernels
+    // without a body, as in texts of earlier versions. The kernel that it makes must have this name
+    // and these parameters.
+    ptowsp_kernel (*make)(ptowsp_module *module, void *user);
+} ptowsp_parse_kernel;
+
+typedef struct ptowsp_parse_desc {
+    const ptowsp_parse_kernel *kernels;  // [kernel_count]
+    uint32_t kernel_count;
+    // If not 0, kernels to which nothing is attached are for time alone: of their cycles, or where
+    // the text has none of these. If 0 (default), they are an error.
+    ptowsp_cycles default_cycles;
+} ptowsp_parse_desc;
+
+typedef struct ptowsp_text_place {
+    uint64_t line, column;  // from 1, in bytes; 0 without an error in the text
+} ptowsp_text_place;
+
+// Makes a module from its text, `length` arbitrary bytes. desc and out_place may be NULL. Printing
+// the module gives the text again, if it was a print.
+//
+// Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
+//          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
+//          begins with "line:column: ", its index is the line, and *out_module is NULL.
+// Limits   As for building. Parentheses and operators before operands nest 408 deep.
+// Cost     O(length), and per use of a variable a walk over the scopes around it.
+PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
+                                             size_t length, const ptowsp_parse_desc *desc,
+                                             ptowsp_module **out_module,
+                                             ptowsp_text_place *out_place);
+
+// -------------------------------------------------------------------------------------------------
+// 20. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable and takes a few
@@ -5666,10 +4314,10 @@ PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program,
 
 // Writes the place of a node in the tree, by its id: "attention/parallel b/task attn".
 PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                           ptowsp_text text);
+                                           ptowsp_output text);
 
 // Writes the program as text, the same for the same module and schedule.
-PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
+PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_output text);
 
 // -- saved programs -------------------------------------------------------------------------------
 //
@@ -5685,7 +4333,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //        dispatch affinity of task.b over 4 lanes
 //
 // Tile kernels are in it, with their operations. Functions are not: ptowsp_program_load attaches
-// kernels by name (ptowsp_parse_desc, end of section 21). A key reads a task's variable as task.b,
+// kernels by name (ptowsp_parse_desc, section 19). A key reads a task's variable as task.b,
 // an argument as task.args[0], a tag as task.tag(t). After a change by hand, rewrite the first
 // line: the checksum is ptowsp_hash of all that follows it.
 
@@ -5696,7 +4344,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          Nothing is written then.
 // Cost     Two compilations, two prints and a load.
 PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
-                                             const ptowsp_program_desc *desc, ptowsp_text text);
+                                             const ptowsp_program_desc *desc, ptowsp_output text);
 
 // Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may
 // be freed afterwards.
@@ -5711,7 +4359,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
                                              ptowsp_text_place *out_place);
 
 // -------------------------------------------------------------------------------------------------
-// 24. Runs
+// 21. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -5781,7 +4429,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is at most 264. Recording tasks takes memory for each task (see
-//          section 25), and up to 48 bytes more for each task in flight. Rings and depths take 48
+//          section 22), and up to 48 bytes more for each task in flight. Rings and depths take 48
 //          to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more for
 //          each task of the window, 25 for each tile, and 65 for each tile of a tensor that tasks
 //          write. With three tiles, one of them written, that is again at most 256. Each lane takes
@@ -5954,50 +4602,10 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
     return ptowsp_run_bind(run, &b, 1);
 }
 
-// -- ranks ----------------------------------------------------------------------------------------
-
-// The transport of the collectives of a run (section 17), and the links that determine their time.
-// All ranks execute programs with the same collectives in the same order.
-//
-//      ranks, executing    data moves. Time is this rank's alone
-//      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
-//                          time of all of them together: waits for a late rank, stages of a
-//                          pipeline. A collective is alone on the links
-//      no ranks            time of this rank alone: all ranks begin when it does, as where all do
-//                          the same. Groups share links. For any number of ranks, in one process
-//      a group of runs     time of ranks that differ, in one process, on links that all share
-//                          (section 24, ranks together)
-//
-// A collective begins when its rank is ready and lasts until the rank is done with it. Waiting for
-// other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.
-typedef struct ptowsp_run_ranks {
-    ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
-    uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
-    ptowsp_links links;         // default: ASCEND_910B
-    uint64_t cycles_per_us;     // of the kernels' cycles; default: 1850, a 910B's
-} ptowsp_run_ranks;
-
-// Binds ranks; NULL: none. The communicator may be of the run's context, or of another one that no
-// other thread uses meanwhile.
-//
-// Threads  With several lanes they take turns at calling the transport, and memory for messages
-//          comes from the communicator's context on their threads, that for tiles whose elements do
-//          not lie together from the run's: allocators of your own must allow that.
-// Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
-//          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
-//          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
-//          too small for a collective), as ptowsp_ranks_run. A run that fails closes the
-//          communicator as failed, so that other ranks end, too.
-PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
-    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);
-    b.data = ranks;
-    return ptowsp_run_bind(run, &b, 1);
-}
-
 // -- transient tensors ----------------------------------------------------------------------------
 //
 // Before an execution walks the program, it evaluates the sizes of the program's transient tensors
-// (section 16) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
+// (section 14) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
 // tensors that are never alive at the same point of the program may share bytes. The points are its
 // statements in order, with parallel loops, combines and pipelines as one point each. Places depend
 // on sizes alone, and are recomputed only when sizes change.
@@ -6052,7 +4660,7 @@ PTOWSP_API ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_
 
 // Writes the place of a point: "decode/for_each layer/parallel head".
 PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
-                                           ptowsp_text text);
+                                           ptowsp_output text);
 
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
@@ -6345,64 +4953,7 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint
 // Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process
 // with its channel, full or empty, since when and with which variables; the cycle of waits; and how
 // to break it. Writes nothing if the last execution was not stuck in a pipeline.
-PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
-
-// -- ranks together -------------------------------------------------------------------------------
-//
-// Runs that are the ranks of one simulation, which may differ in all but the order of the collectives
-// that they have in common: in programs, schedules, sizes, counts. Each has its bindings, but ranks.
-typedef struct ptowsp_run_group {
-    ptowsp_run *const *runs;  // by rank; all different
-    uint32_t rank_count;      // 1 to PTOWSP_RANK_COUNT_MAX
-    ptowsp_links links;       // as above
-    uint64_t cycles_per_us;
-} ptowsp_run_group;
-
-typedef struct ptowsp_run_group_result {
-    ptowsp_cycles makespan_cycles;  // of the rank that ends last, of these the lowest
-    uint32_t last_rank;
-    uint64_t collective_count;  // of all groups; a SEND counts as one
-    uint64_t message_count, sent_bytes, between_bytes;
-    ptowsp_cycles wait_cycles;  // PTOWSP_STALL_RANK of all ranks
-    uint64_t memory_bytes;      // of all runs
-} ptowsp_run_group_result;
-
-// Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
-// these options but mode. Then each has its results and records. All messages under way share the
-// links by the rules of section 15, so the result depends on the inputs alone: a link serves first
-// come, first served, ties by rank. out_result may be NULL.
-//
-// Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
-// for one alone.
-//
-// Memory   From the context: about 330 bytes for each rank, and links and each collective under way
-//          as ptowsp_collective_time has them, without symmetry. A run takes
-//          ptowsp_run_stats.memory_bytes.
-// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
-// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or
-//          is there twice), as ptowsp_run_execute in time-only mode (the text begins with the rank,
-//          which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED (ranks
-//          call different collectives, or one ends without calling the others' collectives), STUCK
-//          (ranks wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
-// Cost     The runs, and the messages, by a logarithm of ranks.
-PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,
-                                                   const ptowsp_run_group *group,
-                                                   const ptowsp_run_options *options,
-                                                   ptowsp_run_group_result *out_result);
-
-// The rank that a communicating task has waited for: the root of a BROADCAST or SEND, otherwise the
-// last member that began. A task that receives a SEND has one even if it did not wait.
-typedef struct ptowsp_rank_wait {
-    uint64_t task;         // of this run
-    uint64_t from_task;    // of the other; PTOWSP_NO_INDEX between processes
-    ptowsp_cycles cycles;  // from its start until the other began
-    uint32_t from_rank;
-} ptowsp_rank_wait;
-
-// The waits of a run's last time of all ranks together, by task, if it recorded tasks or totals.
-// out_count may be NULL.
-PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
-                                                         uint64_t *out_count);
+PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output text);
 
 // -- deadlocks that depend on time ----------------------------------------------------------------
 //
@@ -6450,7 +5001,7 @@ PTOWSP_API ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explor
 
 // Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
 // are any.
-PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
+PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_output text);
 
 // -- fingerprints ---------------------------------------------------------------------------------
 //
@@ -6485,10 +5036,10 @@ PTOWSP_API ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run,
 PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected);
 
 // Writes a line: "program 0123456789abcdef bindings ...".
-PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text);
+PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 25. Seeing runs
+// 22. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
 // Records of the tasks of a run, and pictures made from them. Choose a level before an execution:
@@ -6566,7 +5117,7 @@ PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, 
 // program does not have, as its node or its number of values is of another one, is "task 7" by its
 // index.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
-                                      ptowsp_text text);
+                                      ptowsp_output text);
 
 // Sums over all tasks of a kernel, from TOTALS on. Sums that would overflow stay at UINT64_MAX.
 typedef struct ptowsp_task_sums {
@@ -6683,7 +5234,7 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //
 //      DEPS, SWIMLANE, NAMES
 //                  deps.json, chip_swimlane_records.json and name_map.json of PTO Runtime, for tools
-//                  that read its dumps (section 32): of whole runs that have ended well and have no
+//                  that read its dumps (section 31): of whole runs that have ended well and have no
 //                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are "aic". What
 //                  tasks wait for by structure goes through barriers, which are tasks of ring 1
 //
@@ -6697,12 +5248,6 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 // a dur has more than three digits where it needs them.
 //
 // Bytes of titles, names and labels that are not UTF-8 are written as U+FFFD.
-
-// Takes bytes; false: it failed, and is not called again.
-typedef struct ptowsp_output {
-    bool (*write)(void *user, const void *data, size_t size);
-    void *user;
-} ptowsp_output;
 
 typedef enum ptowsp_export_format {
     PTOWSP_EXPORT_PERFETTO = 0,
@@ -6773,7 +5318,7 @@ PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
 
-// Writes the memory of a run's transient tensors, as last placed (section 24): lifetimes by point
+// Writes the memory of a run's transient tensors, as last placed (section 21): lifetimes by point
 // and offset as TABLE, CSV or SVG (points from left to right, bytes upwards). Of the options,
 // title, width and theme count.
 // Errors   INVALID_PARAMS: another format, no function, a width out of range, nothing was placed.
@@ -6796,7 +5341,7 @@ typedef struct ptowsp_span_set {
     const char *const *names;  // of kinds
     uint32_t name_count;
     // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
-    void (*label)(void *user, uint64_t i, ptowsp_text text);
+    void (*label)(void *user, uint64_t i, ptowsp_output text);
     void *user;
     // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are
     // no ranks.
@@ -6823,18 +5368,6 @@ PTOWSP_API ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptow
                                              ptowsp_export_format format,
                                              const ptowsp_export_options *options,
                                              ptowsp_output output);
-
-// The same for all ranks of a group that has been simulated with records (section 24): lanes of all,
-// the links as the last lane of each, and arrows by ptowsp_run_rank_waits. Tasks in processes of
-// pipelines are left out.
-//
-// Memory   Freed on return: 100 bytes per task.
-// Errors   INVALID_PARAMS also: the group; a run that has recorded no tasks (the index is its rank).
-PTOWSP_API ptowsp_status ptowsp_run_group_export(ptowsp_context *context,
-                                                 const ptowsp_run_group *group,
-                                                 ptowsp_export_format format,
-                                                 const ptowsp_export_options *options,
-                                                 ptowsp_output output);
 
 // -- why a run takes what it takes ----------------------------------------------------------------
 
@@ -7056,10 +5589,2080 @@ PTOWSP_API void ptowsp_schedule_search_cancel(ptowsp_context *context);
 // Writes results as a table: makespan, its quotient with the largest lower bound, the share of time
 // in which lanes were idle with the reasons, and the schedule.
 PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
-                                    const ptowsp_search_summary *summary, ptowsp_text text);
+                                    const ptowsp_search_summary *summary, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 26. Tuning
+// 23. Graphs
+// -------------------------------------------------------------------------------------------------
+//
+// A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
+// them. A graph is built once and run any number of times:
+//
+//      ptowsp_graph *graph;
+//      ptowsp_graph_create(context, NULL, &graph);
+//      ptowsp_graph_task_desc task = {.fn = factor, .user = &matrix};
+//      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0
+//      ptowsp_graph_task_make(graph, &task, &b);
+//      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
+//      while (has_next_step(&matrix)) {
+//          status = ptowsp_graph_run(graph);
+//      }
+//
+// A graph keeps its first error. After it building, sealing and running do nothing and return that
+// error, until the graph is cleared. So a program may check once. (BUSY is not kept.)
+//
+// A lane continues with a task that it has just made ready. It keeps other tasks that it makes
+// ready, newest first, and lanes without work take from them. The lane of a task, and the order in
+// which ready tasks start, are not defined. A task sees all data written by the tasks before it,
+// through any chain of edges. If edges order all tasks that share data, results are the same for
+// any number of lanes.
+//
+// Tasks may add tasks while the graph runs, within a bound: see ptowsp_graph_add.
+//
+// Building, sealing, running and destroying belong to one thread at a time, like everything of a
+// context. Only ptowsp_graph_cancel may be called by any thread, and by tasks.
+//
+// Memory   Once sealed, 37 bytes for a task (41 if no task is before it) and 12 for an edge; up to
+//          twice that during building. 100 more for a kernel, with its arguments and tiles. 3 KiB
+//          for a lane. With an added_task_max 60 more for a task, 130 for each that may be added,
+//          and 4 for an edge. Running allocates nothing.
+// Limits   2^32 - 1 tasks and as many edges; names of tasks up to PTOWSP_NAME_MAX.
+
+typedef struct ptowsp_graph ptowsp_graph;
+
+// Does a task. Zero and positive values are success. If it returns a negative value the task has
+// failed, and tasks that depend on it do not run. It must not call functions of the graph, except
+// ptowsp_graph_cancel and ptowsp_graph_add, or of its context.
+typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
+
+// Does items [begin, end) of a range task. If ranges fail, the task has the status of the failed
+// range with the lowest begin; the other ranges run all the same.
+typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint64_t end,
+                                               uint32_t lane);
+
+#define PTOWSP_GRAPH_PRIORITY_MAX 3
+
+typedef struct ptowsp_graph_desc {
+    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE and MIX, each on
+    // one lane; the others then take only vector tasks. A number too large counts as all lanes but
+    // one. While no lane of a unit takes part in a run (threads may come late), the others do its
+    // tasks. Default: 0, every lane takes every task.
+    uint32_t cube_lane_count;
+    // How many tasks, and edges between them, all tasks together may add in a run. The memory is
+    // reserved when the graph is sealed. Default: 0, none.
+    uint64_t added_task_max, added_edge_max;
+} ptowsp_graph_desc;
+
+// A kernel (section 15) as a task, with its arguments and tiles. These are copied; the data of
+// tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
+typedef struct ptowsp_graph_call {
+    ptowsp_kernel_fn fn;
+    const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
+    uint32_t user_axis_count;  // at most PTOWSP_TASK_AXIS_MAX
+    const ptowsp_tile *tiles;
+    uint32_t tile_count;    // at most PTOWSP_TASK_TILE_MAX
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+} ptowsp_graph_call;
+
+// A task with neither fn, range nor kernel does nothing. Edges can meet in it, n + m instead of
+// n * m.
+typedef struct ptowsp_graph_task_desc {
+    ptowsp_graph_fn fn;
+    ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
+                                      // (of its unit)
+    uint64_t item_count;              // range only; 0 is valid
+    uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
+    const ptowsp_graph_call *kernel;  // instead of fn
+    void *user;                       // handed to fn, range or the kernel
+    const char *name;                 // for error texts; copied, need not be unique; default: none
+    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of the ready tasks that a lane may
+                        // take, it takes one with the highest priority
+    ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
+} ptowsp_graph_task_desc;
+
+// Creates an empty graph; desc may be NULL.
+// Errors   INVALID_PARAMS (out_graph NULL), LIMIT_EXCEEDED (added_task_max or added_edge_max of
+//          2^32 - 1 or more), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
+                                             ptowsp_graph **out_graph);
+PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
+
+// Removes all tasks, edges and the error, and keeps the memory: building a graph of the same size
+// again allocates nothing. Does nothing while the graph runs.
+PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
+
+// Adds a task; also allowed after a run. out_task may be NULL.
+//
+// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
+//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad
+//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
+//          *out_task is PTOWSP_NO_INDEX then.
+// Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.
+PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
+                                                const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_task);
+
+// Adds an edge: `before` is done before `after` starts. The same edge may be added again; it counts
+// as another edge and changes nothing.
+//
+// Errors   INVALID_PARAMS (no such task; both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
+// Cost     3 ns.
+PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
+                                                uint64_t after);
+
+// Prepares the tasks and edges added since the last call for running. ptowsp_graph_run does this
+// itself if necessary.
+//
+// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a cycle; the
+//          text gives one cycle, with names, and the index is its lowest task. LIMIT_EXCEEDED: with
+//          those that may be added, there are too many tasks or edges. OUT_OF_MEMORY (the call may
+//          be repeated). BUSY.
+// Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
+PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
+
+// Runs all tasks and returns when they are done.
+//
+// Errors   The status of the failed task with the lowest number, which is the index. All tasks that
+//          do not depend on failed ones have run.
+//          CANCELLED: see below. LIMIT_EXCEEDED and INVALID_PARAMS: see ptowsp_graph_add.
+//          SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
+//          makes the call; nothing is done). Those of ptowsp_graph_seal.
+// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
+//          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder
+//          each other run on one lane alone. A graph that takes no longer than waking threads runs
+//          on the calling thread, as lane 0, without them (and without run_lanes). The duration of
+//          tasks is measured while they run, and kept for the next run.
+PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
+
+// Runs the graph on workers of an engine: each of them makes this call; see ptowsp_context_run_worker.
+// Errors   As ptowsp_graph_run and ptowsp_context_run_worker.
+PTOWSP_API ptowsp_status ptowsp_graph_run_worker(ptowsp_graph *graph, uint32_t worker,
+                                                 uint32_t worker_count);
+
+// From the next run on, each run writes when and where its tasks ran to spans[task], of tasks below
+// capacity; the array is the caller's. kind is the task's unit. A range task has the time from its
+// first range to its last, on one of its lanes. NULL stops it.
+// Cost     Two looks at the time stamp counter per task, and all lanes take part in each run.
+// Errors   BUSY (the graph is running). INVALID_PARAMS (NULL with a capacity).
+PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans,
+                                             uint64_t capacity);
+
+// Cancels the current run: no further task or range starts. The run returns CANCELLED once the
+// started ones are done, even if a task has failed as well. Does nothing if the graph is not
+// running. Devices run graphs that may be cancelled as well.
+// Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
+PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
+
+// Sets the wall-clock time that each run may take, from the next one on, on lanes or a device. A
+// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 means no limit.
+// Cost     A look at the clock per task and range (25 ns), and all lanes take part in each run.
+// Errors   BUSY (the graph is running).
+PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns);
+
+// ptowsp_graph_run without waiting, on a thread that belongs to the graph: see ptowsp_run_start.
+// The context is busy, and the graph running, until wait or poll returns its status.
+//
+// ptowsp_graph_destroy cancels a started graph and waits for it.
+// Errors   Start: as ptowsp_graph_seal, BUSY, OUT_OF_MEMORY, SYSTEM_FAILED, UNSUPPORTED. The
+//          others: as ptowsp_graph_run; poll is BUSY while the graph runs; INVALID_PARAMS: it has
+//          not been started, or has been waited for.
+PTOWSP_API ptowsp_status ptowsp_graph_start(ptowsp_graph *graph);
+PTOWSP_API ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph);
+PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
+
+// Tasks that a running task adds, with edges between them: {before, after} by their numbers in the
+// part, from 0; edges lead to higher numbers.
+typedef struct ptowsp_graph_part {
+    const ptowsp_graph_task_desc
+        *tasks;           // with fn, or doing nothing; no range or kernel. user, and
+                          // name, which is not copied, must stay until the run ends
+    uint64_t task_count;  // 0 is valid
+    const uint32_t (*edges)[2];
+    uint64_t edge_count;
+} ptowsp_graph_part;
+
+// Adds a part to the current run, for a task whose function is running and makes the call. The
+// added tasks start after that function has returned. The task completes when they have completed:
+// its successors wait for them. Added tasks may add tasks in turn. For example, task fib(n) adds
+// fib(n - 1), fib(n - 2), a sum of both, and two edges to the sum. Several parts of a task are
+// independent of each other. The next run begins without added tasks.
+//
+// Added tasks are numbered from *out_first on (may be NULL), after the graph's own tasks; on
+// several lanes their order is undefined. Spans and task_status use these numbers until tasks are
+// made or the graph runs again. Done, failed and skipped tasks include them.
+//
+// If an added task fails, so does the task that added it, with the same status; of several it is the
+// first in the order of adding. If a task fails that has added tasks, these are skipped. So the
+// statuses of the graph's own tasks, and the error of the run, do not depend on lanes.
+//
+// Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
+//          function returns, and the run's error says why (a fault of a desc as in
+//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own
+//          tasks has one and lanes have no units; a unit without a core on the device; an edge
+//          that does not lead to a later task of the part; NULL). Also, the task is not running (a
+//          range never is): the run fails with it as the index; the graph is not running.
+//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max
+//          (with both 0: any part but an empty one). The run then ends as if it had been cancelled,
+//          but with LIMIT_EXCEEDED and no index. A run has this error if and only if all its parts
+//          together exceed the bound.
+// Threads  The thread that runs the task's function: on lanes and on devices, not after a core that
+//          was STUCK.
+// Cost     Some 20 ns per part and 20 per task. No lane runs alone in graphs with an added_task_max.
+PTOWSP_API ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task,
+                                          const ptowsp_graph_part *part, uint64_t *out_first);
+
+// The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
+// NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
+// it. It is PTOWSP_NO_INDEX if the task is done, or SKIPPED because the run was cancelled or the
+// task was made after the last run. Requires task < task_count, or one that was added in the last
+// run, and that the graph is not running.
+PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
+                                                  uint64_t *out_cause);
+
+// The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
+// other tasks. Requires task < task_count, and that the graph is not running.
+PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
+
+typedef struct ptowsp_graph_stats {
+    uint64_t task_count, edge_count;                   // so far
+    uint64_t added_count;                              // tasks that tasks added in the last run
+    uint64_t done_count, failed_count, skipped_count;  // in the last run
+    uint32_t lane_count;
+    size_t memory_bytes;  // held by the graph
+} ptowsp_graph_stats;
+
+typedef struct ptowsp_graph_lane_stats {
+    uint64_t task_count;   // done, failed or skipped by this lane
+    uint64_t steal_count;  // tasks that it took from other lanes
+    uint64_t range_count;  // ranges of range tasks that it did
+} ptowsp_graph_lane_stats;
+
+// Numbers of the graph and of its last run. ptowsp_graph_lanes returns lane_count elements, which
+// live until the next run.
+PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
+PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
+
+// -------------------------------------------------------------------------------------------------
+// 24. Tile kernels
+// -------------------------------------------------------------------------------------------------
+//
+// A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
+// and given on-chip addresses and the waits between a core's pipes. The same list of instructions
+// runs on the CPU, is counted in cycles, and is emitted.
+//
+//      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
+//      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
+//      ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
+//      ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+//      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+//      ptowsp_kernel softmax = ptowsp_kernel_end(k);
+//
+// A body keeps its first error, with the operation's name. After it every call does nothing and
+// returns the zero value; ptowsp_kernel_end hands the error to the module. Values belong to their
+// body and live until it ends.
+//
+// Sizes here are sizes of full tiles. At the edge of a tensor a task has fewer valid rows or
+// columns, and the kernel computes and stores only those. Two parameters that an operation combines
+// must have the same valid sizes, or the task fails with INVALID_PARAMS.
+//
+// Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
+// Limits   Parameters as of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles of at most
+//          PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations. A kernel has at
+//          most PTOWSP_LOOP_MAX loops, nested at most PTOWSP_LOOP_DEPTH_MAX deep, with
+//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
+//          instructions.
+
+#define PTOWSP_TILE_SIZE_MAX  16384
+#define PTOWSP_LOOP_MAX       8
+#define PTOWSP_LOOP_DEPTH_MAX 4
+#define PTOWSP_LOOP_CARRY_MAX 32
+#define PTOWSP_TASK_INSN_MAX  1048576
+#define PTOWSP_BODY_OP_MAX    10000
+
+// Memories of an accelerator core.
+#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
+    MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
+    MEMORY(L1, "L1")            /* staging of the cube unit's operands */                          \
+    MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
+    MEMORY(L0B, "L0B")          /* right operands */                                               \
+    MEMORY(L0C, "L0C")          /* their results */                                                \
+    MEMORY(BIAS, "bias table")                                                                     \
+    MEMORY(SCALING, "fixpipe buffer")
+
+// Pipes of a core. Each runs its instructions in order, concurrently with the others.
+#define PTOWSP_PIPES(PIPE) /* name */                                                              \
+    PIPE(S)                /* scalar */                                                            \
+    PIPE(V)                /* vector */                                                            \
+    PIPE(M)                /* cube: matrix products */                                             \
+    PIPE(MTE1)             /* L1 to L0 */                                                          \
+    PIPE(MTE2)             /* global memory to L1, UB */                                           \
+    PIPE(MTE3)             /* UB to global memory, L1 */                                           \
+    PIPE(FIX)              /* L0C to anywhere */
+
+// clang-format off
+typedef enum ptowsp_memory {
+#define PWSP_MEMORY_ENUM(name, text) PTOWSP_MEMORY_##name,
+    PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
+#undef PWSP_MEMORY_ENUM
+    PTOWSP_MEMORY_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MEMORY)
+} ptowsp_memory;
+
+typedef enum ptowsp_pipe {
+#define PWSP_PIPE_ENUM(name) PTOWSP_PIPE_##name,
+    PTOWSP_PIPES(PWSP_PIPE_ENUM)
+#undef PWSP_PIPE_ENUM
+    PTOWSP_PIPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_PIPE)
+} ptowsp_pipe;
+// clang-format on
+
+#if !defined(PTOWSP_NO_TILES)
+
+PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
+PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
+
+#endif  // PTOWSP_NO_TILES
+
+// The paths of data between memories (GM is global memory).
+typedef enum ptowsp_path {
+    PTOWSP_PATH_GM_TO_UB = 0,
+    PTOWSP_PATH_GM_TO_L1,
+    PTOWSP_PATH_UB_TO_GM,
+    PTOWSP_PATH_UB_TO_L1,
+    PTOWSP_PATH_UB_TO_UB,
+    PTOWSP_PATH_L1_TO_GM,
+    PTOWSP_PATH_L1_TO_L0A,
+    PTOWSP_PATH_L1_TO_L0B,
+    PTOWSP_PATH_L1_TO_OTHER,  // bias table, fixpipe buffer
+    PTOWSP_PATH_L0C_TO_GM,
+    PTOWSP_PATH_L0C_TO_L1,
+    PTOWSP_PATH_L0C_TO_UB,
+    PTOWSP_PATH_COUNT,
+    PWSP_FORCE_INT(PTOWSP_PATH)
+} ptowsp_path;
+
+// A machine, for planning memory and counting cycles. It is plain data: copy and change it freely.
+typedef struct ptowsp_machine {
+    char name[16];  // printable ASCII without quotes and backslash
+    ptowsp_family family;
+    uint32_t cube_count, vector_count;  // cores
+    uint32_t aicpu_count;               // threads that a runtime may use
+    uint32_t clock_mhz;
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB; on A2/A3 the last 8 KiB of
+    // UB are scratch of instructions. L2 and HBM are shared by all cores.
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    uint64_t l2_bytes, hbm_bytes;
+    uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
+    // Control latencies, in ns: host to AICPU; AICPU register store and load; until an AICore sees
+    // a task; until the AICPU sees its completion.
+    uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
+} ptowsp_machine;
+
+#if !defined(PTOWSP_NO_TILES)
+
+PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
+PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
+
+#endif  // PTOWSP_NO_TILES
+
+// The shape of attention, for its cost. Zero fields mean the defaults; dim is required.
+typedef struct ptowsp_attention_shape {
+    uint32_t dim;           // elements of a query and of a key
+    uint32_t value_dim;     // of a value and of an output row; default: dim
+    ptowsp_dtype kv_dtype;  // default: f16
+    uint32_t
+        kv_token_bytes;  // of one KV token of one head; default: a key and a value of kv_dtype.
+                         // MLA, whose values are a part of its keys: the keys alone
+    double kv_bytes_per_cycle;  // that a core reads; default: the machine's GM to L1, which a core
+                                // has if it reads alone. When all cores read at once it is 32 on
+                                // 910B and 27 on 950PR
+} ptowsp_attention_shape;
+
+// The cost of attention on a machine in cycles of a core, for ptowsp_attention_config (section 9).
+// The costs of a plan (cost_max, lane_costs) are then its predicted cycles, without a program.
+//
+//      per_token       kv_token_bytes / kv_bytes_per_cycle
+//      per_row_token   (dim + value_dim) multiply-adds / the cube's in a cycle: blocks of 16
+//                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
+//                      that are not a multiple of 16 take as long as the next one
+//      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out.
+//                      A lane that walks its own list has less: set it to the cost of a unit there
+//      per_merged_row  value_dim + 2 floats from UB to GM and back
+//
+// Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
+// that reads and multiplies one after the other takes the sum of per_token and rows *
+// per_row_token; one that overlaps the two takes the larger, which is at least half of the sum.
+//
+// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;
+//          a machine without clock or without the rates that are used. *out_cost is zero then.
+PTOWSP_API ptowsp_status ptowsp_attention_cost_of(const ptowsp_machine *machine,
+                                                  const ptowsp_attention_shape *shape,
+                                                  ptowsp_attention_cost *out_cost);
+
+typedef struct ptowsp_body ptowsp_body;
+
+#if !defined(PTOWSP_NO_TILES)
+
+// The result of an operation: a tile or a scalar. Zero means none.
+typedef struct ptowsp_value {
+    ptowsp_body *body;
+    uint32_t id;
+} ptowsp_value;
+
+typedef struct ptowsp_body_desc {
+    const char *name;               // copied; unique among the module's kernels
+    uint32_t axis_count;            // axis arguments of each task
+    const ptowsp_machine *machine;  // default: 910B
+    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
+    // store, matmul + conversion + store or another matmul. Without it each operation is counted by
+    // itself, as in PTO-WSP.
+    bool is_fused;
+} ptowsp_body_desc;
+
+// Begins a kernel; NULL when the module has an error. Errors are the module's.
+PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
+
+// Ends a kernel: cleans up, lowers, plans memory and waits. With assertions it also proves the result, as
+// ptowsp_program_prove does.
+// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
+PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
+
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
+// (store_at), and `inout` is both: it reads as it was when the task began.
+PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                       int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                        int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                          int64_t rows, int64_t cols);
+
+// A scalar parameter. For i64, u64 and bool the task's argument is the number; for f32 and f64 it
+// is a u64 that holds the bits.
+PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
+
+// A constant. It takes the type of the other operand; integers are truncated towards zero.
+PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
+
+// A tile filled with one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
+PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
+                                         int64_t cols, double value);
+PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
+                                         double start);
+
+// Loads a parameter again. Operands are loaded automatically; use this only to model a second load.
+PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
+
+// Stores to an out or inout parameter, each once. The value has the parameter's type. In addition,
+// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 are stored as each other
+// without a change of bits.
+PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
+
+// Adds to the stored values, atomically on a device: f16, f32, i16, i32.
+PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
+
+// x op y, element by element; the result has the shape and type of x. y may be
+//
+//      a tile of x's shape
+//      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
+//      a vector with a value per row: rows x 1 or 1 x rows
+//      a vector with a value per column: 1 x cols or cols x 1
+//
+// On a square tile, rows x rows, the last two have the same shapes. A vector is then a value per
+// row, also as 1 x rows, as in PTO-WSP; use col_broadcast for a value per column.
+//
+// For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
+// integers gives 0 where y is 0. max and min of NaN are NaN.
+//
+// Operations that a machine lacks are legalised when the kernel ends, or refused with UNSUPPORTED.
+// On A2/A3 (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division
+// of i16 tiles, where division by 0 gives an unspecified number. Division of i32 tiles is refused.
+// src/kernel/legal.h has the table.
+//
+// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on
+// A2/A3: it is cut into two halves, and what goes between them goes through FIFOs in global memory.
+// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
+// FIFO allow, and the way through global memory is counted; the unit model counts one move, as
+// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
+// row: on elements, on rows with a column or a sum of each, on columns, in loads and stores. Each has
+// its part of every tile then. Otherwise one of them does all, as with transposed tiles, sorts, masks,
+// gathers, and a row that all others need. Where both halves use a parameter that one stores to, and
+// no tile that goes between them orders it, the vector half does the loads and stores of that
+// parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
+// kernels run and are timed as if one core had both units, and a tree for a device is refused
+// ("direct FIFOs" of the capability table).
+PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
+
+// Types: f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are
+// computed from exp; sin and cos are polynomials, for |x| up to 10,000. Errors are within 4e-7,
+// relative where the result is above 1 in magnitude.
+PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rsqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_recip(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_tanh(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sigmoid(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_cos(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_relu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_gelu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
+
+// Reductions. Along rows they give rows x 1, along columns 1 x cols, of x's type; but rows of bf16
+// and means give f32. Sums of f16 are rounded to f16 once. rowsum_f32 is rowsum with f16 converted
+// to f32 first, for sums that f16 cannot hold (above 65504) or should not be rounded to.
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns
+PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
+
+// Expands a vector to a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
+PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
+PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
+
+// Matrix products, rows(a) x cols(b). f16, bf16 and f32 operands give f32, i8 operands give i32,
+// and sums are in the result's type. acc is an earlier value of that type to add to; bias is a 1 x
+// cols vector of it.
+PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
+
+typedef enum ptowsp_round {
+    PTOWSP_ROUND_NEAREST = 0,  // ties to even
+    PTOWSP_ROUND_AWAY,         // to nearest, ties away from zero
+    PTOWSP_ROUND_FLOOR,
+    PTOWSP_ROUND_CEIL,
+    PTOWSP_ROUND_TRUNC,
+    PWSP_FORCE_INT(PTOWSP_ROUND)
+} ptowsp_round;
+
+// Converts to another type. The rounding mode applies to floats to integers; these saturate, and
+// NaN gives 0. PTO-ISA's CPU simulator clamps first to the range of both types: there an f16
+// infinity becomes 65504 in f32, and NaN becomes 127 in i8. Do not compare infinities, NaN and
+// values out of range.
+PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
+
+// Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
+// scale as f32. scale and offset are f32 vectors with a value per row; the scale of quantize is 1 /
+// step. x has two columns or more.
+PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
+PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
+                                               ptowsp_value offset);
+
+PTOWSP_API ptowsp_value ptowsp_tile_transpose(ptowsp_value x);
+
+typedef enum ptowsp_compare {
+    PTOWSP_EQ = 0,
+    PTOWSP_NE,
+    PTOWSP_LT,
+    PTOWSP_LE,
+    PTOWSP_GT,
+    PTOWSP_GE,
+    PWSP_FORCE_INT(PTOWSP_COMPARE)
+} ptowsp_compare;
+
+// compare makes a mask of the elements for which x op y holds. With NaN only NE holds. y is a tile
+// of x's shape or a scalar. select takes x where the mask holds and y, a tile or a scalar,
+// elsewhere. Types: f16, f32; i32 with EQ.
+PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
+
+// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
+// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
+// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
+// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
+// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
+// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So
+// the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats
+// as 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
+#define PTOWSP_TOPK_NONE UINT32_MAX
+PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
+PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
+
+// Gathers elements of x by index (i32 or u32): row * cols + column of the full tile, even where
+// fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.
+PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
+
+// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A
+// part of a part that only products use is taken from L1 if row and col are multiples of 16 and of
+// the elements in 32 bytes (see panels, below); otherwise it goes through UB.
+PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
+                                          int64_t cols);
+
+// interleave gives x0 y0 x1 y1 ... in each row (A5 only: A2/A3 has no instruction for it).
+// deinterleave gives the even (part 0) or odd (part 1) columns of x.
+PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
+
+// Loops. A kernel may walk over a parameter in chunks, as matmul does over its inner size and
+// attention over keys and values: one task for all chunks, however many there are.
+//
+//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0);
+//      ptowsp_value none = {NULL, 0}, sum = none;
+//      PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), 128) {
+//          ptowsp_value left = ptowsp_tile_slice_at(a, none, i, 64, 128);
+//          ptowsp_value right = ptowsp_tile_slice_at(b, i, none, 128, 64);
+//          sum = ptowsp_tile_carry(zero);
+//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
+//      }
+//      ptowsp_tile_store(c, sum);
+//
+// loop_begin opens a loop and returns its index: begin, begin + step, ... below end. The bounds are
+// constants, scalar parameters of i64 or u64, or valid sizes of a tile parameter (rows, cols), as
+// each task has them. They may be equal: then the body does not run. loop_end closes the innermost
+// loop. Values that are made in a loop are used in it only.
+//
+// carry is a value carried between iterations: `initial`, made before the loop, in the first one;
+// afterwards the value given to `next` in the previous iteration. Each has one `next`, of the same
+// type and shape, made in the loop or before it. After the loop the carried value is the last one.
+// It has the valid sizes of `initial`; elements that a next value lacks are kept. (ptowsp_tile_full
+// is full: if a task may have fewer queries, begin with q * 0.)
+//
+// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of
+// an open loop ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an index
+// also where the loop ends: the last chunk may have fewer valid rows or columns, or none. So a loop
+// over a KV cache reads only up to its end. store_at stores to such a part in each iteration and
+// leaves the rest. Several may store to parts of one parameter, in a loop or without one; where
+// they overlap, the last one wins. If a loop both slices and stores to a parameter, it reads the
+// current contents.
+//
+// While an iteration computes, the next one's parts are loaded into a second buffer, where both
+// fit. Values from outside that are factors of products are moved to L1 once. A sum that only
+// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a
+// tile full of 0, stays in L0C.
+//
+// Products of whole matrices, as they are written by hand: loops over output tiles around the loop
+// over k, and panels in L1. A slice of an input that only products use, also by slices and
+// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to
+// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is
+// stored [n][k] is the transpose of a slice, which costs nothing.
+//
+//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;
+//      ptowsp_value start = ptowsp_tile_const(k, 0);
+//      PTOWSP_TILE_LOOP(k, i, start, ptowsp_tile_rows(a), 128) {
+//          PTOWSP_TILE_LOOP(k, j, start, ptowsp_tile_rows(b), 256) {      // b is [n][k]
+//              PTOWSP_TILE_LOOP(k, at, start, ptowsp_tile_cols(a), 256) {
+//                  ptowsp_value left = ptowsp_tile_slice_at(a, i, at, 128, 256);
+//                  ptowsp_value right = ptowsp_tile_slice_at(b, j, at, 256, 256);
+//                  sum = ptowsp_tile_carry(zero);
+//                  right = ptowsp_tile_transpose(right);
+//                  ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
+//              }
+//              ptowsp_tile_store_at(c, i, j, sum);
+//          }
+//      }
+//
+// Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one
+// is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the
+// inner loop runs in every task, and only stores use the sum, its first product begins it, and no
+// tile is filled with 0; then a store must have as many rows and columns as the product, or the
+// task fails with INVALID_PARAMS.
+//
+// What loops do not do: bounds are the same in all iterations of the loops around, so they are no
+// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
+// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all
+// of them and mask with select, or give a task to each row of chunks with its end as a scalar. A part
+// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
+// need be. Sorted pairs and tiles of instructions are not carried.
+//
+// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
+//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
+//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
+//          error names task and kernel.
+// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
+//          task, takes sizes as full and scalars that are bounds as one step more than begin.
+PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
+                                               ptowsp_value end, int64_t step);
+PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);
+PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);
+PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);
+PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);
+PTOWSP_API ptowsp_value ptowsp_tile_cols(ptowsp_value param);
+PTOWSP_API ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                                             int64_t rows, int64_t cols);
+PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                                     ptowsp_value value);
+
+// The two calls around a block. It must not be left by break, return or goto.
+// clang-format off
+#define PTOWSP_TILE_LOOP(k, i, begin, end, step)                                                   \
+    for (ptowsp_value i = ptowsp_tile_loop_begin(k, begin, end, step); i.body;                     \
+         ptowsp_tile_loop_end(k), i.body = NULL)
+// clang-format on
+
+// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
+// tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,
+// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
+//
+//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
+//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TMULS", .dst = {t}, .src = {x},
+//                                                       .scalar = ptowsp_tile_const(k, 0.5)});
+
+#endif  // PTOWSP_NO_TILES
+
+typedef enum ptowsp_layout {
+    PTOWSP_LAYOUT_ROW_MAJOR = 0,
+    PTOWSP_LAYOUT_COL_MAJOR,
+    PTOWSP_LAYOUT_NZ,  // boxes of 16 rows x 32 bytes, column by column; in L0C of 16 x 16 elements
+    PTOWSP_LAYOUT_ZN,  // boxes of 32 bytes x 16 columns, row by row
+    PTOWSP_LAYOUT_ZZ,
+    PTOWSP_LAYOUT_NN,
+    PTOWSP_LAYOUT_COUNT,
+    PWSP_FORCE_INT(PTOWSP_LAYOUT)
+} ptowsp_layout;
+
+#if !defined(PTOWSP_NO_TILES)
+
+typedef struct ptowsp_alloc_desc {
+    ptowsp_memory memory;  // default: UB
+    ptowsp_dtype dtype;
+    ptowsp_layout layout;  // default: row-major
+    int64_t rows, cols;    // allocated; default: the sizes that fit `like`
+    ptowsp_value like;     // a value with the same valid sizes; default: all is valid
+} ptowsp_alloc_desc;
+
+typedef struct ptowsp_instruction_desc {
+    const char *name;  // "TADD"
+    ptowsp_value dst[2], src[4], tmp;
+    ptowsp_value scalar;  // a constant or a scalar parameter
+    uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
+    // A ptowsp_round (TCVT, which wraps values out of range), a ptowsp_compare (TCMP, TCMPS), or a
+    // mask pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111). 1 means:
+    // TCI counts down, TTRI is the upper triangle, TSTORE adds.
+    uint32_t mode;
+} ptowsp_instruction_desc;
+
+PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
+PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
+
+#endif  // PTOWSP_NO_TILES
+
+// One instruction and the sizes that it works on.
+typedef struct ptowsp_insn {
+    const char *name;  // "TADD"
+    ptowsp_pipe pipe;
+    ptowsp_memory memory;  // of its destination; for a store, of its source
+    ptowsp_dtype dtype;
+    uint32_t rows, cols;  // valid sizes of the destination; for a store, of the source
+    uint32_t depth;       // of a matrix product: its k
+} ptowsp_insn;
+
+// The mechanisms of measured machines. Each can be switched off; the instructions that it describes
+// then take the cycles of the ideal model.
+// clang-format off
+#define PTOWSP_MECHANISMS(MECHANISM)                                                               \
+    MECHANISM(LATENCY)    /* data arrives late; a pipe with more to do hides it */                 \
+    MECHANISM(BURSTS)     /* a transfer has a setup, and each of its rows a cost */                \
+    MECHANISM(FIX)        /* L0C is drained by bytes of the destination */                         \
+    MECHANISM(TRANSPOSE)  /* L1 to L0 has a setup, and transposing is slower */                    \
+    MECHANISM(BLOCKS)     /* UB to UB moves a block of 32 bytes a cycle */                         \
+    MECHANISM(ROWS)       /* dynamic valid sizes: row by row, even without gaps */                 \
+    MECHANISM(ENDS)       /* start and end of vector instructions, by kind of element */           \
+    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
+    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
+    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+
+typedef enum ptowsp_mechanism {
+#define PWSP_MECHANISM_ENUM(name) PTOWSP_MECHANISM_##name,
+    PTOWSP_MECHANISMS(PWSP_MECHANISM_ENUM)
+#undef PWSP_MECHANISM_ENUM
+    PTOWSP_MECHANISM_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MECHANISM)
+} ptowsp_mechanism;
+// clang-format on
+
+// A path between memories: its pipe takes setup + burst * rows + bytes / rate cycles, and the data
+// is there `latency` cycles later. Latency and setup are at most 2^20, burst is at most 2^10.
+typedef struct ptowsp_path_timing {
+    uint32_t latency, setup, burst;  // cycles
+    uint32_t rate;                   // bytes in 100 cycles; > 0
+} ptowsp_path_timing;
+
+// The times of a measured machine. It is plain data: copy and change it freely.
+//
+//      ptowsp_core_timing b4 = ptowsp_core_timing_of(PTOWSP_MODEL_910B);  // 910B4; 910B1 has 1,850 MHz
+//      b4.clock_mhz = 1500;
+//      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &b4};
+//
+// Vector instructions keep the built-in times of the model.
+typedef struct ptowsp_core_timing {
+    char name[16];
+    ptowsp_family family;      // as the model's
+    uint32_t clock_mhz;        // of the cores: 1 to 2^17
+    uint32_t memory_mhz;       // the clock at which paths of global memory take their cycles; more
+                               // than a 64th of clock_mhz
+    uint32_t without;          // bit m switches ptowsp_mechanism m off
+    uint32_t transposed_rate;  // L1 to L0B where fractals are transposed, bytes in 100 cycles
+    ptowsp_path_timing paths[PTOWSP_PATH_COUNT];
+} ptowsp_core_timing;
+
+#if !defined(PTOWSP_NO_TILES)
+
+// The times of 910B or 950PR; all zero for models that are not measured.
+PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
+
+// Checks a cost, as all functions do that take one; NULL is the unit model.
+// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not go with
+//          it, or are out of range. The text names the field.
+PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
+
+typedef struct ptowsp_kernel_stats {
+    ptowsp_cycles cycles;                          // of a task with full tiles
+    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector
+                                                   // cores (MIX), of the cube core and the busier
+                                                   // vector core together; unit model: of all three
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
+    uint32_t insn_count;                           // flags and barriers included
+} ptowsp_kernel_stats;
+
+// Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the
+// context has the module's error.
+// Errors   INVALID_PARAMS (not a tile kernel; a model without its function; a timing with a rate or
+//          clock of 0, or out of range), LIMIT_EXCEEDED (the function returned too many cycles;
+//          more than PTOWSP_TASK_INSN_MAX instructions in loops), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
+                                               const ptowsp_cost *cost,
+                                               ptowsp_kernel_stats *out_stats);
+
+// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model
+// (out_unit_cycles may be NULL).
+PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
+PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
+                                             uint32_t i, ptowsp_cycles *out_unit_cycles);
+
+// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
+PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
+                                    ptowsp_output text);
+
+#endif  // PTOWSP_NO_TILES
+
+// -------------------------------------------------------------------------------------------------
+// 25. Pipelines
+// -------------------------------------------------------------------------------------------------
+//
+// A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
+// own, and meet in channels (communicating sequential processes, Hoare 1978).
+//
+//      PTOWSP_PIPELINE(m, "double_buffer") {
+//          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
+//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
+//          PTOWSP_PROCESS(m, "load") {
+//              ptowsp_produces(m, loaded);
+//              PTOWSP_FOR_EACH(m, i, tiles) {
+//                  load.axes[0] = i;
+//                  ptowsp_send_task_make(m, loaded, &load);
+//              }
+//          }
+//          PTOWSP_REPLICATE(m, w, workers, "compute") {
+//              ptowsp_consumes(m, loaded);
+//              PTOWSP_CONSUME(m, t, loaded) {
+//                  compute.axes[0] = t;
+//                  ptowsp_task_make(m, &compute);
+//              }
+//          }
+//      }
+//
+//      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
+//
+// Time. Every process begins at 0, the start of the pipeline. A task of c cycles moves its process
+// from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
+// unit of its own that does one thing at a time, so parallel loops and scopes in it run one after
+// another too. A channel of depth d and latency L holds up to d tokens, from send to receive. For
+// the k-th token, s is the time of its send and r the time of its receive:
+//
+//               sender arrives       s = max(sender arrives, r of token k - d)     continues at s
+//      sender   -------+.............+----------------------------------------------------------->
+//                        (full)       .
+//                                        .   L
+//                                           .
+//      receiver ---+..........................+-------------------------------------------------->
+//             receiver arrives  (empty)       r = max(receiver arrives, s + L)     continues at r
+//
+//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both continue at r.
+//
+// A channel closes when its last producer has ended or closed it. When it is closed and empty, a
+// receiver sees the end of the stream, at max(receiver arrives, time of the last close). So a
+// consumer that reads to the end waits for producers that continue with other work, unless they
+// call ptowsp_close_make.
+//
+// Tokens name data, they do not hold it. While the receiver works on the place of token k, the
+// sender may fill the place of token k + d + 1, but no later one. A ring of places for depth d
+// therefore needs d + 2 places. With several receivers tokens are not finished in order; then free
+// places have to be sent back.
+//
+// Order. Several processes may produce or consume one channel. The result is deterministic: of all
+// processes that can proceed, the one with the smallest time moves first. Ties follow the order of
+// the tree, then the replica. A waiting process keeps the time at which it arrived. So tokens are
+// in the order in which senders arrive, and receivers get them in the order in which they arrive.
+// Kernels are called and slots are loaded in the same order of time: a process that has received a
+// token sees all data written before the token was sent. A load after a receive happens at the time
+// of the receive. Among tasks that start at that very time, it sees the writes of tasks in earlier
+// processes of the tree only. On lanes (section 21) this holds for tiles of tensors. When only time
+// is measured, cost functions are called in any order. (These are the rules of PTO-WSP v9, except
+// that there the end of a stream takes no time and ties are left to threads.)
+//
+// Slots. Each process begins with a copy of the slots as they are when the pipeline starts, and
+// sets only its copy. Processes share tensors and channels, nothing else. After the pipeline the
+// slots are as they were before it.
+//
+// Surroundings. A pipeline is issued like a task that takes no lane, no place in the window and no
+// turn. It starts at its ready time, but not before the clock, and ends with its last process. For
+// the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
+// (all bytes from the first element to the last). This holds whatever the views are, and under
+// exact dependencies as well. A slot load in a process counts as a read of the whole tensor. In
+// dataflow issue the pipeline waits for the tasks that have written the tensors that its processes
+// load slots from, whatever the dependencies are. The schedule does not apply to the tasks in it:
+// they have no keys, pools or streams.
+//
+// Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
+// process sends to, or that none receives from. The others are reported as STUCK when they happen:
+// the blocked processes, where and since when they wait, the cycle of waits, and how to break it
+// (ptowsp_run_print_stuck). Where several processes produce or consume a channel, a pipeline that
+// ends may get stuck with other times of tasks; ptowsp_run_explore finds out.
+//
+// Cost     Some ns per send and per receive, see README.
+// Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
+//          two). Some 350 bytes for each process (replica) and each channel. 8 more for each
+//          variable of a replica and each slot that processes set. 56 for each operation of the
+//          program.
+
+#define PTOWSP_CHANNEL_DEPTH_MAX 1048576
+#define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
+
+typedef struct ptowsp_channel {
+    uint32_t id;
+} ptowsp_channel;
+
+typedef struct ptowsp_channel_desc {
+    const char *name;
+    uint32_t depth;                // tokens that it holds; 0: a rendezvous
+    ptowsp_cycles latency;         // from send to receive
+    ptowsp_expr depth_at_start;    // u64; if given, replaces depth when the pipeline starts
+    ptowsp_expr latency_at_start;  // u64; the same for latency
+} ptowsp_channel_desc;
+
+#define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
+
+// Scopes, as in section 17. A pipeline contains channels, events and processes, and nothing else.
+// (Names of pipelines appear in texts only; two pipelines may share one.)
+//
+//      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
+//      PTOWSP_PROCESS(m, "name") {}                one process
+//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, or of
+//                                                  the lanes of a plan; at least one
+//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
+//                                                  runs its body for each
+//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
+//                                                  the end of the stream the body does not run
+//
+// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another consume; if
+// both have the same channel, the inner one drains it.
+// clang-format off
+#define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
+#define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
+#define PTOWSP_REPLICATE(m, i, axis, name)                                                         \
+    PWSP_SCOPE_LOOP(m, i, ptowsp_replicate_begin(m, #i, axis, name))
+#define PTOWSP_CONSUME(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_consume_begin(m, #t, channel))
+#define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
+// clang-format on
+
+// The functions that the macros call; ptowsp_scope_end closes each scope. A pipeline may be `after`
+// tasks and other pipelines, and a task `after` a pipeline, as in ptowsp_task_desc.
+// Errors   A process outside a pipeline; a pipeline in a process (also by a call); a statement
+//          between processes; two channels or two processes of one name in a pipeline; a channel
+//          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
+//          pipeline, or one that the process does not consume (produce).
+PTOWSP_API ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name,
+                                             const ptowsp_node *after, uint32_t after_count);
+PTOWSP_API void ptowsp_process_begin(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable,
+                                              ptowsp_axis axis, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+
+// Declares a channel of the pipeline under construction. The symbol PTOWSP_CHANNEL_LATENCY_SYMBOL
+// overrides the latency of all channels and events. Every module with a pipeline has this symbol;
+// it need not be bound.
+// Errors   A call that is not directly in a pipeline, before its processes; the name of another
+//          channel of the pipeline; a depth over PTOWSP_CHANNEL_DEPTH_MAX; a negative latency, that
+//          is, over PTOWSP_CYCLES_MAX. depth_at_start and latency_at_start are checked when the
+//          pipeline starts.
+PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
+                                              const ptowsp_channel_desc *desc);
+
+// Declare the channels that the process under construction receives from and sends to, before its
+// statements. A process may do both with one channel.
+// Errors   A call that is not directly in a process, or after a statement; no channel, or one of
+//          another pipeline; a channel declared twice.
+PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
+PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
+
+// Sends a token: the 64 bits of an expression of any type.
+// Errors   Outside a process; a channel that it does not produce. At run time, after the process
+//          has closed the channel.
+PTOWSP_API void ptowsp_send_make(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
+
+// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. A kernel
+// without axis arguments is an error. (To send another token, use ptowsp_task_make and
+// ptowsp_send_make.)
+PTOWSP_API ptowsp_node ptowsp_send_task_make(ptowsp_module *module, ptowsp_channel channel,
+                                        const ptowsp_task_desc *desc);
+
+// Closes a channel or event on this process' side before the process ends. Closing twice does
+// nothing.
+PTOWSP_API void ptowsp_close_make(ptowsp_module *module, ptowsp_channel channel);
+
+// Events: channels of depth 0 whose tokens carry no value, with latency 0 unless the symbol
+// overrides it. Each record meets one wait, and both proceed at the same time. A wait is STUCK when
+// all processes that record the event have ended. A process declares that it records an event with
+// ptowsp_produces, and that it waits with ptowsp_consumes.
+PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
+PTOWSP_API void ptowsp_record_make(ptowsp_module *module, ptowsp_channel event);
+PTOWSP_API void ptowsp_wait_make(ptowsp_module *module, ptowsp_channel event);
+
+// -------------------------------------------------------------------------------------------------
+// 26. Ranks
+// -------------------------------------------------------------------------------------------------
+//
+// Collectives between ranks: as lists of steps, as simulated time, and run over a transport.
+//
+//      desc + rank --ptowsp_collective_plan--> steps of that rank          (pure)
+//      desc + links --ptowsp_collective_time--> picoseconds                (pure)
+//      ptowsp_ranks over a transport --ptowsp_ranks_run--> data            (communicates)
+//
+// Workloads have collectives as tasks, beside others: see ptowsp_kernel_collective, section 15.
+//
+// The members of a collective are the ranks first, first + stride, ...: all ranks, or those that
+// differ in one coordinate of a mesh. `count` elements are cut into one part for each member; the
+// first count % members parts have one element more. With in and out in elements, for member i:
+//
+//      ALL_REDUCE      in count                      out count, the reduction of all
+//      REDUCE_SCATTER  in count                      out part i of the reduction
+//      ALL_GATHER      in part i                     out count, all parts
+//      ALL_TO_ALL      in count: a part for each     out part i of each member, by member
+//      BROADCAST       in count (of the root alone)  out count
+//      SEND            in count (of the root alone)  out count (of target alone)
+//      SLICE           in count                      out part i of its own: nothing is sent
+//
+// ALL_TO_ALL with `counts` is ragged: counts[s * members + d] elements go from s to d; in holds the
+// row of a member, out the column. All members give all counts.
+//
+// Algorithms, for p members, and the order of the reduction of an element in part c:
+//
+//      DIRECT        a message to each, at once. ((x0 + x1) + x2) + ..., the order of ranks
+//      RING          p - 1 rounds to the next rank; twice for ALL_REDUCE and BROADCAST (whose
+//                    first round scatters from the root). ((x(c+1) + x(c+2)) + ...) + x(c)
+//      DOUBLING      rounds with partners at distances 1, 2, 4, ...: ALL_REDUCE, ALL_GATHER,
+//                    BROADCAST; REDUCE_SCATTER halves distances. With q the largest power of two
+//                    not above p, of the first 2 (p - q) members each odd one gives its summand to
+//                    the even one before it, and gets its result from there. All others and the
+//                    even ones are numbered 0 to q - 1. ALL_REDUCE adds neighbours, then pairs of
+//                    these: ((x0 + x1) + (x2 + x3)); REDUCE_SCATTER the farthest first:
+//                    ((x0 + x2) + (x1 + x3)). ALL_GATHER is Bruck's, for any p
+//      HIERARCHICAL  rings within nodes of node_size members, then between members of the same
+//                    place in nodes; gathers the other way round. With c = node * node_size +
+//                    place, the ring's order: over places from place + 1 on, and these sums over
+//                    nodes from node + 1 on
+//
+// So the order depends on the description alone. All members get the same bits, in each run and
+// over each transport. The left operand is always the one written on the left. f16 and bf16 are
+// added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.
+//
+// Not there: ALL_TO_ALL, SEND and SLICE are DIRECT or, ALL_TO_ALL only, RING (a round for each
+// distance).
+
+#define PTOWSP_RANK_COUNT_MAX 16384
+#define PTOWSP_MESH_AXIS_MAX  4
+
+#define PTOWSP_COLLECTIVES(COLLECTIVE) /* name, text */                                            \
+    COLLECTIVE(ALL_REDUCE, "all_reduce")                                                           \
+    COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
+    COLLECTIVE(ALL_GATHER, "all_gather")                                                           \
+    COLLECTIVE(ALL_TO_ALL, "all_to_all")                                                           \
+    COLLECTIVE(BROADCAST, "broadcast")                                                             \
+    COLLECTIVE(SEND, "send")                                                                       \
+    COLLECTIVE(SLICE, "slice")
+
+// clang-format off
+typedef enum ptowsp_collective_kind {
+#define PWSP_COLLECTIVE_ENUM(name, text) PTOWSP_##name,
+    PTOWSP_COLLECTIVES(PWSP_COLLECTIVE_ENUM)
+#undef PWSP_COLLECTIVE_ENUM
+    PWSP_FORCE_INT(PTOWSP_COLLECTIVE_KIND)
+} ptowsp_collective_kind;
+// clang-format on
+
+#define PTOWSP_ALGORITHMS(ALGORITHM) /* name, text */                                              \
+    ALGORITHM(AUTO, "auto")          /* the cheapest on the links: see ptowsp_collective_choose */ \
+    ALGORITHM(DIRECT, "direct")                                                                    \
+    ALGORITHM(DOUBLING, "doubling")                                                                \
+    ALGORITHM(HIERARCHICAL, "hierarchical")                                                        \
+    ALGORITHM(RING, "ring")
+
+// clang-format off
+typedef enum ptowsp_algorithm {
+#define PWSP_ALGORITHM_ENUM(name, text) PTOWSP_ALGORITHM_##name,
+    PTOWSP_ALGORITHMS(PWSP_ALGORITHM_ENUM)
+#undef PWSP_ALGORITHM_ENUM
+    PWSP_FORCE_INT(PTOWSP_ALGORITHM)
+} ptowsp_algorithm;
+// clang-format on
+
+#define PTOWSP_REDUCTIONS(REDUCTION) /* name, text */                                              \
+    REDUCTION(SUM, "sum")                                                                          \
+    REDUCTION(MAX, "max")                                                                          \
+    REDUCTION(MIN, "min")
+
+// clang-format off
+typedef enum ptowsp_reduction {
+#define PWSP_REDUCTION_ENUM(name, text) PTOWSP_REDUCTION_##name,
+    PTOWSP_REDUCTIONS(PWSP_REDUCTION_ENUM)
+#undef PWSP_REDUCTION_ENUM
+    PWSP_FORCE_INT(PTOWSP_REDUCTION)
+} ptowsp_reduction;
+// clang-format on
+
+typedef struct ptowsp_collective {
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;
+    ptowsp_reduction reduction;  // ALL_REDUCE, REDUCE_SCATTER
+    ptowsp_dtype dtype;          // not bool, where it reduces
+    uint64_t count;              // elements of the whole, as above; 0 with counts
+    const uint64_t *counts;      // [members * members], ragged ALL_TO_ALL alone; else NULL
+    uint32_t members;            // 1 to PTOWSP_RANK_COUNT_MAX
+    uint32_t first, stride;      // the ranks of the members; stride 0 is 1
+    uint32_t node_size;          // HIERARCHICAL: members of a node, which divides members; 0 is 1
+    uint32_t root, target;       // members; BROADCAST and SEND, SEND
+} ptowsp_collective;
+
+// "all_reduce", "ring", ...; "none" for other values.
+PTOWSP_API const char *ptowsp_collective_name(ptowsp_collective_kind kind);
+PTOWSP_API const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm);
+
+typedef enum ptowsp_collective_step_kind {
+    PTOWSP_MOVE_SEND = 0,  // from[from_at, from_at + count) to peer
+    PTOWSP_MOVE_RECEIVE,   // to[to_at, to_at + count) from peer
+    PTOWSP_MOVE_COPY,      // to = from
+    PTOWSP_MOVE_REDUCE,    // to = from + to: the other summand is on the left
+    PTOWSP_MOVE_ADD,       // to = to + from: it is on the right
+    PWSP_FORCE_INT(PTOWSP_MOVE)
+} ptowsp_collective_step_kind;
+
+typedef enum ptowsp_collective_space {
+    PTOWSP_SPACE_IN = 0,   // read only
+    PTOWSP_SPACE_OUT,      // the result
+    PTOWSP_SPACE_SCRATCH,  // of the rank's own
+    PWSP_FORCE_INT(PTOWSP_SPACE)
+} ptowsp_collective_space;
+
+// A step of one rank. Rounds follow one another. Within a round all messages are under way at once,
+// those between two ranks in order; then the local steps are done, in order. A round starts when
+// its rank has ended the one before: nobody waits for all.
+typedef struct ptowsp_collective_step {
+    ptowsp_collective_step_kind kind;
+    uint32_t round;
+    uint32_t peer;  // the rank of a message; 0 of local steps
+    ptowsp_collective_space from, to;
+    uint64_t from_at, to_at, count;  // elements
+} ptowsp_collective_step;
+
+typedef struct ptowsp_collective_size {
+    uint64_t step_count;
+    uint64_t in_count, out_count, scratch_count;  // elements of the three spaces
+    uint64_t send_count;                          // elements that the rank sends
+    uint32_t round_count;
+} ptowsp_collective_size;
+
+// Writes the steps of a member, at most step_capacity of them; counts them all. With steps NULL and
+// step_capacity 0 it only counts. Parts without elements have no steps, but messages of a ragged
+// ALL_TO_ALL.
+//
+// Errors   INVALID_PARAMS (an unknown value; bool or no dtype; no members; a member, root or target
+//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count), UNSUPPORTED (an
+//          algorithm that the kind does not have), UNSUPPORTED_SIZE (a node_size that does not
+//          divide), LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits),
+//          BUFFER_OVERFLOW (more steps than capacity; out_size is written).
+// Cost     The steps of the member.
+PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,
+                                                const ptowsp_collective *collective,
+                                                uint32_t member, ptowsp_collective_step *steps,
+                                                uint64_t step_capacity,
+                                                ptowsp_collective_size *out_size);
+
+// Prints a line for each step of a member. Requires a collective that can be planned.
+PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
+                                        ptowsp_output text);
+
+// -- time -----------------------------------------------------------------------------------------
+//
+// A message of b bytes that starts at t takes its link until t + b / bandwidth, and arrives latency
+// later. It starts when its round has started at the sender and all its links are free. A link
+// serves messages first come, first served, by those times; ties in the order of ranks, then of
+// steps (as in LogGOPSim, Hoefler and others, 2010):
+//
+//      PORT   one link out of and one into each rank: all its messages share them
+//      PAIR   a link from each rank to each other
+//      NODE   one link out of and one into each node, which its ranks share
+//
+// Links within a node may have a cap for each rank beside their own rates. A rank then passes the
+// bytes of its messages in the order in which these start, out and in apart, and a message ends
+// when its link and both ranks have passed it. k messages of b bytes that start together at a rank, on
+// k links, end after max(b / bandwidth, k b / cap).
+//
+// So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
+// Receivers have room: a message may come before its round. Collectives of several groups that are
+// under way at once share links alike: k messages of b bytes that meet at one, from whichever
+// groups, have passed it k b / bandwidth after the first began, as by fair shares.
+//
+// Instead of nodes, links may run along the axes of a mesh. A message takes the link of the first
+// axis along which its two ranks differ. A NODE then has the ranks that differ along later axes
+// only (for the last axis: along it only). So nodes of 8 are a mesh (.., 8).
+
+typedef enum ptowsp_link_sharing {
+    PTOWSP_LINK_PORT = 0,
+    PTOWSP_LINK_PAIR,
+    PTOWSP_LINK_NODE,
+    PWSP_FORCE_INT(PTOWSP_LINK)
+} ptowsp_link_sharing;
+
+typedef struct ptowsp_link {
+    uint64_t latency_ps;
+    uint64_t bytes_per_us;  // in each direction; 1 GB/s is 1000. 0: without limit
+    ptowsp_link_sharing sharing;
+} ptowsp_link;
+
+typedef struct ptowsp_links {
+    const char *name;    // for texts; not copied
+    uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
+    ptowsp_link inside, between;   // within a node, and between nodes
+    uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
+    // A mesh, the last axis fastest; 0 axes: nodes. Along the first axis are as many as there are
+    // ranks for: its size does not change times.
+    uint32_t axis_count;
+    uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
+    ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];
+    // Of a rank, over all its links within the node (of a mesh: along the last axis), out of it and
+    // into it. 0: no cap beside the links' own.
+    uint64_t rank_bytes_per_us;
+} ptowsp_links;
+
+// Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
+// assumed by this library, not measured, but for the bandwidths of 910B_CORES. Measure yours.
+//
+//      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us
+//      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us
+//      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us
+//      ASCEND_910B_CORES  as ASCEND_910B, where vector cores copy: each pair 14.5 GB/s, a rank 67.7
+//                     in all (so a pair of 8 has 9.7 when all copy), as published kernels have it
+typedef enum ptowsp_links_of {
+    PTOWSP_LINKS_ASCEND_910B = 0,
+    PTOWSP_LINKS_ETHERNET_100G,
+    PTOWSP_LINKS_ETHERNET_10G,
+    PTOWSP_LINKS_ASCEND_910B_CORES,
+    PWSP_FORCE_INT(PTOWSP_LINKS)
+} ptowsp_links_of;
+
+// Zeroes for other values.
+PTOWSP_API ptowsp_links ptowsp_links_make(ptowsp_links_of machine);
+
+typedef struct ptowsp_collective_cost {
+    uint64_t time_ps;        // until the last rank has ended
+    uint64_t message_count;  // of all ranks
+    uint64_t sent_bytes;     // of all ranks
+    uint64_t between_bytes;  // of these, between nodes
+    uint32_t round_count;
+} ptowsp_collective_cost;
+
+// Simulates a collective on links. The result depends on the arguments alone.
+//
+// Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL
+//          reduction or gathering whose members divide count, one node stands for all.
+// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each
+//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of
+//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.
+// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
+//          does not fit 64 bits), OUT_OF_MEMORY.
+// Cost     All steps of all members, by a logarithm of members.
+PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
+                                                const ptowsp_collective *collective,
+                                                const ptowsp_links *links,
+                                                ptowsp_collective_cost *out_cost);
+
+// The algorithm of the least simulated time; of equal ones the first by name. node_size is set to
+// the members that links put into a node where this divides, else HIERARCHICAL is left out. DIRECT
+// is left out beyond 1024 members, but of ALL_TO_ALL, BROADCAST and SEND.
+// Prints "all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ..." into `text`, the
+// cheapest first, unless it has no function.
+PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
+                                                  ptowsp_collective *collective,
+                                                  const ptowsp_links *links, ptowsp_output text);
+
+// -- transports -----------------------------------------------------------------------------------
+//
+// A transport carries messages between ranks. Messages from one rank to another arrive whole, once
+// and in order; the library checks that they do. At a time each pair has one send and one receive
+// under way. No function waits. All are called on the thread that calls the communicator.
+
+typedef struct ptowsp_transport {
+    void *user;
+    // Starts sending. The data stays until the send is done or cancelled. The tag is delivered.
+    ptowsp_status (*send)(void *user, uint32_t peer, uint64_t tag, const void *data, uint64_t size);
+    // Starts receiving the next message of a peer.
+    ptowsp_status (*receive)(void *user, uint32_t peer, void *data, uint64_t capacity);
+    // Makes progress, and reports whether the send to, or receive from, a peer has completed. If
+    // so, *out_tag and *out_size describe the message, which may be shorter than capacity. An
+    // error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
+    ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                          uint64_t *out_tag, uint64_t *out_size);
+    // Gives up the send to or receive from a peer, if there is one: its memory is not touched
+    // after.
+    void (*cancel)(void *user, uint32_t peer, bool is_send);
+    // The last call. has_failed: others should end, too.
+    void (*close)(void *user, bool has_failed);
+} ptowsp_transport;
+
+// A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
+// that is shared is memory of the system that children of fork() have in common: create it, fork,
+// and take the rank's transport in the child. No file is involved. A child that is killed is
+// noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
+typedef struct ptowsp_hub ptowsp_hub;
+
+typedef struct ptowsp_hub_desc {
+    uint32_t rank_count;  // 1 to PTOWSP_HUB_RANK_MAX
+    uint32_t ring_bytes;  // a power of two from 64 to 2^30; default: 65536. Messages may be longer
+    bool is_shared;       // between processes
+} ptowsp_hub_desc;
+
+#define PTOWSP_HUB_RANK_MAX 256
+
+// Memory   rank_count^2 * (ring_bytes + 512), from the context or, if shared, from the system.
+// Threads  One thread takes all transports, or each process its own; then each is used by one.
+// Errors   INVALID_PARAMS, OUT_OF_MEMORY, SYSTEM_FAILED (no shared memory), UNSUPPORTED.
+PTOWSP_API ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
+                                           ptowsp_hub **out_hub);
+
+// Requires that its transports are not used any more. Each process destroys its own.
+PTOWSP_API void ptowsp_hub_destroy(ptowsp_hub *hub);
+
+// The transport of a rank; requires that the rank exists. Its close() ends the rank: others get
+// RANK_FAILED when they wait for it, or at once if it has failed.
+PTOWSP_API ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank);
+
+// -- communicators --------------------------------------------------------------------------------
+
+typedef struct ptowsp_ranks ptowsp_ranks;
+
+typedef struct ptowsp_ranks_desc {
+    uint32_t rank, rank_count;   // 1 to PTOWSP_RANK_COUNT_MAX
+    ptowsp_transport transport;  // the communicator closes it, also when its creation fails, but
+                                 // not after INVALID_PARAMS
+    uint64_t fingerprint;        // of your program and its sizes: equal on all ranks
+    uint64_t time_limit_ns;      // of creation and of each collective; default: 60 s
+    ptowsp_links links;          // for AUTO; all zero: PTOWSP_LINKS_ASCEND_910B
+} ptowsp_ranks_desc;
+
+// Creates a communicator when all ranks do. Compares the library's version, fingerprint, count of
+// ranks and links of all: ranks that differ are RANK_FAILED on all, and the text names the lowest
+// that differs from rank 0.
+//
+// Threads  A communicator, like its context, belongs to one thread at a time.
+// Errors   INVALID_PARAMS, OUT_OF_MEMORY, RANK_FAILED (another rank failed, ended or differs; the
+//          index is the rank), TIMED_OUT (a rank did not answer; the index is the rank).
+PTOWSP_API ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                             ptowsp_ranks **out_ranks);
+
+// Closes the transport; NULL is ignored. A collective under way is given up, and others get errors.
+PTOWSP_API void ptowsp_ranks_destroy(ptowsp_ranks *ranks);
+
+PTOWSP_API uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks);
+PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
+
+// Runs a collective, which all its members call with equal descriptions, each rank its collectives
+// in one order. `in` and `out` hold the elements that the table above says, aligned to their type;
+// NULL if they have none. They do not overlap, but may be equal in ALL_REDUCE and BROADCAST.
+//
+// Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
+//          again allocates nothing.
+// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (NULL, overlap, not a member), BUSY (one
+//          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another
+//          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error
+//          that is not of the arguments, the transport is closed as failed, so that others end at
+//          once; all later calls are RANK_FAILED. The contents of `out` are undefined.
+PTOWSP_API ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                                          const void *in, void *out);
+
+// The same in parts, so that no lane is held: start; poll until it is done, or wait. Messages move
+// in poll and wait alone. `counts`, `in` and `out` stay until then. One collective at a time.
+PTOWSP_API ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks,
+                                            const ptowsp_collective *collective, const void *in,
+                                            void *out);
+PTOWSP_API ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done);
+PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
+
+// -- collectives as kernels -----------------------------------------------------------------------
+//
+// A kernel whose tasks communicate: each task is a collective (section 26) that all its members
+// run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
+// wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.
+//
+//      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
+//          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
+//      ptowsp_task_desc task = {.kernel = sum, .views = {{.tensor = partial}}};
+//
+// Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:
+//
+//      ALL_REDUCE      inout data: the summand, then the reduction; is_apart: in, out
+//      BROADCAST       inout data: of the root to all;  root i64
+//      SEND            inout data: of the root to the target, both i64. Other ranks do nothing
+//      REDUCE_SCATTER  in, out: part of `in`
+//      SLICE           in, out: part of `in`, which the rank has
+//      ALL_GATHER      in: part of `out`, out
+//      ALL_TO_ALL      in, out: a part of each member
+//      ragged          the same; counts[s * members + d] rows go from s to d. The array `counts` is
+//                      i64 and bound on all ranks alike. in and out are as wide as each other, and
+//                      have room for the rows; nothing is written after these
+//
+// Tiles are cut row by row, so equal parts are blocks of rows. With in_columns or out_columns the
+// parts of that tile are equal blocks of columns.
+//
+// Members are the ranks of the run, or groups of `members` ranks that are `stride` apart: those
+// that differ in one coordinate of a mesh. root and target are members.
+//
+// Links    Tasks that communicate have a lane of their own, the last one, and the unit LINK: they
+//          take no lane from others. One follows the other, in program order, on all ranks. In real
+//          time they hold no lane either: lanes that look for work move them on, and run other
+//          tasks meanwhile. On one lane, where tasks run in program order, it waits for them.
+// Time     ptowsp_collective_time on the links that are bound (ptowsp_run_bind_ranks), in cycles.
+// Not there: in processes of pipelines, in choices, on devices, in emitted trees.
+//
+// Errors   A bad or clashing name; a value that the kind does not have (a reduction of bool, counts
+//          without ALL_TO_ALL, an algorithm, columns of a tile that it does not cut); more members
+//          than PTOWSP_RANK_COUNT_MAX.
+typedef struct ptowsp_collective_desc {
+    const char *name;  // of the kernel; copied
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;  // default: the cheapest on the links of the run
+    ptowsp_reduction reduction;
+    ptowsp_dtype dtype;
+    uint32_t members;    // of a group; default: all ranks
+    uint32_t stride;     // default: 1
+    const char *counts;  // the name of an i64 array, for a ragged ALL_TO_ALL; NULL: it is not
+    bool is_apart;       // ALL_REDUCE: tiles in and out, instead of data
+    bool in_columns;     // REDUCE_SCATTER, ALL_TO_ALL, SLICE: `in` is cut by columns
+    bool out_columns;    // ALL_GATHER, ALL_TO_ALL: `out` is cut by columns
+} ptowsp_collective_desc;
+
+PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
+                                                  const ptowsp_collective_desc *desc);
+
+// -- ranks of a run -------------------------------------------------------------------------------
+
+// The transport of the collectives of a run (section 15), and the links that determine their time.
+// All ranks execute programs with the same collectives in the same order.
+//
+//      ranks, executing    data moves. Time is this rank's alone
+//      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
+//                          time of all of them together: waits for a late rank, stages of a
+//                          pipeline. A collective is alone on the links
+//      no ranks            time of this rank alone: all ranks begin when it does, as where all do
+//                          the same. Groups share links. For any number of ranks, in one process
+//      a group of runs     time of ranks that differ, in one process, on links that all share
+//                          (section 26, ranks together)
+//
+// A collective begins when its rank is ready and lasts until the rank is done with it. Waiting for
+// other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.
+typedef struct ptowsp_run_ranks {
+    ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
+    uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
+    ptowsp_links links;         // default: ASCEND_910B
+    uint64_t cycles_per_us;     // of the kernels' cycles; default: 1850, a 910B's
+} ptowsp_run_ranks;
+
+// Binds ranks; NULL: none. The communicator may be of the run's context, or of another one that no
+// other thread uses meanwhile.
+//
+// Threads  With several lanes they take turns at calling the transport, and memory for messages
+//          comes from the communicator's context on their threads, that for tiles whose elements do
+//          not lie together from the run's: allocators of your own must allow that.
+// Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
+//          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
+//          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
+//          too small for a collective), as ptowsp_ranks_run. A run that fails closes the
+//          communicator as failed, so that other ranks end, too.
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);
+    b.data = ranks;
+    return ptowsp_run_bind(run, &b, 1);
+}
+
+// -- ranks together -------------------------------------------------------------------------------
+//
+// Runs that are the ranks of one simulation, which may differ in all but the order of the collectives
+// that they have in common: in programs, schedules, sizes, counts. Each has its bindings, but ranks.
+typedef struct ptowsp_run_group {
+    ptowsp_run *const *runs;  // by rank; all different
+    uint32_t rank_count;      // 1 to PTOWSP_RANK_COUNT_MAX
+    ptowsp_links links;       // as above
+    uint64_t cycles_per_us;
+} ptowsp_run_group;
+
+typedef struct ptowsp_run_group_result {
+    ptowsp_cycles makespan_cycles;  // of the rank that ends last, of these the lowest
+    uint32_t last_rank;
+    uint64_t collective_count;  // of all groups; a SEND counts as one
+    uint64_t message_count, sent_bytes, between_bytes;
+    ptowsp_cycles wait_cycles;  // PTOWSP_STALL_RANK of all ranks
+    uint64_t memory_bytes;      // of all runs
+} ptowsp_run_group_result;
+
+// Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
+// these options but mode. Then each has its results and records. All messages under way share the
+// links by the rules of section 26, so the result depends on the inputs alone: a link serves first
+// come, first served, ties by rank. out_result may be NULL.
+//
+// Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
+// for one alone.
+//
+// Memory   From the context: about 330 bytes for each rank, and links and each collective under way
+//          as ptowsp_collective_time has them, without symmetry. A run takes
+//          ptowsp_run_stats.memory_bytes.
+// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
+// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or
+//          is there twice), as ptowsp_run_execute in time-only mode (the text begins with the rank,
+//          which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED (ranks
+//          call different collectives, or one ends without calling the others' collectives), STUCK
+//          (ranks wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
+// Cost     The runs, and the messages, by a logarithm of ranks.
+PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,
+                                                   const ptowsp_run_group *group,
+                                                   const ptowsp_run_options *options,
+                                                   ptowsp_run_group_result *out_result);
+
+// The rank that a communicating task has waited for: the root of a BROADCAST or SEND, otherwise the
+// last member that began. A task that receives a SEND has one even if it did not wait.
+typedef struct ptowsp_rank_wait {
+    uint64_t task;         // of this run
+    uint64_t from_task;    // of the other; PTOWSP_NO_INDEX between processes
+    ptowsp_cycles cycles;  // from its start until the other began
+    uint32_t from_rank;
+} ptowsp_rank_wait;
+
+// The waits of a run's last time of all ranks together, by task, if it recorded tasks or totals.
+// out_count may be NULL.
+PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
+                                                         uint64_t *out_count);
+
+// The same for all ranks of a group that has been simulated with records (section 21): lanes of all,
+// the links as the last lane of each, and arrows by ptowsp_run_rank_waits. Tasks in processes of
+// pipelines are left out.
+//
+// Memory   Freed on return: 100 bytes per task.
+// Errors   INVALID_PARAMS also: the group; a run that has recorded no tasks (the index is its rank).
+PTOWSP_API ptowsp_status ptowsp_run_group_export(ptowsp_context *context,
+                                                 const ptowsp_run_group *group,
+                                                 ptowsp_export_format format,
+                                                 const ptowsp_export_options *options,
+                                                 ptowsp_output output);
+
+// -------------------------------------------------------------------------------------------------
+// 27. Layouts
+// -------------------------------------------------------------------------------------------------
+//
+// How a tensor is spread over ranks, as values and pure functions: nothing is allocated or sent.
+// Ranks form a mesh of up to four named axes. Ranks are numbered with the last axis fastest. Along
+// each axis of the mesh a tensor is spread in one way:
+//
+//      REPLICATED    all ranks along the axis hold the same
+//      SHARDED       each holds one piece of a dimension, in the order of coordinates
+//      PARTIAL_SUM   each holds a summand of all of it; the tensor is their sum
+//      PARTIAL_MAX   the same, of a maximum
+//
+// Several axes may shard one dimension: a later axis then cuts the pieces of an earlier one.
+//
+// Errors   Functions with a context may be called with NULL, and then say less. Texts name the
+//          tensor, the dimension and the axis; those about two tensors have both layouts, as
+//          "w[64 x 128] {dp: replicated, tp: dim 1}".
+// Threads  Calls with different contexts, or with NULL, are independent.
+
+#define PTOWSP_MESH_RANK_MAX 65536
+
+typedef struct ptowsp_mesh {
+    uint32_t axis_count;                      // 1 to PTOWSP_MESH_AXIS_MAX
+    const char *names[PTOWSP_MESH_AXIS_MAX];  // printable, different
+    uint32_t sizes[PTOWSP_MESH_AXIS_MAX];     // at least 1; the product is the number of ranks
+} ptowsp_mesh;
+
+typedef enum ptowsp_spread_kind {
+    PTOWSP_REPLICATED = 0,
+    PTOWSP_SHARDED,
+    PTOWSP_PARTIAL_SUM,
+    PTOWSP_PARTIAL_MAX,
+    PWSP_FORCE_INT(PTOWSP_SPREAD_KIND)
+} ptowsp_spread_kind;
+
+// How a tensor is spread along one axis of the mesh.
+typedef struct ptowsp_spread {
+    ptowsp_spread_kind kind;
+    uint32_t dim;         // SHARDED: the dimension
+    const int64_t *cuts;  // SHARDED: [size of the axis + 1], from 0 to the size of the dimension,
+                          // not falling; the dimension is then sharded by this axis alone.
+                          // NULL: equal pieces, whose number must divide the size. Not copied
+} ptowsp_spread;
+
+typedef struct ptowsp_mesh_layout {
+    const char *name;  // of the tensor, for errors; not copied
+    uint32_t element_bytes;
+    uint32_t rank;                                // 0 to PTOWSP_TENSOR_RANK_MAX
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];        // of the whole tensor, outermost first
+    ptowsp_spread spreads[PTOWSP_MESH_AXIS_MAX];  // by axis of the mesh
+} ptowsp_mesh_layout;
+
+// The number of ranks; out_rank_count may be NULL.
+// Errors   INVALID_PARAMS (no axis or too many, a size of 0, a bad name, a name used twice),
+//          LIMIT_EXCEEDED (more than PTOWSP_MESH_RANK_MAX ranks).
+PTOWSP_API ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                           uint32_t *out_rank_count);
+
+// The coordinate of a rank along an axis. Requires a valid mesh, a rank and an axis of it.
+PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis);
+
+// Checks a layout, and its mesh.
+// Errors   Those of the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0, a
+//          kind or dimension that does not exist, cuts that fall or do not cover the dimension, or
+//          are not alone, sums along one axis and maxima along another), UNSUPPORTED_SIZE (equal
+//          pieces that do not divide the dimension), LIMIT_EXCEEDED (the tensor's bytes do not fit
+//          63 bits).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                  const ptowsp_mesh_layout *layout);
+
+// The piece of a rank: [offsets, offsets + sizes) of each dimension. A piece may be empty.
+typedef struct ptowsp_mesh_layout_part {
+    int64_t offsets[PTOWSP_TENSOR_RANK_MAX];
+    int64_t sizes[PTOWSP_TENSOR_RANK_MAX];
+    uint64_t bytes;
+} ptowsp_mesh_layout_part;
+
+// Errors   Those of ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
+                                                    const ptowsp_mesh *mesh,
+                                                    const ptowsp_mesh_layout *layout, uint32_t rank,
+                                                    ptowsp_mesh_layout_part *out_part);
+
+// Prints "w[64 x 128] {dp: replicated, tp: dim 1}". Requires a layout that is valid on the mesh.
+PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
+                                         ptowsp_output text);
+
+// Operations on two layouts. Each rank computes on its own pieces; nothing is sent.
+typedef enum ptowsp_join {
+    PTOWSP_JOIN_ADD = 0,   // a + b, of equal shapes
+    PTOWSP_JOIN_MULTIPLY,  // a * b, by element, of equal shapes
+    PTOWSP_JOIN_MAX,       // the maximum, of equal shapes
+    PTOWSP_JOIN_MATMUL,    // a[.., m, k] b[.., k, n], of equal ranks of 2 or more
+    PWSP_FORCE_INT(PTOWSP_JOIN)
+} ptowsp_join;
+
+// The layout of the result, by axis of the mesh. Pairs that are not here are errors; "dim" means
+// the same dimension with the same pieces in both.
+//
+//      ADD         repl + repl = repl    dim + dim = dim      sum + sum = sum
+//      MULTIPLY    repl * repl = repl    dim * dim = dim      sum * repl = sum     repl * sum = sum
+//      MAX         repl, repl  = repl    dim, dim  = dim      max, max   = max
+//                  max, repl   = max     repl, max = max
+//      MATMUL      repl . repl = repl    m . repl  = m        repl . n   = n       k . k = sum
+//                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)
+//
+// The result has the name, shape and cuts of the operands, and element_bytes of a.
+// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes
+//          that do not fit, a pair without a rule: the index is the axis).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                 ptowsp_join join, const ptowsp_mesh_layout *a,
+                                                 const ptowsp_mesh_layout *b, const char *name,
+                                                 ptowsp_mesh_layout *out_layout);
+
+typedef enum ptowsp_relayout_kind {
+    PTOWSP_RELAYOUT_SLICE = 0,       // each keeps a piece of its part; nothing is sent
+    PTOWSP_RELAYOUT_REDUCE_SCATTER,  // partial to sharded
+    PTOWSP_RELAYOUT_ALL_TO_ALL,      // sharded to sharded otherwise
+    PTOWSP_RELAYOUT_ALL_REDUCE,      // partial to replicated
+    PTOWSP_RELAYOUT_ALL_GATHER,      // sharded to replicated
+    PWSP_FORCE_INT(PTOWSP_RELAYOUT_KIND)
+} ptowsp_relayout_kind;
+
+// One step: ranks that differ in the coordinate of one axis alone work together.
+typedef struct ptowsp_relayout_step {
+    ptowsp_relayout_kind kind;
+    uint32_t axis;
+    ptowsp_spread before, after;  // along the axis
+    uint64_t bytes;  // the most that a rank moves: receives (gather, all-to-all) or sends (the
+                     // others; an all-reduce as a ring of chunks that differ by one element)
+} ptowsp_relayout_step;
+
+#define PTOWSP_RELAYOUT_STEP_MAX (2 * PTOWSP_MESH_AXIS_MAX)
+
+typedef struct ptowsp_relayout {
+    uint32_t step_count;
+    ptowsp_relayout_step steps[PTOWSP_RELAYOUT_STEP_MAX];
+    uint64_t bytes;  // of all steps
+} ptowsp_relayout;
+
+// The steps from one layout of a tensor to another: slices as early as they can be, then what
+// makes parts smaller, gathers last. An axis takes one step, or two where it cuts the pieces of an
+// earlier axis that changes: these are gathered first and cut again.
+//
+// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (other shape or element; an
+//          axis that becomes partial, or partial in another way).
+// Cost     The number of ranks, for each step.
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
+                                                     const ptowsp_mesh *mesh,
+                                                     const ptowsp_mesh_layout *from,
+                                                     const ptowsp_mesh_layout *to,
+                                                     ptowsp_relayout *out_relayout);
+
+// A linear layout: which bits of an index make which bits of another, as a matrix over F2 (Zhou et
+// al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
+// in_bits on are 0, and so are bits from out_bits on.
+typedef struct ptowsp_linear {
+    uint32_t in_bits, out_bits;  // 0 to 64
+    uint64_t columns[64];
+} ptowsp_linear;
+
+// Makers, and what takes their results.
+//
+//      identity   y = x
+//      strided    y = x << shift
+//      blocked    x = (position, owner above it): elements go to 2^owner_bits owners in blocks of
+//                 2^block_bits, round and round; y is the element. block_bits 0 is cyclic
+//      swizzle    x = (column, row above it): bit i of the column is changed by bit i + shift of
+//                 the row, for i < count
+//      compose    outer(inner(x)); in_bits of outer is out_bits of inner
+//      transpose  rows as columns
+//      inverse    of one that is square and of full rank
+//
+// Errors   INVALID_PARAMS (NULL; a matrix that breaks its form; sizes that do not fit each other),
+//          UNSUPPORTED_SIZE (more than 64 bits). inverse: STUCK (the matrix is singular). Nothing
+//          is written then; results may alias operands.
+PTOWSP_API ptowsp_status ptowsp_linear_identity(uint32_t bits, ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_strided(uint32_t bits, uint32_t shift,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_blocked(uint32_t bits, uint32_t owner_bits,
+                                               uint32_t block_bits, ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_swizzle(uint32_t column_bits, uint32_t row_bits,
+                                               uint32_t shift, uint32_t count,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_compose(const ptowsp_linear *outer,
+                                               const ptowsp_linear *inner,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_transpose(const ptowsp_linear *linear,
+                                                 ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_inverse(const ptowsp_linear *linear,
+                                               ptowsp_linear *out_linear);
+
+// The image of an index, whose bits from in_bits on are ignored; and the rank of the matrix. It is
+// injective if the rank is in_bits. Both require a valid matrix.
+PTOWSP_API uint64_t ptowsp_linear_apply(const ptowsp_linear *linear, uint64_t index);
+PTOWSP_API uint32_t ptowsp_linear_rank(const ptowsp_linear *linear);
+
+// How many times the fullest bank is accessed when all 2^in_bits lanes access the words that the
+// layout gives them, at once. The bank is bank_bits bits of the address from first_bit on; lanes at
+// one word count once. 1 is free of conflicts.
+// Errors   INVALID_PARAMS (NULL, a matrix that breaks its form, bank bits beyond bit 64),
+//          LIMIT_EXCEEDED (2^64 accesses).
+PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
+                                                 uint32_t bank_bits, uint64_t *out_accesses);
+
+// -- layouts of a module --------------------------------------------------------------------------
+//
+// A module may have a mesh of ranks (section 27), and say how its tensors are spread over it. Then
+// the library places the relayouts that tasks ask for: "rules of kernels" below. All ranks build the
+// same module.
+//
+//      const ptowsp_mesh mesh = {1, {"tp"}, {4}};
+//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};
+//      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
+//      const ptowsp_tensor_desc desc = {.name = "w", .dtype = PTOWSP_F32, .rank = 2,
+//                                       .shape = {64, 128}, .location = PTOWSP_LOCATION_GLOBAL};
+//      ptowsp_tensor w = ptowsp_tensor_make(m, &desc);
+//      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it
+
+// Gives the module its mesh. `algorithm` computes the sums and maxima that are placed; AUTO, or
+// one for HIERARCHICAL, depends on the links of the run, and with it the order of sums.
+// Errors   As ptowsp_mesh_check; a second mesh, or a mesh after a workload; an unknown algorithm;
+//          more than PTOWSP_RANK_COUNT_MAX ranks.
+PTOWSP_API void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
+                                   ptowsp_algorithm algorithm);
+
+// Spreads a tensor, which was declared with the shape of the whole: spreads[i] along axis i of the
+// mesh. From here on the tensor is a rank's piece: views, bound memory and kernels see that piece
+// alone, and PTOWSP_DYNAMIC sizes, also of transient tensors, are the piece's. Other tensors are
+// replicated.
+// Errors   As ptowsp_mesh_layout_check; a module without mesh; a tensor that is spread already, or
+//          used by a task; cuts (UNSUPPORTED).
+PTOWSP_API void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
+                                     const ptowsp_spread *spreads);
+
+// The layout of a tensor over the module's mesh, for ptowsp_mesh_layout_part_of: its name is the
+// module's. Dynamic sizes stay PTOWSP_DYNAMIC.
+// Errors   INVALID_PARAMS (NULL, no such tensor).
+PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
+                                              ptowsp_mesh_layout *out_layout);
+
+// -- rules of kernels -----------------------------------------------------------------------------
+//
+// A rule describes how a kernel works on tensors that are spread over the mesh of its module: one
+// word per tile, with a letter for its rows and one for its columns. A letter is a dimension of the
+// work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
+// needs whole, for a softmax or a norm.
+//
+//      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
+//      ptowsp_kernel_rule(m, norm, "m. m.");
+//      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one after another
+//
+// Leading dimensions, which views index, have letters of their own: the first of one tile is the
+// first of all tiles that have it. Without a rule, each rank needs all of every tile.
+//
+// A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
+// factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
+// written decides which layouts the tiles that are read need:
+//
+//      written         read
+//      replicated      all replicated
+//      by letter x     by x those that have x, the others replicated
+//      partial sum     one of three, the first operand that is spread so says which:
+//                        by k, that is summed over: those that have k by k, the others replicated
+//                        a '*' partial sum: this one stays so, the others replicated
+//                        else, without '*' and letters summed over: all '+' partial sums
+//                      in the first two, '+' are partial sums too
+//      partial max     '^' that are partial maxima stay so, the others replicated
+//
+// When a workload is closed, relayouts are inserted for operands whose layout differs from the
+// layout needed: the steps of ptowsp_mesh_layout_relayout become tasks of collective kernels
+// ("all_reduce.tp.f32"), each into a transient tensor ("s.1"), and the task reads the last of
+// these. From then on they are ordinary tasks, kernels and tensors, in texts, programs, records and
+// pictures. Reading such a text inserts nothing more. The text of a program states the bytes that a
+// rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the
+// mesh's algorithm.
+//
+// A value is converted once: before the outermost loop around the task that neither changes the
+// view nor writes the tensor, and for all later tasks in that scope with the same view until the
+// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
+// by data, order them by a sequence.
+//
+// Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut
+// again, the view has all of it, from its start.
+//
+// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as
+//          its operands can be; tiles that are read and written, and are partial without '+' or
+//          '^', or not as the result needs; a result cut along a dot; tiles of one letter with
+//          different sizes; sizes that do not divide; a relayout of an indexed dimension, of a part
+//          of a dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a
+//          slot loaded from a tensor that is not replicated. Runs: a number of ranks that differs
+//          from the mesh. Your own collectives have no rule and take tensors as they are.
+
+// Gives a kernel its rule; of a choice, its variants have them.
+// Errors   No kernel; a malformed word; more or fewer words than tiles; a second rule; a collective.
+PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule);
+
+// -- relayouts over a transport -------------------------------------------------------------------
+
+// Brings a tensor from one layout over a mesh of all ranks to another: the steps of
+// ptowsp_mesh_layout_relayout as collectives, with the cheapest algorithm. All ranks call it with
+// equal arguments. `in` is the rank's piece under `from`, row by row, and `out` receives its piece
+// under `to`; they do not overlap. dtype has the element_bytes of the layouts.
+//
+// Sums follow ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after another in the
+// order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
+// sends more than ptowsp_relayout_step says.
+//
+// Memory   From the context: the bytes sent and received in a step, and the piece between steps.
+// Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of
+//          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
+                                               const ptowsp_mesh_layout *from,
+                                               const ptowsp_mesh_layout *to, ptowsp_dtype dtype,
+                                               const void *in, void *out);
+
+// -------------------------------------------------------------------------------------------------
+// 28. Devices
+// -------------------------------------------------------------------------------------------------
+//
+// A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
+// tasks to cores (AICore), which poll for them. Device memory is separate from the host's, and
+// programs may use no other. Its addresses are ordinary pointers: it is not checked that kernels of
+// graphs and launches touch nothing else, or that the host only copies.
+//
+//      host                        AICPU threads                   cores, cube and vector
+//      alloc, copy in
+//      run a graph, a program,  -> give a ready task to a       -> kernel(task)
+//      launch a kernel             free core of its unit
+//                                  release the tasks after it   <- status, cycles
+//      copy out, free, close
+//
+// A task of MIX runs on a cube core, while the two vector cores of its block have no other task.
+// The device has two vector cores or more for each cube core then. A free cube core takes the task,
+// and begins when both vector cores are free; meanwhile these get nothing else.
+//
+// An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
+// writer at a time:
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// The other side reads each field with acquire (task after task_status).
+//
+// Threads  A device has threads of its own, whatever its context has. They sleep while nothing
+//          runs. All calls belong to the thread of the context; memory comes from its allocator.
+// Stuck    A core that has not returned in time still runs its task, or may yet begin it. So the
+//          graph, run, program, arrays of the launch, kernels and data of the task must stay until
+//          the device is closed. A run must neither be bound nor executed.
+// Cost     A third of a microsecond for an empty task while threads are awake. Waking them costs
+//          system time: some microseconds if there are more threads than processors.
+
+typedef struct ptowsp_device ptowsp_device;
+
+#define PTOWSP_DEVICE_SCHEDULER_MAX 16
+#define PTOWSP_DEVICE_CORE_MAX      256  // cube and vector together
+#define PTOWSP_DEVICE_ALIGNMENT     64   // of its memory, in bytes
+
+typedef struct ptowsp_device_desc {
+    uint32_t scheduler_count;  // AICPU threads; default: 1
+    uint32_t cube_count;       // cores; default of both: 1 vector core
+    uint32_t vector_count;
+    uint64_t memory_bytes;  // a limit; memory is taken when it is allocated; default: 1 GiB
+    // The limit for one task, in wall-clock time. This includes all that the system does meanwhile,
+    // so choose much more than a time slice of its scheduler. A core that takes longer is stuck.
+    // Default: no limit.
+    uint64_t time_limit_ns;
+} ptowsp_device_desc;
+
+// Starts the threads of a device and waits until all cores poll; desc may be NULL.
+//
+// Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
+//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS), BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
+                                            ptowsp_device **out_device);
+
+// Stops the threads and frees the device; NULL is ignored.
+//
+// Errors   LEAKED: memory was still allocated. The text names the oldest pieces with their sizes,
+//          and the index is the number of pieces. The device is closed all the same.
+//          STUCK: a core still has not returned (it gets the time limit once more). The device is
+//          not closed; the call may be repeated. BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
+
+// Allocates device memory. Kernels use its addresses; the host only copies. The name (NULL:
+// "memory") is copied and appears in texts. The contents are not defined.
+//
+// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (of the device or of
+//          the allocator), BUSY, STUCK (after a core was stuck).
+PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
+                                             void **out_memory);
+// Frees device memory; NULL is ignored.
+// Errors   INVALID_PARAMS: not the start of an allocated piece. If the piece is known to be freed
+//          twice, the text says so. BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
+
+// Copy size bytes in from the host, or out to it. The device's side lies within one piece.
+// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text
+//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
+//          only).
+PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
+                                               uint64_t size);
+PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
+                                                uint64_t size);
+
+// Runs a graph. AICPU threads count edges down; tasks run on cores of their unit. A range task runs
+// as one range for each such core, whatever its grain. `lane` is the core: cube cores come after
+// vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a
+// lane for each core. (Empty and skipped tasks need no core and count for none.)
+//
+// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
+//          no blocks for a task of MIX, or the graph has another context. STUCK: a core has not
+//          returned in time; the text names core and task. Tasks that have not been started do not
+//          run, and the device is lost: all calls return STUCK, except copying out and closing.
+PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
+
+// Runs a program like ptowsp_run_execute, with kernels on cores of their unit. Outputs and times
+// are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses
+// the core. options may be NULL; its lane_count is not used.
+//
+// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
+//          used tensor that does not lie in one piece of the device's memory (the text names it);
+//          no core of a kernel's unit; a run of another context.
+PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                           const ptowsp_run_options *options);
+
+// ptowsp_device_run without waiting: see ptowsp_run_start. The run is then polled, waited for and
+// cancelled like any other. Until it has been waited for, all calls of the device are BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
+                                             const ptowsp_run_options *options);
+
+// Independent instances of kernels, each with its index: one on each core of a unit (SPMD), or more
+// or fewer. All run the same kernel, or each one of a table, by id (MPMD). A kernel sees the task
+// of ptowsp_graph_call: its axes are the instance's index and the number of instances, then come
+// the scalars.
+typedef struct ptowsp_launch {
+    const ptowsp_kernel_fn *kernels;  // by id
+    uint32_t kernel_count;
+    const uint32_t *ids;      // by instance; default: 0 for all
+    uint32_t instance_count;  // default: one on each core of the unit; MIX: in each block
+    ptowsp_unit unit;
+    const uint64_t *scalars;
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+    void *user;
+    ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
+    uint64_t time_limit_ns;     // of the whole launch, in wall-clock time; default: no limit
+} ptowsp_launch;
+
+// Runs all instances and returns when they are done.
+// Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
+//          status of the failed instance with the lowest index, which is the index; BUSY, STUCK.
+//          CANCELLED and TIMED_OUT: no further instance was begun; those that had begun are done.
+PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
+
+// Cancels the current launch; does nothing without one. (Runs and graphs on a device are cancelled
+// by functions of their own.)
+// Threads  Any, also kernels of the launch; the device must not be closed meanwhile.
+PTOWSP_API void ptowsp_device_cancel(ptowsp_device *device);
+
+typedef struct ptowsp_device_stats {
+    uint32_t scheduler_count, cube_count, vector_count;
+    uint64_t task_count;  // given to cores since it was opened
+    uint64_t memory_bytes, used_bytes, used_bytes_max;
+    uint64_t piece_count;  // allocated pieces
+} ptowsp_device_stats;
+
+PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
+
+// The number of tasks given to a core since the device was opened; vector cores come first.
+// Requires core < vector_count + cube_count.
+PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
+
+// -------------------------------------------------------------------------------------------------
+// 29. Tuning
 // -------------------------------------------------------------------------------------------------
 //
 // Records of what kernels really took, in a text file that processes share; measuring; and rails,
@@ -7159,7 +7762,7 @@ typedef struct ptowsp_tuning_value {
     double newest;
 } ptowsp_tuning_value;
 
-// False, and zeros, without a measurement: then simulated cycles may decide (sections 18, 24). Uses
+// False, and zeros, without a measurement: then simulated cycles may decide (sections 21, 24). Uses
 // the table alone. Requires a key with a machine.
 // Cost     Two waits for memory: under 100 ns while the keys in use are cached.
 PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
@@ -7380,426 +7983,12 @@ PTOWSP_API const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason);  //
 // Writes a decision as a line: "4200: roll back 2 -> 0: a window is worse than the limit (window
 // 131, reference 100, limit 105, not before 9200)". names may be NULL.
 PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
-                                   ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 27. Graphs
-// -------------------------------------------------------------------------------------------------
-//
-// A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
-// them. A graph is built once and run any number of times:
-//
-//      ptowsp_graph *graph;
-//      ptowsp_graph_create(context, NULL, &graph);
-//      ptowsp_graph_task_desc task = {.fn = factor, .user = &matrix};
-//      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0
-//      ptowsp_graph_task_make(graph, &task, &b);
-//      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
-//      while (has_next_step(&matrix)) {
-//          status = ptowsp_graph_run(graph);
-//      }
-//
-// A graph keeps its first error. After it building, sealing and running do nothing and return that
-// error, until the graph is cleared. So a program may check once. (BUSY is not kept.)
-//
-// A lane continues with a task that it has just made ready. It keeps other tasks that it makes
-// ready, newest first, and lanes without work take from them. The lane of a task, and the order in
-// which ready tasks start, are not defined. A task sees all data written by the tasks before it,
-// through any chain of edges. If edges order all tasks that share data, results are the same for
-// any number of lanes.
-//
-// Tasks may add tasks while the graph runs, within a bound: see ptowsp_graph_add.
-//
-// Building, sealing, running and destroying belong to one thread at a time, like everything of a
-// context. Only ptowsp_graph_cancel may be called by any thread, and by tasks.
-//
-// Memory   Once sealed, 37 bytes for a task (41 if no task is before it) and 12 for an edge; up to
-//          twice that during building. 100 more for a kernel, with its arguments and tiles. 3 KiB
-//          for a lane. With an added_task_max 60 more for a task, 130 for each that may be added,
-//          and 4 for an edge. Running allocates nothing.
-// Limits   2^32 - 1 tasks and as many edges; names of tasks up to PTOWSP_NAME_MAX.
-
-typedef struct ptowsp_graph ptowsp_graph;
-
-// Does a task. Zero and positive values are success. If it returns a negative value the task has
-// failed, and tasks that depend on it do not run. It must not call functions of the graph, except
-// ptowsp_graph_cancel and ptowsp_graph_add, or of its context.
-typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
-
-// Does items [begin, end) of a range task. If ranges fail, the task has the status of the failed
-// range with the lowest begin; the other ranges run all the same.
-typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint64_t end,
-                                               uint32_t lane);
-
-#define PTOWSP_GRAPH_PRIORITY_MAX 3
-
-typedef struct ptowsp_graph_desc {
-    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE and MIX, each on
-    // one lane; the others then take only vector tasks. A number too large counts as all lanes but
-    // one. While no lane of a unit takes part in a run (threads may come late), the others do its
-    // tasks. Default: 0, every lane takes every task.
-    uint32_t cube_lane_count;
-    // How many tasks, and edges between them, all tasks together may add in a run. The memory is
-    // reserved when the graph is sealed. Default: 0, none.
-    uint64_t added_task_max, added_edge_max;
-} ptowsp_graph_desc;
-
-// A kernel (section 17) as a task, with its arguments and tiles. These are copied; the data of
-// tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
-typedef struct ptowsp_graph_call {
-    ptowsp_kernel_fn fn;
-    const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
-    uint32_t user_axis_count;  // at most PTOWSP_TASK_AXIS_MAX
-    const ptowsp_tile *tiles;
-    uint32_t tile_count;    // at most PTOWSP_TASK_TILE_MAX
-    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
-} ptowsp_graph_call;
-
-// A task with neither fn, range nor kernel does nothing. Edges can meet in it, n + m instead of
-// n * m.
-typedef struct ptowsp_graph_task_desc {
-    ptowsp_graph_fn fn;
-    ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
-                                      // (of its unit)
-    uint64_t item_count;              // range only; 0 is valid
-    uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
-    const ptowsp_graph_call *kernel;  // instead of fn
-    void *user;                       // handed to fn, range or the kernel
-    const char *name;                 // for error texts; copied, need not be unique; default: none
-    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of the ready tasks that a lane may
-                        // take, it takes one with the highest priority
-    ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
-} ptowsp_graph_task_desc;
-
-// Creates an empty graph; desc may be NULL.
-// Errors   INVALID_PARAMS (out_graph NULL), LIMIT_EXCEEDED (added_task_max or added_edge_max of
-//          2^32 - 1 or more), OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
-                                             ptowsp_graph **out_graph);
-PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
-
-// Removes all tasks, edges and the error, and keeps the memory: building a graph of the same size
-// again allocates nothing. Does nothing while the graph runs.
-PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
-
-// Adds a task; also allowed after a run. out_task may be NULL.
-//
-// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
-//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad
-//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
-//          *out_task is PTOWSP_NO_INDEX then.
-// Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.
-PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
-                                                const ptowsp_graph_task_desc *task,
-                                                uint64_t *out_task);
-
-// Adds an edge: `before` is done before `after` starts. The same edge may be added again; it counts
-// as another edge and changes nothing.
-//
-// Errors   INVALID_PARAMS (no such task; both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
-// Cost     3 ns.
-PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
-                                                uint64_t after);
-
-// Prepares the tasks and edges added since the last call for running. ptowsp_graph_run does this
-// itself if necessary.
-//
-// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a cycle; the
-//          text gives one cycle, with names, and the index is its lowest task. LIMIT_EXCEEDED: with
-//          those that may be added, there are too many tasks or edges. OUT_OF_MEMORY (the call may
-//          be repeated). BUSY.
-// Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
-PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
-
-// Runs all tasks and returns when they are done.
-//
-// Errors   The status of the failed task with the lowest number, which is the index. All tasks that
-//          do not depend on failed ones have run.
-//          CANCELLED: see below. LIMIT_EXCEEDED and INVALID_PARAMS: see ptowsp_graph_add.
-//          SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
-//          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
-//          makes the call; nothing is done). Those of ptowsp_graph_seal.
-// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
-//          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder
-//          each other run on one lane alone. A graph that takes no longer than waking threads runs
-//          on the calling thread, as lane 0, without them (and without run_lanes). The duration of
-//          tasks is measured while they run, and kept for the next run.
-PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
-
-// Runs the graph on workers of an engine: each of them makes this call; see ptowsp_context_run_worker.
-// Errors   As ptowsp_graph_run and ptowsp_context_run_worker.
-PTOWSP_API ptowsp_status ptowsp_graph_run_worker(ptowsp_graph *graph, uint32_t worker,
-                                                 uint32_t worker_count);
-
-// From the next run on, each run writes when and where its tasks ran to spans[task], of tasks below
-// capacity; the array is the caller's. kind is the task's unit. A range task has the time from its
-// first range to its last, on one of its lanes. NULL stops it.
-// Cost     Two looks at the time stamp counter per task, and all lanes take part in each run.
-// Errors   BUSY (the graph is running). INVALID_PARAMS (NULL with a capacity).
-PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans,
-                                             uint64_t capacity);
-
-// Cancels the current run: no further task or range starts. The run returns CANCELLED once the
-// started ones are done, even if a task has failed as well. Does nothing if the graph is not
-// running. Devices run graphs that may be cancelled as well.
-// Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
-PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
-
-// Sets the wall-clock time that each run may take, from the next one on, on lanes or a device. A
-// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 means no limit.
-// Cost     A look at the clock per task and range (25 ns), and all lanes take part in each run.
-// Errors   BUSY (the graph is running).
-PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns);
-
-// ptowsp_graph_run without waiting, on a thread that belongs to the graph: see ptowsp_run_start.
-// The context is busy, and the graph running, until wait or poll returns its status.
-//
-// ptowsp_graph_destroy cancels a started graph and waits for it.
-// Errors   Start: as ptowsp_graph_seal, BUSY, OUT_OF_MEMORY, SYSTEM_FAILED, UNSUPPORTED. The
-//          others: as ptowsp_graph_run; poll is BUSY while the graph runs; INVALID_PARAMS: it has
-//          not been started, or has been waited for.
-PTOWSP_API ptowsp_status ptowsp_graph_start(ptowsp_graph *graph);
-PTOWSP_API ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph);
-PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
-
-// Tasks that a running task adds, with edges between them: {before, after} by their numbers in the
-// part, from 0; edges lead to higher numbers.
-typedef struct ptowsp_graph_part {
-    const ptowsp_graph_task_desc
-        *tasks;           // with fn, or doing nothing; no range or kernel. user, and
-                          // name, which is not copied, must stay until the run ends
-    uint64_t task_count;  // 0 is valid
-    const uint32_t (*edges)[2];
-    uint64_t edge_count;
-} ptowsp_graph_part;
-
-// Adds a part to the current run, for a task whose function is running and makes the call. The
-// added tasks start after that function has returned. The task completes when they have completed:
-// its successors wait for them. Added tasks may add tasks in turn. For example, task fib(n) adds
-// fib(n - 1), fib(n - 2), a sum of both, and two edges to the sum. Several parts of a task are
-// independent of each other. The next run begins without added tasks.
-//
-// Added tasks are numbered from *out_first on (may be NULL), after the graph's own tasks; on
-// several lanes their order is undefined. Spans and task_status use these numbers until tasks are
-// made or the graph runs again. Done, failed and skipped tasks include them.
-//
-// If an added task fails, so does the task that added it, with the same status; of several it is the
-// first in the order of adding. If a task fails that has added tasks, these are skipped. So the
-// statuses of the graph's own tasks, and the error of the run, do not depend on lanes.
-//
-// Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
-//          function returns, and the run's error says why (a fault of a desc as in
-//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own
-//          tasks has one and lanes have no units; a unit without a core on the device; an edge
-//          that does not lead to a later task of the part; NULL). Also, the task is not running (a
-//          range never is): the run fails with it as the index; the graph is not running.
-//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max
-//          (with both 0: any part but an empty one). The run then ends as if it had been cancelled,
-//          but with LIMIT_EXCEEDED and no index. A run has this error if and only if all its parts
-//          together exceed the bound.
-// Threads  The thread that runs the task's function: on lanes and on devices, not after a core that
-//          was STUCK.
-// Cost     Some 20 ns per part and 20 per task. No lane runs alone in graphs with an added_task_max.
-PTOWSP_API ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task,
-                                          const ptowsp_graph_part *part, uint64_t *out_first);
-
-// The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
-// NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
-// it. It is PTOWSP_NO_INDEX if the task is done, or SKIPPED because the run was cancelled or the
-// task was made after the last run. Requires task < task_count, or one that was added in the last
-// run, and that the graph is not running.
-PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
-                                                  uint64_t *out_cause);
-
-// The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
-// other tasks. Requires task < task_count, and that the graph is not running.
-PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
-
-typedef struct ptowsp_graph_stats {
-    uint64_t task_count, edge_count;                   // so far
-    uint64_t added_count;                              // tasks that tasks added in the last run
-    uint64_t done_count, failed_count, skipped_count;  // in the last run
-    uint32_t lane_count;
-    size_t memory_bytes;  // held by the graph
-} ptowsp_graph_stats;
-
-typedef struct ptowsp_graph_lane_stats {
-    uint64_t task_count;   // done, failed or skipped by this lane
-    uint64_t steal_count;  // tasks that it took from other lanes
-    uint64_t range_count;  // ranges of range tasks that it did
-} ptowsp_graph_lane_stats;
-
-// Numbers of the graph and of its last run. ptowsp_graph_lanes returns lane_count elements, which
-// live until the next run.
-PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
-PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
-
-// -------------------------------------------------------------------------------------------------
-// 28. Devices
-// -------------------------------------------------------------------------------------------------
-//
-// A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
-// tasks to cores (AICore), which poll for them. Device memory is separate from the host's, and
-// programs may use no other. Its addresses are ordinary pointers: it is not checked that kernels of
-// graphs and launches touch nothing else, or that the host only copies.
-//
-//      host                        AICPU threads                   cores, cube and vector
-//      alloc, copy in
-//      run a graph, a program,  -> give a ready task to a       -> kernel(task)
-//      launch a kernel             free core of its unit
-//                                  release the tasks after it   <- status, cycles
-//      copy out, free, close
-//
-// A task of MIX runs on a cube core, while the two vector cores of its block have no other task.
-// The device has two vector cores or more for each cube core then. A free cube core takes the task,
-// and begins when both vector cores are free; meanwhile these get nothing else.
-//
-// An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
-// writer at a time:
-//
-//      field        written by   when                                         order
-//      aicpu_ready  AICPU        at open: the line may be used                release
-//      aicore_done  core         then: its number + 1, it polls               release
-//      task         AICPU        a task is given; task_status is IDLE         relaxed
-//      task_status  AICPU        then: ASSIGNED                               release
-//                   core         the task is done: DONE                       release
-//                   AICPU        its result has been read: IDLE               release
-//      control      AICPU        at close, task_status is IDLE: QUIT          release
-//
-// The other side reads each field with acquire (task after task_status).
-//
-// Threads  A device has threads of its own, whatever its context has. They sleep while nothing
-//          runs. All calls belong to the thread of the context; memory comes from its allocator.
-// Stuck    A core that has not returned in time still runs its task, or may yet begin it. So the
-//          graph, run, program, arrays of the launch, kernels and data of the task must stay until
-//          the device is closed. A run must neither be bound nor executed.
-// Cost     A third of a microsecond for an empty task while threads are awake. Waking them costs
-//          system time: some microseconds if there are more threads than processors.
-
-typedef struct ptowsp_device ptowsp_device;
-
-#define PTOWSP_DEVICE_SCHEDULER_MAX 16
-#define PTOWSP_DEVICE_CORE_MAX      256  // cube and vector together
-#define PTOWSP_DEVICE_ALIGNMENT     64   // of its memory, in bytes
-
-typedef struct ptowsp_device_desc {
-    uint32_t scheduler_count;  // AICPU threads; default: 1
-    uint32_t cube_count;       // cores; default of both: 1 vector core
-    uint32_t vector_count;
-    uint64_t memory_bytes;  // a limit; memory is taken when it is allocated; default: 1 GiB
-    // The limit for one task, in wall-clock time. This includes all that the system does meanwhile,
-    // so choose much more than a time slice of its scheduler. A core that takes longer is stuck.
-    // Default: no limit.
-    uint64_t time_limit_ns;
-} ptowsp_device_desc;
-
-// Starts the threads of a device and waits until all cores poll; desc may be NULL.
-//
-// Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
-//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS), BUSY.
-PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
-                                            ptowsp_device **out_device);
-
-// Stops the threads and frees the device; NULL is ignored.
-//
-// Errors   LEAKED: memory was still allocated. The text names the oldest pieces with their sizes,
-//          and the index is the number of pieces. The device is closed all the same.
-//          STUCK: a core still has not returned (it gets the time limit once more). The device is
-//          not closed; the call may be repeated. BUSY.
-PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
-
-// Allocates device memory. Kernels use its addresses; the host only copies. The name (NULL:
-// "memory") is copied and appears in texts. The contents are not defined.
-//
-// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (of the device or of
-//          the allocator), BUSY, STUCK (after a core was stuck).
-PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
-                                             void **out_memory);
-// Frees device memory; NULL is ignored.
-// Errors   INVALID_PARAMS: not the start of an allocated piece. If the piece is known to be freed
-//          twice, the text says so. BUSY, STUCK.
-PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
-
-// Copy size bytes in from the host, or out to it. The device's side lies within one piece.
-// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text
-//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
-//          only).
-PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
-                                               uint64_t size);
-PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
-                                                uint64_t size);
-
-// Runs a graph. AICPU threads count edges down; tasks run on cores of their unit. A range task runs
-// as one range for each such core, whatever its grain. `lane` is the core: cube cores come after
-// vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a
-// lane for each core. (Empty and skipped tasks need no core and count for none.)
-//
-// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
-//          no blocks for a task of MIX, or the graph has another context. STUCK: a core has not
-//          returned in time; the text names core and task. Tasks that have not been started do not
-//          run, and the device is lost: all calls return STUCK, except copying out and closing.
-PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
-
-// Runs a program like ptowsp_run_execute, with kernels on cores of their unit. Outputs and times
-// are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses
-// the core. options may be NULL; its lane_count is not used.
-//
-// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
-//          used tensor that does not lie in one piece of the device's memory (the text names it);
-//          no core of a kernel's unit; a run of another context.
-PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
-                                           const ptowsp_run_options *options);
-
-// ptowsp_device_run without waiting: see ptowsp_run_start. The run is then polled, waited for and
-// cancelled like any other. Until it has been waited for, all calls of the device are BUSY.
-PTOWSP_API ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
-                                             const ptowsp_run_options *options);
-
-// Independent instances of kernels, each with its index: one on each core of a unit (SPMD), or more
-// or fewer. All run the same kernel, or each one of a table, by id (MPMD). A kernel sees the task
-// of ptowsp_graph_call: its axes are the instance's index and the number of instances, then come
-// the scalars.
-typedef struct ptowsp_launch {
-    const ptowsp_kernel_fn *kernels;  // by id
-    uint32_t kernel_count;
-    const uint32_t *ids;      // by instance; default: 0 for all
-    uint32_t instance_count;  // default: one on each core of the unit; MIX: in each block
-    ptowsp_unit unit;
-    const uint64_t *scalars;
-    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
-    void *user;
-    ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
-    uint64_t time_limit_ns;     // of the whole launch, in wall-clock time; default: no limit
-} ptowsp_launch;
-
-// Runs all instances and returns when they are done.
-// Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
-//          status of the failed instance with the lowest index, which is the index; BUSY, STUCK.
-//          CANCELLED and TIMED_OUT: no further instance was begun; those that had begun are done.
-PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
-
-// Cancels the current launch; does nothing without one. (Runs and graphs on a device are cancelled
-// by functions of their own.)
-// Threads  Any, also kernels of the launch; the device must not be closed meanwhile.
-PTOWSP_API void ptowsp_device_cancel(ptowsp_device *device);
-
-typedef struct ptowsp_device_stats {
-    uint32_t scheduler_count, cube_count, vector_count;
-    uint64_t task_count;  // given to cores since it was opened
-    uint64_t memory_bytes, used_bytes, used_bytes_max;
-    uint64_t piece_count;  // allocated pieces
-} ptowsp_device_stats;
-
-PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
-
-// The number of tasks given to a core since the device was opened; vector cores come first.
-// Requires core < vector_count + cube_count.
-PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
+                                   ptowsp_output text);
 
 #if !defined(PTOWSP_NO_TILES)
 
 // -------------------------------------------------------------------------------------------------
-// 29. Emitting
+// 30. Emitting
 // -------------------------------------------------------------------------------------------------
 //
 // The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
@@ -7857,7 +8046,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are
 // one submit with a count of blocks. Streams are dependences; the runtime chooses cores. On a device
 // two tasks that may run together must not write into the same 64 bytes of memory, as each may lose
-// the other's: not checked here, and noted by dumps (section 32).
+// the other's: not checked here, and noted by dumps (section 31).
 typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;
 
 typedef struct ptowsp_npu_desc {
@@ -8023,289 +8212,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *ker
 
 #endif  // PTOWSP_NO_TILES
 
-#endif  // PTOWSP_ONLY_PLAN
-
 // -------------------------------------------------------------------------------------------------
-// 30. Utilities
-// -------------------------------------------------------------------------------------------------
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
-// of the first instead of PTOWSP_HASH_START.
-#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
-PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
-
-// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
-PTOWSP_API uint64_t ptowsp_clock_ns(void);
-
-// -------------------------------------------------------------------------------------------------
-// 31. Attention kernels
-// -------------------------------------------------------------------------------------------------
-//
-// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
-// section 10 or 12. A job is a step, its cache and memory for partial states. The threads of an
-// engine, inside its operator, each call
-//
-//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
-//
-// and when all have returned, the outputs are complete. Before that, once for each step:
-//
-//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
-//      uint64_t bytes;
-//      ptowsp_attend_size(&limits, &bytes, &info);
-//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
-//      job.cache = &cache;  // where keys and values are
-//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
-//
-// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
-// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
-// configuration: nothing is said twice. Merges are part of the run.
-//
-// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
-// ptowsp_attention_job.
-//
-// Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
-//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
-//          config.positions: as Positions says there.
-// Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
-//          log-sum-exp is -INFINITY, or its sink.
-// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
-//          their positions. It does not depend on where the unit starts before them or ends after
-//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
-//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
-//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
-//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
-//          otherwise.
-// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
-//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
-//          may be; they change nothing.
-// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
-// Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
-//          multiples of 32. Any group, any number of rows.
-// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
-
-#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
-#define PTOWSP_ATTEND_WORKER_MAX 65536
-
-typedef enum ptowsp_attend_type {
-    PTOWSP_ATTEND_F32 = 0,
-    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
-    PTOWSP_ATTEND_BF16,  // the upper half of an f32
-    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
-    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
-    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
-    PTOWSP_ATTEND_Q8_0,  // 34 bytes
-    PTOWSP_ATTEND_Q4_0,  // 18 bytes
-    PTOWSP_ATTEND_TYPE_COUNT,
-    PWSP_FORCE_INT(PTOWSP_ATTEND)
-} ptowsp_attend_type;
-
-// Elements from one page, one token of a page, and one KV head to the next.
-typedef struct ptowsp_attend_strides {
-    size_t page, token, head;
-} ptowsp_attend_strides;
-
-// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
-// for a head begins at element
-//
-//      page * strides.page + slot * strides.token + head * strides.head
-//
-// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
-// slots, dimension D:
-//
-//                                             page             token    head         values
-//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
-//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
-//      [token][head][dim], no pages           H * D            H * D    D            another array
-//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
-typedef struct ptowsp_attend_cache {
-    const void *keys, *values;  // values may be keys
-    ptowsp_attend_strides key_strides, value_strides;
-    const float *key_scales, *value_scales;  // I8; otherwise not read
-    ptowsp_attend_strides scale_strides;     // of both
-    ptowsp_attend_type type;
-    uint32_t key_dim, value_dim;
-    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
-} ptowsp_attend_cache;
-
-// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
-// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
-typedef struct ptowsp_attend_step {
-    const ptowsp_attention_batch *batch;
-    const ptowsp_attention_config *config;
-    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const ptowsp_prefix_plan *prefix;   // of which `plan` is a part; NULL: a plan of section 10
-
-    const float *queries;  // not scaled
-    size_t query_token_stride, query_head_stride;
-    float *outputs;
-    size_t output_token_stride, output_head_stride;
-    float *lse;  // log-sum-exp of rows; NULL: not wanted
-    size_t lse_token_stride, lse_head_stride;
-
-    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
-    const uint32_t *pages;         // page tables of all requests
-    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
-    size_t page_stride;
-
-    float scale;  // of scores; 0: 1 / sqrt(key_dim)
-    float cap;    // > 0: scores are cap * tanh(score / cap)
-    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
-    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
-    const float *sinks;
-    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
-    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
-    // NULL: none.
-    const float *slopes;
-    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
-    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
-    const uint32_t *mask;
-    size_t mask_stride;
-    const uint32_t *mask_starts;  // [request] NULL: 0
-} ptowsp_attend_step;
-
-// -- jobs -----------------------------------------------------------------------------------------
-
-// What memory has room for.
-typedef struct ptowsp_attend_limits {
-    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
-                                  // ptowsp_prefix_sizes the field `attention`
-    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
-    uint32_t value_dim;           // of the cache
-    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
-} ptowsp_attend_limits;
-
-// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
-typedef struct ptowsp_attend_memory {
-    ptowsp_attention_scratch scratch;
-    uint32_t *progress;  // [progress_capacity]
-    uint32_t *workers;   // [worker_capacity + 4] who is in a run
-    uint64_t slot_capacity, progress_capacity;
-    uint32_t worker_capacity;
-} ptowsp_attend_memory;
-
-// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
-// of a model, each with its cache and step.
-typedef struct ptowsp_attend_job {
-    const ptowsp_attend_cache *cache;
-    const ptowsp_attend_step *step;
-    ptowsp_attend_memory memory;
-    bool is_stealing;    // as in ptowsp_attention_job
-    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
-} ptowsp_attend_job;
-
-// The bytes of a block for the memory of a job within limits.
-// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
-                                                         uint64_t *out_bytes,
-                                                         ptowsp_plan_info *out_info);
-
-// Places memory in a block, aligned to 8, and makes it ready for the first run.
-// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
-// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
-                                                          void *block, uint64_t block_bytes,
-                                                          ptowsp_attend_memory *out_memory,
-                                                          ptowsp_plan_info *out_info);
-
-// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
-// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables and strides are taken as they are.
-// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
-// Cost     O(units + requests).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
-                                                          ptowsp_plan_info *out_info);
-
-// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
-// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
-//
-// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
-//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
-//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
-//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
-//          in the run already, or a run of another worker_count has not ended: this call does
-//          nothing). The run ends when all workers have come. After errors of some workers alone,
-//          place the memory again.
-// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
-                                                               uint32_t worker,
-                                                               uint32_t worker_count,
-                                                               ptowsp_plan_info *out_info);
-
-// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
-// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
-PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
-
-// -- kernels of a job -----------------------------------------------------------------------------
-//
-// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
-// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
-// not of the job's plan.
-
-// Computes a unit: into its slot, or, if it has none, into outputs and lse.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
-                                                         const ptowsp_work *work);
-
-// Merges all rows of a tile into outputs and lse, when all of its parts are done.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
-                                                          const ptowsp_work *merge);
-
-// The same for a request and KV head of a prefix plan.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
-                                                         const ptowsp_work *join);
-
-// -- single units ---------------------------------------------------------------------------------
-
-// Which rows against which tokens.
-typedef struct ptowsp_attend_unit {
-    uint32_t request, kv_head;
-    uint32_t query_start, query_count;  // query tokens of the request
-    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
-    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
-    // All of them see all of the KV of `request`; query_start is where they lie in
-    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
-    const uint32_t *tokens;
-    uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
-} ptowsp_attend_unit;
-
-// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
-PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
-                                                                 const ptowsp_work *work);
-
-// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
-PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
-                                                         const ptowsp_attend_unit *unit);
-
-// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
-// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
-// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
-//          batch): nothing is written.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
-                                                            const ptowsp_attend_step *step,
-                                                            const ptowsp_attend_unit *unit,
-                                                            ptowsp_partial *states, float *accs);
-
-// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
-// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
-                                                            ptowsp_attend_type type, size_t count,
-                                                            float *to);
-
-// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
-PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
-
-// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
-PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
-
-#if !defined(PTOWSP_ONLY_PLAN)
-
-// -------------------------------------------------------------------------------------------------
-// 32. Dumps of PTO Runtime
+// 31. Dumps of PTO Runtime
 // -------------------------------------------------------------------------------------------------
 //
 // PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge
@@ -8424,13 +8332,13 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_re
 // regions.
 // Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
-                                               ptowsp_text text);
+                                               ptowsp_output text);
 
 // Prints what a task waited for, who made each edge and by which tensor, what it held up, and its
 // chain to the end: from each task to the one that waited for it alone at last.
 // Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
-                                                 ptowsp_text text);
+                                                 ptowsp_output text);
 
 // Sizes of the runtime's rings, by the depth of a scope.
 typedef struct ptowsp_dump_rings {
@@ -8477,7 +8385,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
 
 // -- replay ---------------------------------------------------------------------------------------
 //
-// The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 20) in
+// The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 17) in
 // simulated time: where would time have gone without the runtime's own, or with a given one, and what
 // if things were different? An instance of a task is a row of the swimlane; a task with rows on cube and vector
 // cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no
@@ -8541,7 +8449,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
 // Errors   As above. INVALID_PARAMS: there is no such format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
                                                       const ptowsp_dump_replay *how,
-                                                      ptowsp_dump_format format, ptowsp_text text);
+                                                      ptowsp_dump_format format, ptowsp_output text);
 
 // Draws the observed and the replayed cores, one below the other, as ptowsp_spans_export does.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
@@ -8549,6 +8457,81 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
                                                        ptowsp_export_format format,
                                                        const ptowsp_export_options *options,
                                                        ptowsp_output output);
+
+#endif  // PTOWSP_ONLY_PLAN
+
+// -------------------------------------------------------------------------------------------------
+// 32. Spaces
+// -------------------------------------------------------------------------------------------------
+//
+// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
+// set at run time. Declare a space at file scope, from a list macro:
+//
+//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
+//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
+//
+// This defines, all inline:
+//
+//      decode_space                                      a struct, with the dynamic dimensions
+//      decode_space_coord                                a struct, with all dimensions
+//      decode_space_rank                                 3
+//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
+//      decode_space_head_dynamic                         0 or 1: a constant expression
+//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
+//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
+//                                                        dimension it does not compile
+//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
+//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
+//      decode_space_coord decode_space_at(&s, index)     the inverse
+//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
+//
+// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
+// dynamic dimension still has one byte, as C requires of a struct.)
+//
+// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
+//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+
+enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
+#define PTOWSP_SPACE_RANK_MAX 8
+
+// A space whose rank and sizes are known only at run time.
+typedef struct ptowsp_space {
+    uint32_t rank;
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
+} ptowsp_space;
+
+// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
+// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
+                                                        ptowsp_space *out_space);
+
+// Like the functions of a static space; coordinates are arrays of `rank` values.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
+                                                    const int64_t *coord);
+PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
+                                             int64_t *out_coord);
+
+// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix C declares
+// them as ptowsp_attention_space and ptowsp_moe_space.
+#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
+    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
+#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
+
+// -------------------------------------------------------------------------------------------------
+// 33. Utilities
+// -------------------------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
+// of the first instead of PTOWSP_HASH_START.
+#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
+PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+
+// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
+PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+#if !defined(PTOWSP_ONLY_PLAN)
 
 // -------------------------------------------------------------------------------------------------
 // Appendix A. Reading programs
@@ -8595,7 +8578,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 19
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 16
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -8725,7 +8708,7 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// The scope that a loop, scope or call opens (section 20). NONE: its statements count as children
+// The scope that a loop, scope or call opens (section 17). NONE: its statements count as children
 // of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
@@ -8764,7 +8747,7 @@ typedef struct ptowsp_view_info {
 } ptowsp_view_info;
 
 // A task, or a pipeline as one. The tile_count of a pipeline is not limited, and its views are whole
-// tensors: lead_count 0, rows and cols 0. Tasks of lists (section 20) have no tiles here: each task
+// tensors: lead_count 0, rows and cols 0. Tasks of lists (section 17) have no tiles here: each task
 // of a list has its own.
 typedef struct ptowsp_task_info {
     uint32_t kernel;
@@ -9019,7 +9002,7 @@ PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 
 // Writes a program's schedule, with its defaults.
-PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
+PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output text);
 
 // Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
 // directive, which the context's error names.
@@ -9068,21 +9051,106 @@ PTOWSP_API void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_bl
                                             uint64_t *out_size);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 
+// -------------------------------------------------------------------------------------------------
+// Appendix B. The grammar of modules as text
+// -------------------------------------------------------------------------------------------------
+//
+//      module      = "module" name [ "slots" int ] { declaration } { workload }
+//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
+//                  | "symbol" name | "array" name dtype
+//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//                    [ body ]
+//      size        = int | "?" | expr, of a transient tensor
+//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size | name type
+//      time        = "," ( int ( "cycles" | "instructions" ) | "cycles by a cost function" )
+//      source      = "," ( "time only" | "a PTO-ISA source" )
+//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
+//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
+//                  | "when" expr | "otherwise" | "combine" | "sequence"
+//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
+//                    after
+//                  | "call" name exprs | "slot_set" int "=" expr
+//                  | "slot_load" int "=" view [ "element" pair ]
+//                  | "pipeline" name after | "event" name
+//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
+//                  | "process" name [ "replicas" name "in" axis ]
+//                    [ "consumes" name { "," name } ] [ "produces" name { "," name } ]
+//                  | ( "consume" | "receive" ) name "from" name
+//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
+//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
+//      exprs       = "(" [ expr { "," expr } ] ")"
+//      pair        = "(" expr "," expr ")"
+//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up to" expr "rows" ]
+//                    [ "up to" expr "columns" ] [ "of" extent "x" extent ]
+//      extent      = int | "edge"
+//      after       = [ "after" node { "," node } ] [ "as" node ]
+//      node        = "node" int
+//      expr        = operators as in C, min(a, b), max(a, b), casts i64(a), u64(a), bool(a), over
+//                    int | int "u" | "true" | "false" | name | name "[" expr "]"
+//                  | "size" "(" axis ")" | "entry" "(" name ")"
+//                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
+//      name        = letters, digits, "_" and "."; or any name in double quotes
+//
+// In a pair, a bare 0 means not given, and (0) the number. A symbol hidden by a variable, and the
+// size of a plan with several axes, are refused. The text has no functions of kernels: they are
+// attached by the kernel's name. Nor has it choices: their tasks are branches.
+//
+// A tile kernel has its operations below its line, in the order in which they were built (section
+// 24), indented by two spaces, and by two more inside a loop. Reading calls the same functions
+// again.
+//
+//      kernel twice(axes 1, in x f32 64 x 128, out y f32 64 x 128) vector, 9 instructions
+//        machine "910B"
+//        %1 = parameter x
+//        %2 = parameter y
+//        %3 = const 2
+//        %4 = mul %1, %3 : f32 64 x 128
+//        store %2, %4
+//
+//      body        = [ machine ] { [ value "=" ] operation }
+//      machine     = "machine" name [ "of" ( "a2a3" | "a5" ) "," int "MHz" "," "memories" 7 ints
+//                    "," "rates" 12 ints ] [ "," "fused" ]
+//      operation   = "parameter" name | "scalar" name ":" dtype
+//                  | "const" number | ( "full" | "iota" ) number ":" type
+//                  | "store" value "," value [ window ] | "store_add" value "," value
+//                  | "slice" value window ":" type | "size" value "," ( "rows" | "cols" )
+//                  | "cvt" value [ "away" | "floor" | "ceil" | "trunc" ] ":" type
+//                  | "compare" value ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value ":" type
+//                  | ( "merge_sort" | "deinterleave" ) value "," int ":" type
+//                  | "loop" value "," value "," int | "next" value "," value
+//                  | "alloc" memory layout [ "like" value ] ":" type
+//                  | "instruction" name "(" values ")" "(" values ")" [ "tmp" value ]
+//                    [ "scalar" value ] [ "at" "(" int "," int ")" ] [ "mode" int ]
+//                  | word value { "," value } ":" type     any other, ptowsp_tile_<word>
+//      window      = "at" "(" ( int | value ) "," ( int | value ) ")"
+//      type        = ( dtype | "mask" ) ( int | "?" ) "x" ( int | "?" )
+//      value       = "%" int                               ascending, with gaps or without
+//      number      = [ "-" ] ( decimal | "inf" ) | "nan" [ "(" bits as int ")" ]
+//
+// Windows of stores, and those with a value, have values or 0. The type is an argument of scalar,
+// full, iota, slice, cvt, topk_... and alloc ("?": as many as fit), and makes rowsum of f16 give
+// f32. Elsewhere it may be left out; where it stands, it must be the result's. Memories are UB, L1,
+// L0A, L0B, L0C, BIAS, SCALING; layouts row_major, col_major, NZ, ZN, ZZ, NN. The number of
+// instructions is not compared and may be 0; unit and parameters must match the body. Under
+// PTOWSP_NO_TILES bodies are skipped, and the kernels are attached by name.
+
 #endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
-// Appendix B. Macros
+// Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 20 and 21. Programs use those, and nothing else of this appendix.
+// The machinery behind PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the
+// scopes of sections 17 and 25. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-// Spaces (section 5). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
+// Spaces (section 32). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
 // (head, 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. A size
 // is recognised as dynamic by pasting it to PWSP_SPACE_IS_. (Parenthesised sizes, which cannot be
 // pasted, are handled before.) So a static dimension has no member. In place of a setter it has an
@@ -9239,7 +9307,7 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
 PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
-// Tiers (section 8): a kernel, a table entry and a case for each, from the list of tiers.
+// Tiers (section 7): a kernel, a table entry and a case for each, from the list of tiers.
 // clang-format off
 #define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
     PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
@@ -9280,7 +9348,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 #if !defined(PTOWSP_ONLY_PLAN)
 
-// Scopes (sections 20 and 21): a loop that runs its body once, then closes the scope.
+// Scopes (sections 17 and 25): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \
@@ -9292,6 +9360,146 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // clang-format on
 
 #endif  // PTOWSP_ONLY_PLAN
+
+// -------------------------------------------------------------------------------------------------
+// Appendix D. Index of functions
+// -------------------------------------------------------------------------------------------------
+//
+//      ptowsp_              add 3447, algorithm_name 6758, and 3471, array_at 3417,
+//                           bf16_from_f32 2833, bitand 3454, bitnot 3460, bitor 3455, bitxor 3456,
+//                           bool 3408, call_make 3653, cast 3480, channel_make 6608, clock_ns 8532,
+//                           close_make 6631, combine_begin 3547, consume_begin 6596, consumes 6615,
+//                           convert 2841, core_timing_of 6418, cost_check 6423, decode_tiers 859,
+//                           depth_name 3901, div 3450, edge_reason_name 5189, eq 3463,
+//                           event_make 6637, f16_from_f32 2831, fingerprint_print 5039,
+//                           for_each_begin 3541, ge 3468, gt 3467, hash 8529, i64 3406,
+//                           instruction 6351, le 3466, links_make 6884, location_name 2825,
+//                           lt 3465, max 3453, memory_name 5923, min 3452, mul 3449, ne 3464,
+//                           neg 3459, not 3473, opcode_name 8897, or 3472, otherwise_begin 3546,
+//                           pipe_name 5924, pipeline_begin 6591, process_begin 6593,
+//                           processor_count 618, produces 6616, receive_begin 6598,
+//                           record_make 6638, rem 3451, replicate_begin 6594, ring_name 3884,
+//                           scope_end 3549, search_print 5591, sequence_begin 3548,
+//                           shared_memory_of 4106, shl 3457, shr 3458, spans_export 5367,
+//                           stall_name 4785, sub 3448, support_name 4215, symbol 3412,
+//                           target_name 4214, tier_find 850, u64 3407, unit_name 3164, version 433,
+//                           wait_make 6639, when_begin 3545
+//      ptowsp_attend_       bytes 2043, check 1964, compute 2031, convert 2038, join 2002,
+//                           merge 1998, place 1954, run 1985, run_worker 1978, size 1947,
+//                           unit_of 2020, unit_rows 2024, variant 2046, work 1994
+//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6000, export 1677,
+//                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
+//                           lane_units 1649, merge_row 1701, place 1601, print 1681,
+//                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
+//                           see 1628, size 1591, states 1692
+//      ptowsp_axis_         dense 2958, dynamic 2959, plan 3004, plan_lanes 3006, plan_merges 3005,
+//                           ragged 2960, row 2966, size 3422, sparse 2961
+//      ptowsp_capability_   at 4212, count 4211, print 4213
+//      ptowsp_collective_   choose 6914, name 6757, plan 6804, print 6811, time 6904
+//      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
+//                           run_worker 667
+//      ptowsp_control_      cost_name 4023, make 4064
+//      ptowsp_device_       alloc 7581, cancel 7649, close 7574, copy_in 7592, copy_out 7594,
+//                           core_tasks 7662, free 7586, launch 7644, open 7565, result 7658,
+//                           run 7615, run_graph 7606, start 7620
+//      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
+//      ptowsp_dtype_        name 2822, size 2821
+//      ptowsp_dump_         check 8329, close 8323, explain 8340, open 8321, print 8334,
+//                           replay_export 8455, replay_print 8450, replay_run 8443,
+//                           rings_least 8377, rings_try 8382
+//      ptowsp_expr_         print 3486, type 3483
+//      ptowsp_f32_          from_bf16 2834, from_f16 2832
+//      ptowsp_graph_        add 5812, cancel 5755, clear 5692, create 5686, destroy 5688,
+//                           edge_make 5710, lanes 5844, limit 5761, poll 5772, record 5748,
+//                           result 5843, run 5736, run_worker 5740, seal 5721, start 5770,
+//                           task_cycles 5825, task_make 5701, task_status 5820, wait 5771
+//      ptowsp_hub_          create 6959, destroy 6963, transport 6967
+//      ptowsp_kernel_       begin 6025, choice 3630, collective 7073, end 6030, explain 3641,
+//                           hash 3342, insn_at 6446, insn_count 6445, make 3335, measure 6439,
+//                           print 6450, rule 7481
+//      ptowsp_linear_       apply 7380, blocked 7365, compose 7370, conflicts 7388, identity 7362,
+//                           inverse 7375, rank 7381, strided 7363, swizzle 7367, transpose 7373
+//      ptowsp_loop_         entry 3426, field 3432
+//      ptowsp_machine_      910b 5965, 950pr 5966
+//      ptowsp_measure_      (itself) 7832, samples 7837
+//      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
+//      ptowsp_mesh_         check 7241, coordinate 7245, layout_check 7253, layout_join 7295,
+//                           layout_part_of 7264, layout_print 7270, layout_relayout 7333
+//      ptowsp_module_       create 2930, destroy 2935, error 2939, mesh 7409, parse 4277,
+//                           print 2946
+//      ptowsp_moe_          check 2274, column_begin 2284, column_end 2291, combine 2183,
+//                           generate 2265, history_add 2337, index 2429, look 2328, move 2420,
+//                           place 2396, plan_units 2310, print 2306, routes_generate 2489,
+//                           row_bound 2151, scratch_bytes 2387, share 2439, sort 2159,
+//                           sort_parallel 2169, unit_bound 2252, unit_rows 2298
+//      ptowsp_npu_          build 8131, build_run 8182, destroy 8135, directory 8138, emit 8086,
+//                           emit_files 8094, execute 8176, measure 8209, record 8106,
+//                           was_cached 8136
+//      ptowsp_output_       to_buffer 703, to_file 706
+//      ptowsp_parallel_     begin 3539, for 632
+//      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
+//                           generate_range 1145, is_invariant 1646, total_work 1122,
+//                           work_bound 1171
+//      ptowsp_prefix_       add 2698, bound 2710, build 2681, build_given 2689, check 2745,
+//                           generate 2734, join_row 2770, place 2724, print 2752,
+//                           progress_size 2776, remove 2701, size 2717, tree_bytes 2671,
+//                           tree_place 2672, unit_tokens 2758
+//      ptowsp_program_      check 9009, create 4302, destroy 4307, kernel_name 4313,
+//                           lane_count 9002, load 4356, print 4320, print_place 4316,
+//                           print_point 4662, print_schedule 9005, prove 9021, read 8999,
+//                           save 4346, size 4310
+//      ptowsp_rails_        fail 7978, init 7959, print 7985, propose 7973, reason_text 7981,
+//                           sample 7965, tick 7969
+//      ptowsp_ranks_        count 6996, create 6989, destroy 6993, poll 7017, rank 6995,
+//                           relayout 7497, run 7009, start 7014, wait 7018
+//      ptowsp_run_          bind 4508, bind_array 4527, bind_batch 4594, bind_csr 4545,
+//                           bind_lengths 4536, bind_plan 4567, bind_ranks 7110, bind_size 4516,
+//                           bind_slot 4667, bind_symbol 4521, bind_tensor 4551,
+//                           bind_transients 4626, bind_work 4573, bound_array 9038,
+//                           bound_batch 9044, bound_csr 9041, bound_plan 9042, bound_size 9035,
+//                           bound_slot 9052, bound_symbol 9036, bound_tensor 9048,
+//                           bound_transients 9050, cancel 4730, channels 4918, clock_at 5112,
+//                           create 4442, critical_path 4857, critical_steps 4950, decisions 5472,
+//                           destroy 4444, edges 5212, execute 4718, execute_worker 4723,
+//                           expect 5036, explore 4999, export 5317, export_decisions 5476,
+//                           export_transients 5326, find_bounds 5404, fingerprint 5029,
+//                           group_export 7179, group_simulate 7154, idle 5137, kernels 5132,
+//                           lanes 4849, lifetime_at 4659, pipelines 4914, poll 4749, print 5004,
+//                           print_stuck 4956, print_task 5119, processes 4916, program 9034,
+//                           rank_waits 7170, record 5086, records 4852, report 5445, result 4848,
+//                           size_transients 4649, slot 4673, start 4740, steps 4945, trace_at 5099,
+//                           trace_count 5098, trace_find 5102, usage 5147, wait 4748, what_if 5420
+//      ptowsp_schedule_     check 4222, print 4228, search 5579, search_cancel 5587
+//      ptowsp_select_       (itself) 3476, begin 3543
+//      ptowsp_send_         make 6621, task_make 6626
+//      ptowsp_slot_         (itself) 3436, load_make 3663, set_make 3657
+//      ptowsp_space_        at 8513, index 8511, make 8506, multiply 9149, total 8510
+//      ptowsp_status_       name 497, text 498
+//      ptowsp_task_         arg 3443, axis 3116, cols 3122, fail 3133, list_make 3746, make 3587,
+//                           rows 3119, scalar 3125, tag 3444, variable 3442
+//      ptowsp_tensor_       layout 7424, make 3044, spread 7418, transient 3070
+//      ptowsp_tile_         abs 6118, add 6095, alloc 6350, carry 6292, col_broadcast 6134,
+//                           colmax 6129, colmin 6130, cols 6295, colsum 6128, compare 6180,
+//                           const 6046, cos 6113, cvt 6156, deinterleave 6210, dequantize 6162,
+//                           div 6098, exp 6105, full 6049, gather 6199, gelu 6115, in 6034,
+//                           inout 6038, interleave 6209, iota 6051, load 6055, log 6106,
+//                           loop_begin 6289, loop_end 6291, matmul 6139, matmul_acc 6140,
+//                           matmul_bias 6141, max 6099, merge_sort 6193, min 6100, mul 6097,
+//                           neg 6117, next 6293, out 6036, quantize 6161, recip 6109, relu 6114,
+//                           row_broadcast 6133, rowmax 6125, rowmean 6127, rowmin 6126, rows 6294,
+//                           rowsum 6123, rowsum_f32 6124, rsqrt 6108, scalar 6043, select 6181,
+//                           sigmoid 6111, silu 6116, sin 6112, slice 6204, slice_at 6296,
+//                           sort32 6192, sqrt 6107, store 6060, store_add 6063, store_at 6298,
+//                           sub 6096, tanh 6110, topk_indices 6195, topk_values 6194,
+//                           transpose 6165
+//      ptowsp_tuning_       add 7754, bucket 7719, compact 7799, count 7786, create 7734,
+//                           destroy 7736, find 7768, record_at 7789, refresh 7743
+//      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
+//                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
+//                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,
+//                           print 830, request 752, slot 788, slot_count 794, slot_first 791,
+//                           tile 782, token_count 776, token_end 779, token_start 773
+//      ptowsp_workload_     begin 3538, param 3646
 
 #ifdef __cplusplus
 }

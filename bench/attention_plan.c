@@ -86,7 +86,7 @@ static void attention_cut_keep(attention_bench *b) {
 static void attention_cut_write(void *user) {
     typedef uint64_t pair __attribute__((vector_size(16)));
     attention_bench *b = (attention_bench *)user;
-    const bool is_wide = b->config.head_count > 2;
+    const bool is_wide = b->config.kv_head_count > 2;
     const uint64_t head = UINT64_C(1) << 32;
     char *unit = (char *)b->plan.units, *begin = unit;
     uint32_t lane = 0;
@@ -131,13 +131,13 @@ static void attention_cut_write(void *user) {
 // -- the others -----------------------------------------------------------------------------------
 
 static uint32_t blocks_of(const attention_bench *b, uint32_t request) {
-    const uint32_t heads = b->config.head_count;
+    const uint32_t heads = b->config.kv_head_count;
     return ((uint32_t)b->lengths[request / heads] + BLOCK - 1) / BLOCK;
 }
 
 static void tile_scheduler(void *user) {
     attention_bench *b = (attention_bench *)user;
-    const uint32_t heads = b->config.head_count, lanes = b->config.lane_count;
+    const uint32_t heads = b->config.kv_head_count, lanes = b->config.lane_count;
     const uint32_t requests = b->batch.sequence_count * heads;
     uint64_t total = 0;
     for (uint32_t s = 0; s < b->batch.sequence_count; s++) {
@@ -194,7 +194,7 @@ static void greedy_heap(void *user) {
         b->loads[l] = 0;
     }
     for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
-        for (uint32_t h = 0; h < b->config.head_count; h++) {
+        for (uint32_t h = 0; h < b->config.kv_head_count; h++) {
             const uint32_t lane = b->heap[0];
             b->loads[lane] += tile_cost(b, b->order[i]);
             uint32_t at = 0;
@@ -230,7 +230,7 @@ static double ratio_of_loads(const attention_bench *b) {
 // The loads that the shares of the tile scheduler make; the merge goes to the lane of the first part.
 static double shares_ratio(attention_bench *b, uint32_t *out_extra, uint32_t *out_slots) {
     const double group = b->config.group, rate = 1 + group / 64;
-    const uint32_t heads = b->config.head_count;
+    const uint32_t heads = b->config.kv_head_count;
     *out_extra = *out_slots = 0;
     uint32_t merge_lane = 0;
     for (uint32_t l = 0; l < b->config.lane_count; l++) {
@@ -374,19 +374,19 @@ void bench_attention_plan(void) {
     b.batch.kv_lengths = b.lengths;
     b.config.page_size = BLOCK;
     b.config.lane_count = 264;
-    b.config.head_count = 8;
+    b.config.kv_head_count = 8;
     b.config.group = 4;
     b.batch.sequence_count = 256;
     attention_case(&b, "attention plan, 256 x 8", 2, "2 us + memcpy", 1.003, "1.003");
     b.batch.sequence_count = MOST;
     attention_case(&b, "attention plan, 10,000 x 8", 25, "25 us + memcpy", 1.001, "1.001");
     b.batch.sequence_count = 4096;
-    b.config.head_count = 1;
+    b.config.kv_head_count = 1;
     b.config.group = 128;
     attention_case(&b, "attention plan, 4,096 x 1 MLA", 0, "", 1.003, "1.003");
     b.batch.sequence_count = 64;
     b.batch.query_lengths = b.queries;
-    b.config.head_count = 8;
+    b.config.kv_head_count = 8;
     b.config.group = 4;
     b.config.is_causal = true;
     for (uint32_t i = 0; i < 64; i++) {

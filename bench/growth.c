@@ -146,7 +146,7 @@ static ptowsp_module *make_pipeline(growth *g) {
                 ptowsp_produces(m, channel);
                 PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "tokens", GROWTH_TASKS)) {
                     task.axes[0] = i;
-                    ptowsp_send_task(m, channel, &task);
+                    ptowsp_send_task_make(m, channel, &task);
                 }
             }
             PTOWSP_REPLICATE(m, r, pair, "consumer") {

@@ -249,9 +249,9 @@ static void pass_on(ptowsp_module *m, const net_party *party, const ptowsp_chann
             ptowsp_task_make(m, &task);
         }
     } else if (party->cycles) {
-        ptowsp_send_task(m, channels[party->out], &task);
+        ptowsp_send_task_make(m, channels[party->out], &task);
     } else {
-        ptowsp_send(m, channels[party->out], token);
+        ptowsp_send_make(m, channels[party->out], token);
     }
 }
 
@@ -279,7 +279,7 @@ static void build_party(ptowsp_module *m, const net *n, uint32_t i, const ptowsp
         PTOWSP_FOR_EACH(m, k, make_axis(m, "forward", i, party->forward)) {
             (void)k;
             PTOWSP_RECEIVE(m, t, channels[party->in]) {
-                ptowsp_send(m, channels[party->out], t);
+                ptowsp_send_make(m, channels[party->out], t);
             }
         }
     }

@@ -40,7 +40,7 @@ static void run_chunk_size_plain(void *user) {
         for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
             units += ((uint32_t)b->lengths[i] + middle - 1) / middle;
         }
-        if (units * b->batch.head_count <= b->config.max_work_units) {
+        if (units * b->batch.kv_head_count <= b->config.max_work_units) {
             high = middle;
         } else {
             low = middle + 1;
@@ -74,7 +74,7 @@ static void run_generate_plain(void *user) {
         uint32_t length = (uint32_t)b->lengths[r], n = (length + b->chunk - 1) / b->chunk;
         int32_t tier =
             ptowsp_tier_find(ptowsp_decode_tiers(), PTOWSP_DECODE_TIER_COUNT, (int32_t)length);
-        for (uint32_t head = 0; head < b->batch.head_count; head++) {
+        for (uint32_t head = 0; head < b->batch.kv_head_count; head++) {
             uint32_t start = 0;
             for (uint32_t c = 0; c < n; c++) {
                 uint32_t piece = length / n + (c >= n - length % n);
@@ -103,7 +103,7 @@ static void run_copy(void *user) {
 
 static void bench_chunk_size(plan_bench *b, uint32_t max_work_units, const char *name) {
     b->batch.sequence_count = 10000;
-    b->batch.head_count = 1;
+    b->batch.kv_head_count = 1;
     b->config.max_work_units = max_work_units;
     const bench_case of = {name,
                            "us",
@@ -122,7 +122,7 @@ static void bench_chunk_size(plan_bench *b, uint32_t max_work_units, const char 
 
 static void set_batch(plan_bench *b, uint32_t sequences, uint32_t heads, uint32_t chunk) {
     b->batch.sequence_count = sequences;
-    b->batch.head_count = heads;
+    b->batch.kv_head_count = heads;
     b->chunk = chunk;
 }
 

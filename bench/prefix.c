@@ -60,7 +60,7 @@ static void batch_create(prefix_bench *b, uint32_t requests, uint32_t blocks, ui
     b->batch.block_ids = b->ids;
     b->batch.block_begin = b->begin;
     b->batch.block_tokens = BLOCK;
-    b->config.head_count = KV_HEADS;
+    b->config.kv_head_count = KV_HEADS;
     b->config.group = GROUP;
     b->config.page_size = BLOCK;
     const ptowsp_prefix_limits limits = {requests, blocks};

@@ -159,7 +159,7 @@ static void build_processes(ptowsp_module *m, uint64_t size, ptowsp_schedule *sc
             PTOWSP_PROCESS(m, "source") {
                 ptowsp_produces(m, tokens);
                 PTOWSP_FOR_EACH(m, i, axis) {
-                    ptowsp_send(m, tokens, i);
+                    ptowsp_send_make(m, tokens, i);
                 }
             }
             PTOWSP_REPLICATE(m, r, axis, "sink") {
@@ -248,7 +248,7 @@ static void build_ports(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedu
                 }
                 for (uint32_t i = 0; i < size; i++) {
                     const ptowsp_channel channel = {first.id + i};
-                    ptowsp_send(m, channel, ptowsp_i64(m, 1));
+                    ptowsp_send_make(m, channel, ptowsp_i64(m, 1));
                 }
             }
             PTOWSP_PROCESS(m, "sink") {
@@ -334,13 +334,13 @@ static double scale_explain(ptowsp_context *context, ptowsp_program *program) {
 
 static double scale_read(ptowsp_context *context, const ptowsp_module *module) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
-    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    ptowsp_output_buffer buffer = {NULL, 0, 0};
     ptowsp_module *read;
-    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(module, ptowsp_output_to_buffer(&buffer));
     buffer.size = buffer.length + 1;
     buffer.length = 0;
     buffer.data = (char *)bench_allocate(buffer.size);
-    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(module, ptowsp_output_to_buffer(&buffer));
     const double begin = processor_time();
     require(ptowsp_module_parse(context, buffer.data, buffer.length, &desc, &read, NULL) ==
                 PTOWSP_OK,

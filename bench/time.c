@@ -382,7 +382,7 @@ static void bench_expressions(void) {
                 x = ptowsp_add(ptowsp_mul(x, ptowsp_i64(m, 3)), ptowsp_i64(m, j));
                 x = ptowsp_bitand(ptowsp_bitxor(x, i), ptowsp_i64(m, 0xffffff));
             }
-            ptowsp_slot_set(m, 0, x);
+            ptowsp_slot_set_make(m, 0, x);
         }
     }
     ptowsp_schedule schedule;
@@ -439,7 +439,7 @@ static void run_compile(void *user) {
 
 static void bench_saved(void) {
     saved_bench b;
-    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    ptowsp_output_buffer buffer = {NULL, 0, 0};
     memset(&b, 0, sizeof b);
     b.text = (char *)malloc(1 << 20);
     require(b.text && ptowsp_context_create(NULL, &b.context) == PTOWSP_OK, "no memory");
@@ -460,7 +460,7 @@ static void bench_saved(void) {
             ptowsp_context_error(b.context).text);
     buffer.data = b.text;
     buffer.size = 1 << 20;
-    require(ptowsp_program_save(b.context, b.module, NULL, ptowsp_text_to_buffer(&buffer)) ==
+    require(ptowsp_program_save(b.context, b.module, NULL, ptowsp_output_to_buffer(&buffer)) ==
                 PTOWSP_OK,
             ptowsp_context_error(b.context).text);
     b.length = buffer.length;

@@ -54,18 +54,18 @@ static void cycle_make(ptowsp_module *m, bool is_mended) {
                 ptowsp_consumes(m, answers);
                 ptowsp_produces(m, questions);
                 PTOWSP_RECEIVE(m, answer, answers) {
-                    ptowsp_send_task(m, questions, &task);
+                    ptowsp_send_task_make(m, questions, &task);
                 }
             }
             PTOWSP_PROCESS(m, "right") {
                 ptowsp_consumes(m, questions);
                 ptowsp_produces(m, answers);
                 if (is_mended) {
-                    ptowsp_send_task(m, answers, &task);
+                    ptowsp_send_task_make(m, answers, &task);
                 }
                 PTOWSP_RECEIVE(m, question, questions) {
                     if (!is_mended) {
-                        ptowsp_send_task(m, answers, &task);
+                        ptowsp_send_task_make(m, answers, &task);
                     }
                 }
             }
@@ -132,8 +132,8 @@ static void fork_make(ptowsp_module *m) {
                 ptowsp_produces(m, all);
                 ptowsp_produces(m, kept);
                 PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "count", COUNT)) {
-                    ptowsp_send(m, all, i);
-                    ptowsp_send(m, kept, i);
+                    ptowsp_send_make(m, all, i);
+                    ptowsp_send_make(m, kept, i);
                 }
             }
             PTOWSP_PROCESS(m, "largest") {
@@ -143,7 +143,7 @@ static void fork_make(ptowsp_module *m) {
                     look_at.views[0].col = i;
                     ptowsp_task_make(m, &look_at);
                 }
-                ptowsp_send(m, found, ptowsp_i64(m, 0));
+                ptowsp_send_make(m, found, ptowsp_i64(m, 0));
             }
             PTOWSP_PROCESS(m, "divide") {
                 ptowsp_consumes(m, found);
@@ -179,7 +179,7 @@ static void deaf_make(ptowsp_module *m) {
                 ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "words", .depth = 1});
             PTOWSP_PROCESS(m, "speaker") {
                 ptowsp_produces(m, words);
-                ptowsp_send(m, words, ptowsp_i64(m, 1));
+                ptowsp_send_make(m, words, ptowsp_i64(m, 1));
             }
         }
     }
@@ -211,10 +211,10 @@ static void pages_make(ptowsp_module *m, bool is_mended) {
                     ptowsp_produces(m, turn);
                 }
                 PTOWSP_FOR_EACH(m, page, ptowsp_axis_dense(m, "pages", PAGES)) {
-                    ptowsp_send(m, pages, page);
+                    ptowsp_send_make(m, pages, page);
                 }
                 if (is_mended) {
-                    ptowsp_send(m, turn, ptowsp_i64(m, 0));
+                    ptowsp_send_make(m, turn, ptowsp_i64(m, 0));
                 }
             }
             PTOWSP_REPLICATE(m, w, ptowsp_axis_dense(m, "workers", WORKERS), "worker") {
@@ -239,10 +239,10 @@ static void pages_make(ptowsp_module *m, bool is_mended) {
                     ptowsp_task_make(m, &task);
                 }
                 if (is_mended) {
-                    ptowsp_send(m, turn, ptowsp_i64(m, 0));
+                    ptowsp_send_make(m, turn, ptowsp_i64(m, 0));
                 }
                 for (int i = 0; i < PAGES_EACH; i++) {
-                    ptowsp_send(m, pages, ptowsp_i64(m, i));
+                    ptowsp_send_make(m, pages, ptowsp_i64(m, i));
                 }
             }
         }
@@ -258,9 +258,10 @@ static ptowsp_run *compile(ptowsp_module *m, ptowsp_program **out_program) {
     return run;
 }
 
-static void write_stdout(void *user, const char *text, size_t length) {
+static bool write_stdout(void *user, const void *text, size_t length) {
     (void)user;
     fwrite(text, 1, length, stdout);
+    return true;
 }
 
 // Executes what must get stuck, with `stuck_count` processes that wait, and prints the report.
@@ -274,7 +275,7 @@ static bool is_stuck(ptowsp_run *run, uint32_t stuck_count, ptowsp_run_mode mode
             processes[i].state == PTOWSP_PROCESS_FULL || processes[i].state == PTOWSP_PROCESS_EMPTY;
     }
     printf("  %s: %s\n", ptowsp_status_name(status), ptowsp_context_error(context).text);
-    ptowsp_run_print_stuck(run, (ptowsp_text){write_stdout, NULL});
+    ptowsp_run_print_stuck(run, (ptowsp_output){write_stdout, NULL});
     return status == PTOWSP_STUCK && waiting == stuck_count;
 }
 
@@ -364,7 +365,7 @@ static bool show_pages(void) {
                i == 0 ? "" : "mended, one takes pages at a time, ", ptowsp_status_name(executed),
                ptowsp_status_name(explored), (unsigned long long)stats.state_count,
                (unsigned long long)stats.step_count);
-        ptowsp_run_print_stuck(run, (ptowsp_text){write_stdout, NULL});
+        ptowsp_run_print_stuck(run, (ptowsp_output){write_stdout, NULL});
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(program);
         ptowsp_module_destroy(m);

@@ -268,7 +268,7 @@ static void expert_make(const layer *l, const tensors *x, ptowsp_expr expert, pt
     ptowsp_expr load = ptowsp_slot(m, LOAD_SLOT, PTOWSP_TYPE_I64);
     ptowsp_axis copies = ptowsp_axis_dense(m, "copies", COPY_MAX);
 
-    ptowsp_slot_load(m, LOAD_SLOT, &(ptowsp_view){x->loads, .col = expert}, zero, zero);
+    ptowsp_slot_load_make(m, LOAD_SLOT, &(ptowsp_view){x->loads, .col = expert}, zero, zero);
     PTOWSP_WHEN(m, ptowsp_gt(load, limit)) {
         PTOWSP_PARALLEL(m, i, copies) {
             ptowsp_expr copy = ptowsp_add(i, one);
@@ -437,8 +437,8 @@ static void route(layer *l) {
 static void plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[160];
-        ptowsp_text_buffer buffer = {line, sizeof line, 0};
-        ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
 }

@@ -282,7 +282,7 @@ static void step_make(prefix_step *s) {
     s->attention.config = &s->config;
     s->attention.pages = s->pages;
     s->attention.page_stride = s->page_stride;
-    s->config.head_count = (uint32_t)s->o.kv_heads;
+    s->config.kv_head_count = (uint32_t)s->o.kv_heads;
     s->config.group = (uint32_t)s->o.group;
     s->config.lane_count = (uint32_t)s->o.threads;
     s->config.page_size = PAGE;

@@ -135,10 +135,10 @@ static void print_search(decode *d) {
     ptowsp_search_result results[4];
     ptowsp_search_summary summary;
     char text[4096];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     command_check(d->t.context,
                   ptowsp_schedule_search(d->t.context, d->t.module, &desc, results, 4, &summary));
-    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
     printf("\nthe best schedules of the last step\n%s", text);
 }
 

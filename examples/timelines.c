@@ -248,7 +248,7 @@ static void chunks_bind(ptowsp_context *context, ptowsp_run *run, ptowsp_work *w
 
 static void balanced_bind(ptowsp_context *context, ptowsp_run *run) {
     const ptowsp_attention_batch batch = {kv_lengths, NULL, REQUESTS};
-    ptowsp_attention_config config = {.head_count = 1, .lane_count = LANES, .page_size = PAGE};
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = LANES, .page_size = PAGE};
     config.cost = (ptowsp_attention_cost){UNIT_CYCLES, 1.0, 0.0, PART_CYCLES};
     command_check(context, ptowsp_run_bind_batch(run, "balanced", &batch, &config, NULL));
 }
@@ -302,7 +302,7 @@ static void pipeline_make(ptowsp_module *m) {
                 ptowsp_produces(m, loaded);
                 PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
                     loading.axes[0] = tile;
-                    ptowsp_send_task(m, loaded, &loading);
+                    ptowsp_send_task_make(m, loaded, &loading);
                 }
             }
             PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {

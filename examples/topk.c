@@ -82,7 +82,7 @@ static void workload_make(ptowsp_module *m, const example *e) {
     PTOWSP_WORKLOAD(m, "topk") {
         PTOWSP_PARALLEL(m, r, requests) {
             ptowsp_view count = setup_view(e->counts, r, zero);
-            ptowsp_slot_load(m, SLOT, &count, zero, zero);
+            ptowsp_slot_load_make(m, SLOT, &count, zero, zero);
             PTOWSP_WHEN(m, ptowsp_le(ptowsp_slot(m, SLOT, PTOWSP_TYPE_I64), ptowsp_i64(m, SMALL))) {
                 task_make(m, e, e->small, r);
             }

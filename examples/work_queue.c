@@ -143,7 +143,7 @@ static void declare(batch *b) {
 // A worker's task: attends a request, and sends it on.
 static void attend_send(const batch *b, ptowsp_channel done, ptowsp_expr request) {
     ptowsp_module *m = b->module;
-    ptowsp_send_task(
+    ptowsp_send_task_make(
         m, done,
         &(ptowsp_task_desc){
             .kernel = b->attend,
@@ -181,7 +181,7 @@ static void workloads_make(const batch *b) {
             PTOWSP_PROCESS(m, "requests") {
                 ptowsp_produces(m, queue);
                 PTOWSP_FOR_EACH(m, i, requests) {
-                    ptowsp_send(m, queue, ptowsp_array_at(m, "order", PTOWSP_I32, i));
+                    ptowsp_send_make(m, queue, ptowsp_array_at(m, "order", PTOWSP_I32, i));
                 }
             }
             PTOWSP_REPLICATE(m, w, workers, "worker") {

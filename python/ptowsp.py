@@ -76,9 +76,8 @@ _ContextDesc = _struct(
     "context_desc", "ptr resize resize_user; i32 threads; u32 lane_count; ptr run_lanes run_lanes_user"
 )
 _Span = _struct("span", "u64 begin end; u32 lane kind")
-_Text = _struct("text", "ptr write user")
 _Tier = _struct("tier", "u8 id; i32 length_min length_max")
-_Batch = _struct("batch", "ptr lengths; u32 sequence_count head_count")
+_Batch = _struct("batch", "ptr lengths; u32 sequence_count kv_head_count")
 _PlanConfig = _struct(
     "plan_config", "u32 chunk_min chunk_max max_work_units align; i32 chunks; ptr tiers; u32 tier_count"
 )
@@ -92,7 +91,7 @@ _AttentionSeen = _struct("attention_seen", "u32 sinks begin end")
 _AttentionCost = _struct("attention_cost", "f64 per_unit per_token per_row_token per_merged_row")
 _AttentionConfig = _struct(
     "attention_config",
-    "u32 head_count group lane_count; ptr lane_speeds; i32 mode; bool is_causal; u32 window page_size tile_rows"
+    "u32 kv_head_count group lane_count; ptr lane_speeds; i32 mode; bool is_causal; u32 window page_size tile_rows"
     " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges;"
     " ptr positions",
 )
@@ -263,9 +262,8 @@ _ProgramTables = _struct(
 )
 
 _WORK_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
-_TEXT_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _OUTPUT_FN = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_LABEL_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, _Text)
+_LABEL_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, _Output)
 _TASK_FN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.POINTER(_Task), ctypes.c_void_p)
 
 # -- functions --------------------------------------------------------------------------------------
@@ -483,8 +481,8 @@ def _plan(function, *arguments):
 def _printed(function, *arguments):
     """What a function of the library writes to a text sink."""
     parts = []
-    write = _TEXT_FN(lambda user, text, length: parts.append(ctypes.string_at(text, length)))
-    function(*arguments, _Text(ctypes.cast(write, ctypes.c_void_p), None))
+    write = _OUTPUT_FN(lambda user, text, length: parts.append(ctypes.string_at(text, length)) is None)
+    function(*arguments, _Output(ctypes.cast(write, ctypes.c_void_p), None))
     return b"".join(parts).decode("utf-8", "replace")
 
 
@@ -740,7 +738,7 @@ def _context_core(context):
 
 
 def _work_dtype(first, reserved, *params):
-    """A work descriptor (section 6) with the names that a kind of plan has for its fields."""
+    """A work descriptor (section 5) with the names that a kind of plan has for its fields."""
     names = [first, "tier", "flags", reserved, *params]
     return np.dtype((np.record, list(zip(names, ["u4", "u1", "u1", "u2"] + ["u4"] * 4))))
 
@@ -823,7 +821,7 @@ class _Calls:
 
 
 def _dispatch(units, dtype, kernel, context):
-    """Runs descriptors in order, or on the lanes of a context (section 8)."""
+    """Runs descriptors in order, or on the lanes of a context (section 7)."""
     units = _array(units, dtype, "units", (-1,))
     calls = _Calls()
     table = calls.table(kernel, units)
@@ -854,7 +852,7 @@ class _Shown:
 
 
 class ChunkPlan:
-    """A plan with one chunk for all sequences (section 7), made by chunk_plan().
+    """A plan with one chunk for all sequences (section 6), made by chunk_plan().
 
     chunk      tokens
     units      CHUNK_UNIT [units]: index, tier, flags, request, head, kv_start, kv_len
@@ -880,11 +878,11 @@ class ChunkPlan:
 def chunk_plan(
     lengths, heads, *, chunk=0, chunk_min=0, chunk_max=0, max_work_units=0, align=0, fixed=False, tiers=None
 ):
-    """Cuts sequences by one chunk (section 7).
+    """Cuts sequences by one chunk (section 6).
 
     lengths    int32 [sequences], KV tokens
     heads      with KV of their own
-    chunk      0: by the rule of section 7, in chunk_min to chunk_max
+    chunk      0: by the rule of section 6, in chunk_min to chunk_max
     fixed      pieces are `chunk` long; else they differ by at most `align`
     tiers      [(id, length_min, length_max)]; default DECODE_TIERS
     """
@@ -972,7 +970,7 @@ def _attention_config(
     shares_merges=False,
 ):
     config = _AttentionConfig(
-        head_count=_int(heads, "heads"),
+        kv_head_count=_int(heads, "heads"),
         group=_int(group, "group"),
         lane_count=_int(lanes, "lanes"),
         mode=_choice(mode, "balanced invariant", "mode"),
@@ -998,7 +996,7 @@ def _attention_config(
 
 
 class AttentionPlanner:
-    """A configuration of attention plans (ptowsp_attention_config, section 10).
+    """A configuration of attention plans (ptowsp_attention_config, section 9).
 
     heads        KV heads (1 under MLA)
     lanes        cores or threads that share the work
@@ -1022,7 +1020,7 @@ class AttentionPlanner:
     def plan(self, kv_lengths, query_lengths=None, positions=None):
         """Plans a step: int32 [sequences] each; query_lengths None: a query token each. Returns an AttentionPlan.
 
-        positions     a mapping of arrays [sequences], each of which may be missing (Positions in section 10):
+        positions     a mapping of arrays [sequences], each of which may be missing (Positions in section 9):
           query_first, query_stride   int32: where the first query token stands, and how far the next. Default: the
                                       last of the KV
           kv_first, kv_stride         int32: the same of KV tokens; default 0 and 1
@@ -1060,7 +1058,7 @@ class AttentionPlanner:
 
 
 def attention_plan(kv_lengths, query_lengths=None, positions=None, *, heads, lanes, **config):
-    """Plans a step of attention (section 10): AttentionPlanner(heads=..., lanes=..., **config).plan(...).
+    """Plans a step of attention (section 9): AttentionPlanner(heads=..., lanes=..., **config).plan(...).
 
     kv_lengths      int32 [sequences], those of the queries included
     query_lengths   int32 [sequences]; default 1 each: decode
@@ -1070,7 +1068,7 @@ def attention_plan(kv_lengths, query_lengths=None, positions=None, *, heads, lan
 
 
 class AttentionPlan(_Shown):
-    """How a step's attention is split over lanes (section 10), made by attention_plan() or an AttentionPlanner.
+    """How a step's attention is split over lanes (section 9), made by attention_plan() or an AttentionPlanner.
 
     Arrays are read-only views that keep the plan's memory; update() writes the next step into them.
 
@@ -1272,7 +1270,7 @@ def _draw(spans, names, label, options):
 
     def write(user, i, text):
         data = label(i).encode()
-        ctypes.cast(text.write, _TEXT_FN)(text.user, data, len(data))
+        ctypes.cast(text.write, _OUTPUT_FN)(text.user, data, len(data))
 
     written = _LABEL_FN(write)
     array = (_Span * len(spans))(*spans)
@@ -1354,7 +1352,7 @@ class _Runs:
 
 
 class Job(_Runs):
-    """A plan with Python functions as its kernels (section 10, running a plan). Made by AttentionPlan.job().
+    """A plan with Python functions as its kernels (section 9, running a plan). Made by AttentionPlan.job().
 
     kernel(unit, lane)    for each unit: a function, or {tier: function}
     merge(merge, lane)    for each split tile, when its last part is done
@@ -1471,7 +1469,7 @@ class _AttendBlock:
 
 
 class AttendJob(_Runs):
-    """A plan with arrays, for the library's attention kernels (section 31). Made by AttentionPlan.attend_job().
+    """A plan with arrays, for the library's attention kernels (section 10). Made by AttentionPlan.attend_job().
 
     queries        float32 [query tokens, query heads, key dim], not scaled
     keys, values   [pages, page size, heads, dim], or [tokens, heads, dim]. Values may be of another dim, and a part
@@ -1534,7 +1532,7 @@ class AttendJob(_Runs):
         key_dim, value_dim = self._set_cache(keys, values, kv_type)
         self._set_scales(key_scales, value_scales)
         self._set_pages(pages, page_starts)
-        heads = self._plan._config.head_count * plan._c.group
+        heads = self._plan._config.kv_head_count * plan._c.group
         self._set_rows("queries", "query", queries, (-1, heads, key_dim))
         self._tokens = len(self._kept["queries"])
         self._set_terms(scale, cap, sinks, slopes, mask, heads)
@@ -1571,7 +1569,7 @@ class AttendJob(_Runs):
         self._kv_type = _kv_type(keys.dtype, kv_type)
         dtype, block, size = _KV_TYPES[self._kv_type]
         cache.type = [*_KV_TYPES].index(self._kv_type)
-        shape = (-1,) * (2 if keys.ndim == 4 else 1) + (self._plan._config.head_count,)
+        shape = (-1,) * (2 if keys.ndim == 4 else 1) + (self._plan._config.kv_head_count,)
         for name, value in ("key", keys), ("value", values):
             array = self._set(name + "s", value, dtype, (*shape, -1), cache, strided=True)
             shape, row = array.shape[:-1], array.shape[-1] * dtype.itemsize
@@ -1693,7 +1691,7 @@ class AttendJob(_Runs):
 
 
 class Scratch:
-    """Partial states of split tiles (sections 9 and 10), which units write and merges read.
+    """Partial states of split tiles (sections 8 and 9), which units write and merges read.
 
     states    PARTIAL [slots, rows]: m, the largest score; l, the sum of exp(score - m)
     accs      float32 [slots, rows, dim]: the sum of exp(score - m) * v. Of a normalised row o with log-sum-exp
@@ -1768,7 +1766,7 @@ def _same(array, index, element, name):
 
 
 def merge_partials(m, l, acc, *, out=None):
-    """Merges the parts of rows (section 9). Returns (out, lse): float32 [rows, dim] and [rows].
+    """Merges the parts of rows (section 8). Returns (out, lse): float32 [rows, dim] and [rows].
 
     m      float32 [parts, rows], the largest scores; or the log-sum-exp (natural) of normalised rows
     l      float32 [parts, rows], the sums of exp(score - m); None: 1, for normalised rows
@@ -2382,7 +2380,7 @@ def _program_tables(handle):
 
 
 class Program:
-    """A workload that is compiled from the text of a module (sections 21 to 23), with its schedule.
+    """A workload that is compiled from the text of a module (sections 25 to 20), with its schedule.
 
     text            of a module, or a saved program
     workload        the first to run; default: the last one
@@ -2559,7 +2557,7 @@ def _name(name):
 
 
 class Run(_Shown):
-    """A program with what is bound to it, and the results of its last execution (sections 24 and 25).
+    """A program with what is bound to it, and the results of its last execution (sections 21 and 22).
 
     Results are copies. They are those of the last time() or execute(); before, and after one that failed, reading
     them is a ValueError.

@@ -352,13 +352,13 @@ static void choice__is_said_for_counts_and_nameless_links(void **state) {
     ptowsp_collective c = good_collective();
     ptowsp_links none = ptowsp_links_make((ptowsp_links_of)1000);
     char text[256];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     c.kind = PTOWSP_ALL_TO_ALL;
     c.algorithm = PTOWSP_ALGORITHM_AUTO;
     c.members = 2;
     c.count = 0;
     c.counts = counts;
-    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_true(c.algorithm != PTOWSP_ALGORITHM_AUTO);
     static const char begin[] = "all_to_all of 2 ranks, 12 bytes, on links: ";
@@ -370,13 +370,13 @@ static void choice__is_said_for_counts_and_nameless_links(void **state) {
     c.members = 1;
     none.name = "wires";
     buffer.length = 0;
-    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_non_null(strstr(text, "all_reduce of 1 rank, 32 bytes, on wires:"));
-    assert_int_equal(ptowsp_collective_choose(context, &c, NULL, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_collective_choose(context, &c, NULL, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_INVALID_PARAMS);
     c.members = 0;
-    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_INVALID_PARAMS);
 }
 

@@ -207,19 +207,19 @@ static void finishes_into_nothing(ptowsp_context *context) {
 }
 
 static void prints_into_a_buffer_without_data(ptowsp_context *context) {
-    ptowsp_text_buffer buffer = {NULL, 8, 0};
+    ptowsp_output_buffer buffer = {NULL, 8, 0};
     (void)context;
-    ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_to_buffer(&buffer);
 }
 
 static void prints_into_nothing(ptowsp_context *context) {
-    const ptowsp_text nothing = {NULL, NULL};
+    const ptowsp_output nothing = {NULL, NULL};
     (void)context;
     ptowsp_capability_print(nothing);
 }
 
 static void explains_into_nothing(ptowsp_context *context) {
-    const ptowsp_text nothing = {NULL, NULL};
+    const ptowsp_output nothing = {NULL, NULL};
     ptowsp_plan_info info;
     (void)context;
     memset(&info, 0, sizeof info);

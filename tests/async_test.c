@@ -185,7 +185,7 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
             int64_t count = what == FEW ? 5000 : INT64_C(1) << 40;
             PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "many", count)) {
                 if (what == NOTHING) {
-                    ptowsp_slot_set(mod, 1, i);
+                    ptowsp_slot_set_make(mod, 1, i);
                 } else {
                     ptowsp_task_desc task = {.kernel = note};
                     task.axes[0] = what == TASKS_PLAIN ? i : ptowsp_add(i, ptowsp_i64(mod, 1));
@@ -200,9 +200,9 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
                 PTOWSP_PROCESS(mod, "one") {
                     ptowsp_consumes(mod, what == TOKENS ? b : a);
                     ptowsp_produces(mod, a);
-                    ptowsp_send(mod, a, ptowsp_i64(mod, 1));
+                    ptowsp_send_make(mod, a, ptowsp_i64(mod, 1));
                     PTOWSP_CONSUME(mod, token, what == TOKENS ? b : a) {
-                        ptowsp_send(mod, a, token);
+                        ptowsp_send_make(mod, a, token);
                     }
                 }
                 if (what == TOKENS) {
@@ -210,7 +210,7 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
                         ptowsp_consumes(mod, a);
                         ptowsp_produces(mod, b);
                         PTOWSP_CONSUME(mod, token, a) {
-                            ptowsp_send(mod, b, token);
+                            ptowsp_send_make(mod, b, token);
                         }
                     }
                 }

@@ -258,7 +258,7 @@ static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **un
     for (uint32_t i = 0; TEST_ROUNDS(i, 30); i++) {
         ptowsp_attention_config config;
         memset(&config, 0, sizeof config);
-        config.head_count = HEADS;
+        config.kv_head_count = HEADS;
         config.group = GROUP;
         config.mode = PTOWSP_ATTENTION_INVARIANT;
         config.is_causal = true;

@@ -59,7 +59,7 @@ static scene *scene_make_of(uint64_t *random, uint32_t lane_count, bool is_invar
     const ptowsp_attention_batch batch = {kv_lengths, query_lengths, REQUESTS};
     const ptowsp_attend_strides strides = {PAGE * HEADS * DIM, HEADS * DIM, DIM};
     s->batch = batch;
-    s->config.head_count = HEADS;
+    s->config.kv_head_count = HEADS;
     s->config.group = GROUP;
     s->config.lane_count = lane_count;
     s->config.is_causal = true;
@@ -385,8 +385,8 @@ static void attend_job__prefix_plans_have_the_bits_of_flat_plans(void **unused) 
 static void expect(ptowsp_status status, const ptowsp_plan_info *info, ptowsp_status wanted,
                    const char *text) {
     char line[256];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, text);
     assert_int_equal(status, wanted);
 }

@@ -35,7 +35,7 @@ static uint32_t queries_of(const positions_sample *s, uint32_t i) {
 
 // Writes the KV into pages of the configuration's tokens, in reversed order.
 static void fill_cache(step *b) {
-    const uint32_t page = b->s.config.page_size, heads = b->s.config.head_count;
+    const uint32_t page = b->s.config.page_size, heads = b->s.config.kv_head_count;
     uint32_t pages = 0, next = 0;
     for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
         pages += ((uint32_t)b->s.kv[i] + page - 1) / page;
@@ -62,7 +62,7 @@ static void fill_cache(step *b) {
 
 // Sets the library's structures, over the sample as it is.
 static void settle(step *b) {
-    const size_t heads = b->s.config.head_count, rows = heads * b->s.config.group;
+    const size_t heads = b->s.config.kv_head_count, rows = heads * b->s.config.group;
     const ptowsp_attend_strides strides = {b->s.config.page_size * heads * DIM, heads * DIM, DIM};
     b->s.batch.kv_lengths = b->s.kv;
     b->cache.keys = b->is_half ? (void *)b->halves[0] : (void *)b->floats[0];
@@ -91,11 +91,11 @@ static step *make_step(uint64_t *state) {
     positions_make(&b->s, test_random_in(state, 0, 1) ? 200 : 40, 18, state);
     b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 40);
     if (test_random_in(state, 0, 15) == 0) {  // as under MLA: chunks of rows begin inside a group
-        b->s.config.head_count = 1;
+        b->s.config.kv_head_count = 1;
         b->s.config.group = ROWS;
         b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 4) * ROWS;
     }
-    const uint32_t rows = b->s.config.head_count * b->s.config.group;
+    const uint32_t rows = b->s.config.kv_head_count * b->s.config.group;
     uint32_t tokens = 0, queries = 0;
     for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
         b->kv_begin[i] = tokens;
@@ -137,7 +137,7 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
     char text[200];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     assert_int_equal(ptowsp_attention_size(&b->s.batch, &b->s.config, &sizes, NULL), PTOWSP_OK);
     void *block = malloc((size_t)sizes.block_bytes);
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
@@ -156,7 +156,7 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     memset(b->outputs, 0xaa, sizeof b->outputs);
     memset(b->lse, 0xaa, sizeof b->lse);
     if (ptowsp_attend_check(&job, &info) != PTOWSP_OK) {
-        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
         fail_msg("%s", text);
     }
     for (uint32_t i = 0; i < worker_count; i++) {
@@ -177,7 +177,7 @@ static double position_of(const int32_t *first, const int32_t *stride, uint32_t 
 // The score of a token, or -INFINITY if it is not seen.
 static double score_of(const step *b, uint32_t i, uint32_t j, uint32_t head, uint32_t t) {
     const ptowsp_attention_positions *p = &b->s.positions;
-    const uint32_t group = b->s.config.group, heads = b->s.config.head_count;
+    const uint32_t group = b->s.config.group, heads = b->s.config.kv_head_count;
     const uint32_t token = b->query_starts[i] + j;
     if (!positions_sees(&b->s, i, j, t) ||
         (b->step.mask && !(b->mask[token * MASK_WORDS + t / 32] >> t % 32 & 1))) {
@@ -200,7 +200,7 @@ static double score_of(const step *b, uint32_t i, uint32_t j, uint32_t head, uin
 }
 
 static void check_row(const step *b, uint32_t i, uint32_t j, uint32_t head) {
-    const uint32_t kv = (uint32_t)b->s.kv[i], heads = b->s.config.head_count;
+    const uint32_t kv = (uint32_t)b->s.kv[i], heads = b->s.config.kv_head_count;
     const size_t row = (size_t)(b->query_starts[i] + j) * heads * b->s.config.group + head;
     double most = b->step.sinks ? (double)b->sinks[head] : -INFINITY, sum = 0, out[DIM] = {0};
     for (uint32_t t = 0; t < kv; t++) {
@@ -241,7 +241,7 @@ static void attend__values_with_positions_are_softmax_over_what_is_seen(void **u
         for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
             const bool has_rows = b->s.kv[i] > 0 || positions_are_there(&b->s);
             for (uint32_t j = 0; has_rows && j < queries_of(&b->s, i); j++) {
-                for (uint32_t head = 0; head < b->s.config.head_count * b->s.config.group; head++) {
+                for (uint32_t head = 0; head < b->s.config.kv_head_count * b->s.config.group; head++) {
                     check_row(b, i, j, head);
                 }
             }
@@ -264,14 +264,14 @@ static bool tree_sees(int32_t draft, int32_t token) {
     return draft == token - CONTEXT || (draft > 0 && tree_sees((draft - 1) / 2, token));
 }
 
-// The plan has the superset that section 10 says, and bits from token CONTEXT - before on.
+// The plan has the superset that section 9 says, and bits from token CONTEXT - before on.
 static void attend__tree_under_a_window_is_a_superset_and_a_mask(void **unused) {
     (void)unused;
     uint64_t state = test_seed() + 5;
     step *b = make_step(&state);
     memset(&b->s.config, 0, sizeof b->s.config);
     memset(&b->s.positions, 0, sizeof b->s.positions);
-    b->s.config.head_count = b->s.config.group = b->s.config.page_size = 1;
+    b->s.config.kv_head_count = b->s.config.group = b->s.config.page_size = 1;
     b->s.config.lane_count = 3;
     b->s.config.is_causal = true;
     b->s.config.positions = &b->s.positions;
@@ -332,7 +332,7 @@ static void check_alone(const step *whole, uint32_t i, uint32_t first, uint32_t 
     step *b = (step *)malloc(sizeof *b);
     memcpy(b, whole, sizeof *b);
     positions_sample *s = &b->s;
-    const size_t rows = s->config.head_count * s->config.group;
+    const size_t rows = s->config.kv_head_count * s->config.group;
     const int64_t last = s->kv[i] - (int64_t)queries_of(s, i);
     const bool has_first = whole->s.positions.query_first;
     const int32_t stride = whole->s.positions.query_stride ? s->query_stride[i] : 1;
@@ -407,9 +407,9 @@ static void attend__tokens_outside_of_windows_change_nothing(void **unused) {
                 for (uint32_t j = 0; j < queries_of(&b->s, i); j++) {
                     is_seen |= positions_sees(&b->s, i, j, t);
                 }
-                for (uint32_t e = 0; !is_seen && e < b->s.config.head_count * DIM; e++) {
+                for (uint32_t e = 0; !is_seen && e < b->s.config.kv_head_count * DIM; e++) {
                     const size_t at =
-                        (size_t)(b->kv_begin[i] + t) * b->s.config.head_count * DIM + e;
+                        (size_t)(b->kv_begin[i] + t) * b->s.config.kv_head_count * DIM + e;
                     b->keys[at] = b->values[at] = NAN;
                 }
             }

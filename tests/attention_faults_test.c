@@ -20,14 +20,14 @@ static void case_make(faults_case *f) {
     f->batch.kv_lengths = f->kv;
     f->batch.query_lengths = f->queries;
     f->batch.sequence_count = 4;
-    f->config.head_count = 2;
+    f->config.kv_head_count = 2;
     f->config.lane_count = LANES;
 }
 
 static void assert_text(const ptowsp_plan_info *info, const char *text) {
     char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, text);
 }
 
@@ -65,8 +65,8 @@ static void attention_faults__of_the_configuration(void **state) {
     const uint64_t none = PTOWSP_NO_INDEX;
     faults_case f;
     case_make(&f);
-    f.config.head_count = 0;
-    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_ZERO, none, "plan: head_count is 0");
+    f.config.kv_head_count = 0;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_ZERO, none, "plan: kv_head_count is 0");
     case_make(&f);
     f.config.lane_count = 0;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LANES_COUNT, none,
@@ -203,16 +203,16 @@ static void attention_faults__of_totals(void **state) {
     faults_case f;
     case_make(&f);
     f.batch.query_lengths = NULL;
-    f.config.head_count = 1431655765;  // three sequences: 2^32 - 1 units
+    f.config.kv_head_count = 1431655765;  // three sequences: 2^32 - 1 units
     ptowsp_attention_sizes sizes;
     f.config.lane_count = 1;
     assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
     assert_int_equal(sizes.unit_count, UINT32_MAX);
     f.config.lane_count = LANES;
-    f.config.head_count++;
+    f.config.kv_head_count++;
     refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
             "plan: 4294967298 units are more than the 4294967295 of a plan");
-    f.config.head_count = UINT32_MAX;
+    f.config.kv_head_count = UINT32_MAX;
     refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
             "plan: 12884901885 units are more than the 4294967295 of a plan");
     // 2^31 - 1 tokens at 2^40 of the grid: 2^71.
@@ -240,7 +240,7 @@ static void attention_faults__of_capacities(void **state) {
     case_make(&f);
     f.config.cost.per_token = 1;
     f.batch.sequence_count = 1;
-    f.config.head_count = 1;  // 300 tokens on 3 lanes
+    f.config.kv_head_count = 1;  // 300 tokens on 3 lanes
     aplan plan = plan_make(&f.batch, &f.config);
     assert_int_equal(plan.unit_count, 3);
     const ptowsp_work mark = ptowsp_work_of(77, 1, 2, 3, 4, 5, 6);
@@ -370,7 +370,7 @@ static void attention_faults__check_finds_invalid_units_among_the_others(void **
                  second = {lengths + 1, NULL, 1};
     aconfig c;
     memset(&c, 0, sizeof c);
-    c.head_count = c.lane_count = 1;
+    c.kv_head_count = c.lane_count = 1;
     aplan plan = plan_make(&both, &c);
     ptowsp_plan_info info;
     assert_int_equal(plan.unit_count, 2);
@@ -395,7 +395,7 @@ static void attention_faults__of_one_unit_too_many(void **state) {
     const abatch batch = {&length, NULL, 1};
     aconfig c;
     memset(&c, 0, sizeof c);
-    c.head_count = UINT32_MAX;
+    c.kv_head_count = UINT32_MAX;
     c.lane_count = 2;
     ptowsp_work works[2];
     uint32_t begins[6];
@@ -413,7 +413,7 @@ static void attention_faults__of_one_unit_too_many(void **state) {
     assert_text(&info, text);
     assert_int_equal(ptowsp_attention_size(&batch, &c, &sizes, &info), PTOWSP_LIMIT_EXCEEDED);
     assert_text(&info, text);
-    c.head_count--;  // one head less is half of them on each lane, and as many units as a plan can have
+    c.kv_head_count--;  // one head less is half of them on each lane, and as many units as a plan can have
     assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, &info), PTOWSP_BUFFER_OVERFLOW);
     assert_int_equal(info.fault, PTOWSP_FAULT_UNITS_SMALL);
     assert_true(info.value == (int64_t)UINT32_MAX - 1);
@@ -449,7 +449,7 @@ static void attention_faults__check_finds_parts_without_slots(void **state) {
     const abatch batch = {lengths, NULL, 3};
     aconfig c;
     memset(&c, 0, sizeof c);
-    c.head_count = 1;
+    c.kv_head_count = 1;
     c.lane_count = 4;
     c.cost.per_token = 1;
     aplan plan = plan_make(&batch, &c);
@@ -475,7 +475,7 @@ static void attention_faults__check_finds_parts_without_a_merge(void **state) {
     const abatch batch = {&length, NULL, 1};
     aconfig c;
     memset(&c, 0, sizeof c);
-    c.head_count = 1;
+    c.kv_head_count = 1;
     c.lane_count = 2;
     aplan plan = plan_make(&batch, &c);
     assert_int_equal(plan.merge_count, 1);

@@ -32,7 +32,7 @@ static inline void plan_free(aplan *plan) {
     free(plan->units);
 }
 
-// Holds a plan that was made just now against all that section 10 promises.
+// Holds a plan that was made just now against all that section 9 promises.
 static inline void plan_check(const abatch *batch, const aconfig *config, const aplan *plan) {
     const reference_verdict verdict = reference_judge(batch, config, plan, NULL);
     if (verdict.grade != REFERENCE_GOOD) {

@@ -49,7 +49,7 @@ static void setting_make(setting *s, uint64_t *random, ptowsp_attention_mode mod
     memset(s, 0, sizeof *s);
     ptowsp_attention_config *config = &s->config;
     config->mode = mode;
-    config->head_count = (uint32_t)test_random_in(random, 1, 3);
+    config->kv_head_count = (uint32_t)test_random_in(random, 1, 3);
     config->group = (uint32_t)test_random_in(random, 1, 5);
     config->lane_count = 1;
     config->is_causal = random_one_in(random, 2);
@@ -68,8 +68,8 @@ static void setting_make(setting *s, uint64_t *random, ptowsp_attention_mode mod
                            : kind == 2 ? (int32_t)test_random_in(random, 0, 6)
                                        : (int32_t)test_random_in(random, 1, QUERY_MAX);
         one->query_count = one->query_count < one->kv ? one->query_count : one->kv;
-        size_t kv = (size_t)one->kv * config->head_count * s->dim;
-        size_t rows = (size_t)one->query_count * config->head_count * config->group;
+        size_t kv = (size_t)one->kv * config->kv_head_count * s->dim;
+        size_t rows = (size_t)one->query_count * config->kv_head_count * config->group;
         one->queries = random_floats(random, rows * s->dim, 3);
         one->keys = random_floats(random, kv, 1);
         one->values = random_floats(random, kv, 1);
@@ -95,7 +95,7 @@ typedef struct run {
 } run;
 
 static float *run_row(const run *r, const ptowsp_work *work, uint32_t row) {
-    size_t heads = (size_t)(r->s->rules.head_count * r->s->rules.group);
+    size_t heads = (size_t)(r->s->rules.kv_head_count * r->s->rules.group);
     size_t token = work->reserved * r->s->rules.tile_tokens + row / r->s->rules.group;
     size_t head = work->params[1] * r->s->rules.group + row % r->s->rules.group;
     return r->results[work->params[0]].rows + (token * heads + head) * (r->s->dim + 1);
@@ -113,7 +113,7 @@ static void attend_row(const run *r, const ptowsp_work *work, uint32_t row, uint
                        uint64_t to, ptowsp_partial *state, float *acc) {
     const sequence *one = r->sequences[work->params[0]];
     const reference_rules *rules = &r->s->rules;
-    size_t dim = r->s->dim, heads = (size_t)rules->head_count, head = work->params[1];
+    size_t dim = r->s->dim, heads = (size_t)rules->kv_head_count, head = work->params[1];
     size_t token = work->reserved * rules->tile_tokens + row / rules->group;
     const float *q =
         one->queries + ((token * heads + head) * rules->group + row % rules->group) * dim;
@@ -286,7 +286,7 @@ static void run_plan(run *r, int way, uint32_t threads, ptowsp_context *context)
 static result result_make(const setting *s, const sequence *one) {
     result made;
     made.count =
-        (size_t)one->query_count * (size_t)(s->rules.head_count * s->rules.group) * (s->dim + 1);
+        (size_t)one->query_count * (size_t)(s->rules.kv_head_count * s->rules.group) * (s->dim + 1);
     made.rows = (float *)malloc(made.count * sizeof(float) + 1);
     assert_non_null(made.rows);
     memset(made.rows, 0xff, made.count * sizeof(float));
@@ -390,7 +390,7 @@ static void attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads(v
 // One row in double precision, and how far a float result may be from it.
 static void row_in_double(const setting *s, const sequence *one, size_t token, size_t query_head,
                           double *out, double *bounds) {
-    size_t dim = s->dim, heads = (size_t)s->rules.head_count;
+    size_t dim = s->dim, heads = (size_t)s->rules.kv_head_count;
     size_t head = query_head / (size_t)s->rules.group;
     const float *q = one->queries + (token * heads * (size_t)s->rules.group + query_head) * dim;
     double scores[KV_MAX], m = -INFINITY, least = INFINITY, size = 0, l = 0, acc[DIM_MAX] = {0};
@@ -429,7 +429,7 @@ static void row_in_double(const setting *s, const sequence *one, size_t token, s
 }
 
 static void require_numbers(const setting *s, const sequence *one, const result *got) {
-    size_t heads = (size_t)(s->rules.head_count * s->rules.group);
+    size_t heads = (size_t)(s->rules.kv_head_count * s->rules.group);
     for (size_t token = 0; token < (size_t)one->query_count; token++) {
         for (size_t head = 0; head < heads; head++) {
             double expected[DIM_MAX + 1], bounds[DIM_MAX + 1];
@@ -486,7 +486,7 @@ static void attention__chunks_may_cost_more_than_all_that_is_seen(void **state) 
     const ptowsp_attention_batch batch = {lengths, NULL, 1};
     ptowsp_attention_config c;
     memset(&c, 0, sizeof c);
-    c.head_count = 1;
+    c.kv_head_count = 1;
     c.lane_count = 2;
     c.mode = PTOWSP_ATTENTION_INVARIANT;
     c.window = 2;

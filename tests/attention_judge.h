@@ -1,4 +1,4 @@
-// A slow, plain reference for attention plans (section 10 of the header): the KV range of each tile,
+// A slow, plain reference for attention plans (section 9 of the header): the KV range of each tile,
 // costs in double, a verdict on a plan by counting, and exact searches for the best plan of a small
 // batch. It is written from the header alone and shares nothing with the planner.
 //
@@ -30,7 +30,7 @@ static inline void *reference_alloc(uint64_t count, size_t size) {
 
 // A configuration with its defaults filled in.
 typedef struct reference_rules {
-    uint64_t head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk, grain;
+    uint64_t kv_head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk, grain;
     bool is_causal, is_invariant;
     ptowsp_attention_cost cost;
     const uint32_t *speeds;
@@ -41,7 +41,7 @@ typedef struct reference_rules {
 static inline reference_rules reference_rules_of(const ptowsp_attention_config *config) {
     reference_rules rules;
     memset(&rules, 0, sizeof rules);
-    rules.head_count = config->head_count;
+    rules.kv_head_count = config->kv_head_count;
     rules.group = config->group ? config->group : 1;
     rules.lane_count = config->lane_count;
     rules.window = config->window;
@@ -132,7 +132,7 @@ static inline uint64_t reference_tile_count(const ptowsp_attention_batch *batch,
     uint64_t count = 0;
     for (uint32_t i = 0; i < batch->sequence_count; i++) {
         count += batch->kv_lengths[i] > 0
-                     ? rules->head_count *
+                     ? rules->kv_head_count *
                            reference_ceil(reference_queries(batch, i), rules->tile_tokens)
                      : 0;
     }
@@ -173,7 +173,7 @@ static inline reference_tiles reference_tiles_of(const ptowsp_attention_batch *b
         all.base[i] = all.count;
         uint64_t queries = batch->kv_lengths[i] > 0 ? reference_queries(batch, i) : 0;
         all.height[i] = reference_ceil(queries, rules->tile_tokens);
-        for (uint32_t head = 0; all.height[i] > 0 && head < rules->head_count; head++) {
+        for (uint32_t head = 0; all.height[i] > 0 && head < rules->kv_head_count; head++) {
             for (uint32_t t = 0; t < all.height[i]; t++) {
                 reference_tile tile = reference_tile_of(batch, rules, i, head, t);
                 all.rows_max = tile.rows > all.rows_max ? tile.rows : all.rows_max;
@@ -195,7 +195,7 @@ static inline void reference_tiles_free(reference_tiles *all) {
 static inline uint64_t reference_tile_find(const reference_tiles *all, const reference_rules *rules,
                                            const ptowsp_work *work) {
     uint32_t request = work->params[0], head = work->params[1], tile = work->reserved;
-    if (request >= all->sequence_count || head >= rules->head_count ||
+    if (request >= all->sequence_count || head >= rules->kv_head_count ||
         tile >= all->height[request]) {
         return UINT64_MAX;
     }

@@ -19,7 +19,7 @@ static void assert_unit(const aplan *plan, uint32_t i, uint32_t request, uint32_
 static aconfig config_of(uint32_t heads, uint32_t lanes) {
     aconfig c;
     memset(&c, 0, sizeof c);
-    c.head_count = heads;
+    c.kv_head_count = heads;
     c.lane_count = lanes;
     return c;
 }
@@ -359,8 +359,8 @@ static void attention_plan__print_writes_a_table(void **state) {
     c.cost.per_token = 1;
     aplan plan = plan_make(&batch, &c);
     char text[4096];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(
         text,
         "attention plan: 3 tiles of up to 1 rows in 6 units, on 4 lanes\n"
@@ -380,7 +380,7 @@ static void attention_plan__print_writes_a_table(void **state) {
     double *const costs = plan.lane_costs;
     plan.lane_costs = NULL;  // as callers may have it
     buffer.length = 0;
-    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text,
                            "                 lanes            units each           merges each\n"
                            "                     0                     1                     1\n"
@@ -392,7 +392,7 @@ static void attention_plan__print_writes_a_table(void **state) {
     c.cost.per_unit = 20;
     plan = plan_make(&batch, &c);
     buffer.length = 0;
-    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
     uint32_t lines = 0;
     for (const char *at = text; *at; at++) {
         lines += *at == '\n';
@@ -410,8 +410,8 @@ static void attention_plan__print_of_nothing_has_no_ratio(void **state) {
     const aconfig c = config_of(2, 1);
     aplan plan = plan_make(&batch, &c);
     char text[1024];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "cost: largest 0, mean 0\n"));
     plan_free(&plan);
 }
@@ -555,7 +555,7 @@ static void attention_plan__lanes_share_a_merge_by_rows(void **state) {
     const abatch batch = {kv, NULL, 1};
     aconfig config;
     memset(&config, 0, sizeof config);
-    config.head_count = 1;
+    config.kv_head_count = 1;
     config.group = 4;
     config.lane_count = 2;
     config.cost.per_token = 1;
@@ -612,7 +612,7 @@ static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
         const abatch batch = {kv, NULL, cases[i].sequences};
         aconfig config;
         memset(&config, 0, sizeof config);
-        config.head_count = 1;
+        config.kv_head_count = 1;
         config.group = 128;
         config.lane_count = cases[i].lanes;
         config.page_size = 64;

@@ -11,8 +11,8 @@ typedef ptowsp_attention_plan aplan;
 static char explained[200];
 
 static const char *explain(const ptowsp_plan_info *info) {
-    ptowsp_text_buffer buffer = {explained, sizeof explained, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {explained, sizeof explained, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     return explained;
 }
 
@@ -103,7 +103,7 @@ static void check_pairs(const positions_sample *s, const aplan *plan) {
         const uint32_t kv = (uint32_t)s->kv[i],
                        queries = kv > 0 || positions_are_there(s) ? queries_of(s, i) : 0;
         const uint32_t tiles = (queries + tokens - 1) / tokens;
-        for (uint32_t head = 0; head < s->config.head_count && tiles > 0; head++) {
+        for (uint32_t head = 0; head < s->config.kv_head_count && tiles > 0; head++) {
             uint32_t *counts = (uint32_t *)calloc((size_t)tiles * kv, sizeof *counts);
             uint32_t *units = (uint32_t *)calloc(tiles, sizeof *units);
             count_units(s, plan, i, head, counts, units);
@@ -157,7 +157,7 @@ static void positions__invariant_cuts_follow_from_chunk_and_sinks_alone(void **s
         ptowsp_attention_sizes sizes;
         positions_make(&s, 60, 6, &seed);
         s.config.mode = PTOWSP_ATTENTION_INVARIANT;
-        s.config.head_count = 1;
+        s.config.kv_head_count = 1;
         aplan plan = make(&s.batch, &s.config, &sizes);
         for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
             for (uint32_t j = 0; s.kv[i] > 0 && j < queries_of(&s, i); j++) {
@@ -364,7 +364,7 @@ static void positions__that_say_nothing_new_change_nothing(void **state) {
 static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_config config,
                          bool (*sees)(uint32_t query, uint32_t token)) {
     ptowsp_attention_sizes sizes;
-    config.head_count = config.lane_count = config.tile_rows = 1;
+    config.kv_head_count = config.lane_count = config.tile_rows = 1;
     aplan plan = make(batch, &config, &sizes);
     uint32_t pairs = 0;
     for (uint32_t u = 0; u < plan.unit_count; u++) {
@@ -413,7 +413,7 @@ static void positions__sequences_without_kv_have_units(void **state) {
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes, bound;
     memset(&config, 0, sizeof config);
-    config.head_count = 2;
+    config.kv_head_count = 2;
     config.lane_count = 3;
     config.is_causal = true;
     config.positions = &positions;
@@ -520,7 +520,7 @@ static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) 
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
     memset(&config, 0, sizeof config);
-    config.head_count = config.lane_count = 1;
+    config.kv_head_count = config.lane_count = 1;
     config.is_causal = true;
     config.window = 100;
     config.positions = &positions;
@@ -553,7 +553,7 @@ static void positions__lanes_go_on_after_sinks(void **state) {
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
     memset(&config, 0, sizeof config);
-    config.head_count = 1;
+    config.kv_head_count = 1;
     config.lane_count = 2;
     config.window = 1000;
     config.mode = PTOWSP_ATTENTION_INVARIANT;
@@ -608,7 +608,7 @@ static void bad_start(bad *b) {
     b->batch.kv_lengths = b->kv;
     b->batch.query_lengths = b->queries;
     b->batch.sequence_count = 2;
-    b->config.head_count = b->config.lane_count = 1;
+    b->config.kv_head_count = b->config.lane_count = 1;
     b->config.positions = &b->positions;
 }
 

@@ -64,7 +64,7 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
     if (status == PTOWSP_LIMIT_EXCEEDED) {
         double height = (double)reference_ceil(most ? (uint64_t)most : 1, s->rules.tile_tokens);
         double pieces = s->rules.is_invariant ? (double)longest / (double)s->rules.chunk + 2 : 2;
-        require(s, limits.sequence_count_max * height * s->config.head_count * pieces > 1e9,
+        require(s, limits.sequence_count_max * height * s->config.kv_head_count * pieces > 1e9,
                 "bound refuses small limits");
         return;
     }
@@ -579,7 +579,7 @@ static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
     uint64_t *random = &s->random;
     bool is_fine = kind == 6;
     uint32_t count = (uint32_t)test_random_in(random, 1, kind == 5 || is_fine ? 2 : 4);
-    s->config.head_count = (uint32_t)test_random_in(random, 1, kind == 5 ? 1 : 2);
+    s->config.kv_head_count = (uint32_t)test_random_in(random, 1, kind == 5 ? 1 : 2);
     s->config.group = (uint32_t)test_random_in(random, 1, 8);
     s->config.lane_count = (uint32_t)test_random_in(random, 2, kind == 5 || is_fine ? 3 : 5);
     s->config.page_size = UINT32_C(1) << test_random_in(random, 3, is_fine ? 5 : 9);

@@ -206,7 +206,7 @@ static inline void sample_tiers(sample *s) {
 static inline void sample_config(sample *s) {
     uint64_t *random = &s->random;
     ptowsp_attention_config *config = &s->config;
-    config->head_count = (uint32_t)random_scaled(random, random_one_in(random, 16) ? 6 : 3);
+    config->kv_head_count = (uint32_t)random_scaled(random, random_one_in(random, 16) ? 6 : 3);
     config->group = random_one_in(random, 3) ? 0 : (uint32_t)random_scaled(random, 5);
     config->group = random_one_in(random, 16) ? (uint32_t)random_scaled(random, 8) : config->group;
     config->lane_count = (uint32_t)random_scaled(random, random_one_in(random, 4) ? 8 : 5);
@@ -279,7 +279,7 @@ static inline void sample_count(sample *s) {
         for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
             uint64_t kv = (uint64_t)s->batch.kv_lengths[i];
             uint64_t tiles = reference_ceil(reference_queries(&s->batch, i), s->rules.tile_tokens);
-            s->unit_count_max += s->rules.head_count * tiles * reference_ceil(kv, s->rules.chunk);
+            s->unit_count_max += s->rules.kv_head_count * tiles * reference_ceil(kv, s->rules.chunk);
         }
     }
 }
@@ -288,8 +288,8 @@ static inline void sample_count(sample *s) {
 static inline void sample_shrink(sample *s, uint64_t units_max) {
     for (sample_count(s); s->tile_count > units_max || s->unit_count_max > units_max + 300;
          sample_count(s)) {
-        if (s->tile_count > units_max && s->config.head_count > 1) {
-            s->config.head_count = 1;
+        if (s->tile_count > units_max && s->config.kv_head_count > 1) {
+            s->config.kv_head_count = 1;
         } else if (s->tile_count > units_max && s->queries) {
             for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
                 s->queries[i] /= 2;
@@ -353,7 +353,7 @@ static inline void sample_print(const sample *s) {
     print_message("batch %llu: heads %u, group %u, lanes %u, speeds %s, mode %d, causal %d, "
                   "window %u, page %u, tile rows %u, piece_min %u, chunk %u, tiers %u, shares %d,\n"
                   "cost {%a, %a, %a, %a}, %u sequences:",
-                  (unsigned long long)s->number, c->head_count, c->group, c->lane_count,
+                  (unsigned long long)s->number, c->kv_head_count, c->group, c->lane_count,
                   c->lane_speeds ? "given" : "NULL", (int)c->mode, (int)c->is_causal, c->window,
                   c->page_size, c->tile_rows, c->piece_min, c->chunk, c->tier_count,
                   (int)c->shares_merges, c->cost.per_unit, c->cost.per_token, c->cost.per_row_token,
@@ -420,8 +420,8 @@ static inline void require_good(const sample *s, const ptowsp_attention_plan *pl
     ptowsp_status status = ptowsp_attention_check(&s->batch, &s->config, plan, &info);
     if (status != PTOWSP_OK || info.fault != PTOWSP_FAULT_NONE) {
         char text[200];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
         sample_print(s);
         fail_msg("check refuses a good plan: %s", text);
     }

@@ -159,7 +159,7 @@ static void base__clock_never_goes_back_and_counts_nanoseconds(void **state) {
 // -- text sinks -----------------------------------------------------------------------------------
 
 // Writes "abcdefghij" in pieces given by their lengths.
-static void write_letters(ptowsp_text text, const size_t *pieces, size_t piece_count) {
+static void write_letters(ptowsp_output text, const size_t *pieces, size_t piece_count) {
     const char *letters = "abcdefghij";
     for (size_t i = 0; i < piece_count; i++) {
         text.write(text.user, letters, pieces[i]);
@@ -176,8 +176,8 @@ static void text__buffer_keeps_what_fits_and_counts_everything(void **state) {
             char *data = (char *)malloc(size ? size : 1);  // exactly, for the address sanitizer
             assert_non_null(data);
             memset(data, '#', size ? size : 1);
-            ptowsp_text_buffer buffer = {data, size, 999};
-            ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+            ptowsp_output_buffer buffer = {data, size, 999};
+            ptowsp_output text = ptowsp_output_to_buffer(&buffer);
             assert_int_equal(buffer.length, 0);
             if (size > 0) {
                 assert_int_equal(data[0], '\0');
@@ -200,8 +200,8 @@ static void text__buffer_is_terminated_after_every_piece(void **state) {
     (void)state;
     char data[6];
     memset(data, '#', sizeof data);
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     text.write(text.user, "ab", 2);
     assert_string_equal(data, "ab");
     text.write(text.user, "", 0);
@@ -219,8 +219,8 @@ static void text__buffer_is_terminated_after_every_piece(void **state) {
 
 static void text__buffer_of_size_zero_may_have_no_data(void **state) {
     (void)state;
-    ptowsp_text_buffer buffer = {NULL, 0, 7};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {NULL, 0, 7};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     assert_int_equal(buffer.length, 0);
     text.write(text.user, "hello", 5);
     assert_int_equal(buffer.length, 5);
@@ -229,10 +229,10 @@ static void text__buffer_of_size_zero_may_have_no_data(void **state) {
 static void text__a_new_sink_empties_the_buffer(void **state) {
     (void)state;
     char data[16];
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     text.write(text.user, "first", 5);
-    text = ptowsp_text_to_buffer(&buffer);
+    text = ptowsp_output_to_buffer(&buffer);
     assert_string_equal(data, "");
     text.write(text.user, "2nd", 3);
     assert_string_equal(data, "2nd");
@@ -245,8 +245,8 @@ static void text__pieces_need_no_terminator(void **state) {
     assert_non_null(piece);
     memcpy(piece, "xyz", 3);
     char data[8];
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     text.write(text.user, piece, 3);
     assert_string_equal(data, "xyz");
     free(piece);
@@ -258,13 +258,14 @@ typedef struct collected {
     size_t calls;
 } collected;
 
-static void collect(void *user, const char *text, size_t length) {
+static bool collect(void *user, const void *text, size_t length) {
     collected *all = (collected *)user;
     assert_true(all->length + length < sizeof all->data);
     memcpy(all->data + all->length, text, length);
     all->length += length;
     all->data[all->length] = '\0';
     all->calls++;
+    return true;
 }
 
 static void text__what_prints_gives_a_callback_and_a_buffer_the_same(void **state) {
@@ -273,15 +274,15 @@ static void text__what_prints_gives_a_callback_and_a_buffer_the_same(void **stat
     ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
     collected all;
     memset(&all, 0, sizeof all);
-    ptowsp_text sink = {collect, &all};
+    ptowsp_output sink = {collect, &all};
     ptowsp_work_print(&work, sink);
     assert_string_equal(all.data, expected);
     assert_true(all.calls > 0);
     for (size_t size = 0; size < 60; size++) {
         char *data = (char *)malloc(size ? size : 1), cut[64];
         assert_non_null(data);
-        ptowsp_text_buffer buffer = {data, size, 0};
-        ptowsp_work_print(&work, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {data, size, 0};
+        ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
         assert_int_equal(buffer.length, strlen(expected));
         if (size > 0) {
             snprintf(cut, size, "%s", expected);
@@ -297,12 +298,13 @@ typedef struct written {
     size_t length;
 } written;
 
-static void write_text(void *user, const char *text, size_t length) {
+static bool write_text(void *user, const void *text, size_t length) {
     written *w = (written *)user;
     assert_true(length < sizeof w->text - w->length);
     memcpy(w->text + w->length, text, length);
     w->length += length;
     w->text[w->length] = '\0';
+    return true;
 }
 
 static void text__formats_are_cut_and_no_more_than_that(void **state) {
@@ -310,7 +312,7 @@ static void text__formats_are_cut_and_no_more_than_that(void **state) {
     static char endless[3000];
     memset(endless, 'x', sizeof endless - 1);
     written w = {"", 0};
-    const ptowsp_text text = {write_text, &w};
+    const ptowsp_output text = {write_text, &w};
     pwsp_text_format(text, "%s", "");
     assert_int_equal(w.length, 0);
     for (size_t length = PWSP_TEXT_PIECE_MAX - 2; length <= PWSP_TEXT_PIECE_MAX + 1; length++) {

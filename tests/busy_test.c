@@ -120,7 +120,7 @@ static void policy__that_is_unknown_is_named_so(void **state) {
     ptowsp_moe_placement placement;
     ptowsp_plan_info info;
     char text[100];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     memset(&cluster, 0, sizeof cluster);
     memset(&placement, 0, sizeof placement);
     cluster.expert_count = cluster.replica_count = 2;
@@ -128,7 +128,7 @@ static void policy__that_is_unknown_is_named_so(void **state) {
     cluster.policy = (ptowsp_moe_policy)9;
     assert_int_equal(ptowsp_moe_place(&cluster, NULL, 1, NULL, 0, &placement, &info),
                      PTOWSP_INVALID_PARAMS);
-    ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "plan: cluster.policy has the unknown value 9");
 }
 

@@ -333,9 +333,10 @@ static void check_kernels(case_subject *s) {
     }
 }
 
-static void take(void *user, const char *text, size_t length) {
+static bool take(void *user, const void *text, size_t length) {
     char **saved = (char **)user;
     *saved = case_join(*saved, text, length);
+    return true;
 }
 
 // Programs that were built and loaded, of the case in one way, one mode and one schedule.
@@ -357,7 +358,7 @@ static void test_schedule(case_subject *s) {
     case_ok(s, "module", status);
     const ptowsp_parse_desc kernels = {s->attached, s->attached_count, 0};
     char *saved = case_copy("", 0);
-    const ptowsp_text text = {take, &saved};
+    const ptowsp_output text = {take, &saved};
     case_ok(s, "program", ptowsp_program_create(s->context, s->module, &desc, &s->program));
     case_ok(s, "save", ptowsp_program_save(s->context, s->module, &desc, text));
     check_kernels(s);

@@ -59,7 +59,7 @@ int main(void) {
         return 1;
     }
     PTOWSP_WORKLOAD(m, "w") {
-        ptowsp_slot_set(m, 0, ptowsp_i64(m, 1));
+        ptowsp_slot_set_make(m, 0, ptowsp_i64(m, 1));
     }
     if (ptowsp_program_create(context, m, NULL, &program) || ptowsp_npu_emit_files(context, program, take, &count)) {
         return 1;

@@ -967,8 +967,8 @@ static void communicate__texts_of_modules_have_collectives(void **state) {
     p.group = p.stride = 2;
     ptowsp_module *m = module_of(context, &p);
     char text[8192], again[8192];
-    ptowsp_text_buffer first = {text, sizeof text, 0}, second = {again, sizeof again, 0};
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&first));
+    ptowsp_output_buffer first = {text, sizeof text, 0}, second = {again, sizeof again, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&first));
     assert_non_null(strstr(text, "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, "
                                  "members 2, stride 2\n"));
     assert_non_null(strstr(text, "kernel \"ring max\"(axes 0, inout data i64 ? x ?) link, "
@@ -986,7 +986,7 @@ static void communicate__texts_of_modules_have_collectives(void **state) {
         ptowsp_module_parse(context, text, first.length, &parse, &read, NULL);
     assert_string_equal(ptowsp_context_error(context).text, "");
     assert_int_equal(status, PTOWSP_OK);
-    ptowsp_module_print(read, ptowsp_text_to_buffer(&second));
+    ptowsp_module_print(read, ptowsp_output_to_buffer(&second));
     assert_string_equal(text, again);
     ptowsp_module_destroy(read);
     ptowsp_module_destroy(m);
@@ -1118,13 +1118,13 @@ static void communicate__processes_call_none(void **state) {
     task_on(m, sum, a, no_tensor);
     ptowsp_scope_end(m);
     ptowsp_workload_begin(m, "through");
-    ptowsp_call(m, "step", NULL, 0);
+    ptowsp_call_make(m, "step", NULL, 0);
     ptowsp_scope_end(m);
     ptowsp_workload_begin(m, "main");
-    ptowsp_call(m, "step", NULL, 0);
+    ptowsp_call_make(m, "step", NULL, 0);
     ptowsp_pipeline_begin(m, "p", NULL, 0);
     ptowsp_process_begin(m, "q");
-    ptowsp_call(m, "through", NULL, 0);
+    ptowsp_call_make(m, "through", NULL, 0);
     ptowsp_scope_end(m);
     ptowsp_scope_end(m);
     ptowsp_scope_end(m);

@@ -306,15 +306,15 @@ static void contention__texts_and_saved_programs_keep_it(void **state) {
     schedule.shared.l2_bytes = 9;
     schedule.shared.lane_rate = 77;
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
     restart(f, NULL);
     program_make(f, source, NULL, &desc);
-    ptowsp_module_print(f->module, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(f->module, ptowsp_output_to_buffer(&buffer));
     has(", 50 cycles, 500 bytes, time only\n");
     has(", 50 cycles, bytes of its tiles, time only\n");
     buffer.length = 0;
     assert_int_equal(
-        ptowsp_program_save(f->context, f->module, &desc, ptowsp_text_to_buffer(&buffer)),
+        ptowsp_program_save(f->context, f->module, &desc, ptowsp_output_to_buffer(&buffer)),
         PTOWSP_OK);
     has("memory shared hbm 1234 l2 5678 of 9 bytes lane 77\n");
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
@@ -336,7 +336,7 @@ static void contention__texts_and_saved_programs_keep_it(void **state) {
 // -- reports --------------------------------------------------------------------------------------
 
 static void report(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what_if) {
-    ptowsp_text_buffer out = {text, TEXT_MAX, 0};
+    ptowsp_output_buffer out = {text, TEXT_MAX, 0};
     const ptowsp_output sink = {text_take, &out};
     assert_int_equal(ptowsp_run_report(f->run, format, NULL, what_if, what_if ? 1 : 0, sink),
                      PTOWSP_OK);
@@ -374,8 +374,8 @@ static void contention__the_report_names_memory_and_what_more_of_it_would_give(v
     has("\"memory_percent\":200,\"makespan\":200");
     report(f, PTOWSP_REPORT_HTML, &twice);
     has("<th>bandwidth of memory 200 %</th>");
-    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_run_print(f->run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
     has("  memory  16000 bytes from HBM, short for 400 cycles; 0 from L2, short for 0; tasks took "
         "2400 "
         "cycles longer than alone\n");

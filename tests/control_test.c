@@ -473,8 +473,8 @@ static void control__a_search_finds_the_number_of_threads(void **state) {
     }
     assert_int_equal(results[4].schedule.control.threads, 1);
     char text[2000] = "";
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "10 lanes, 5 AICPU threads"));
     assert_non_null(strstr(text, "10 lanes, 1 AICPU thread; idle"));
     desc.base.control = control_of(PTOWSP_CONTROL_KERNELS, 0);
@@ -884,8 +884,8 @@ static void control__is_text_of_a_schedule_and_back(void **state) {
         if (round % 2) {
             s.shared = (ptowsp_shared_memory){.hbm_rate = 90, .l2_rate = 300, .l2_bytes = 1 << 20};
         }
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
         snprintf(body, sizeof body,
                  "module n\nkernel k(axes 0) vector, 3 cycles, time only\nprogram w\n%s"
                  "workload w\n  task k()\n",
@@ -910,8 +910,8 @@ static void control__built_in_costs_print_as_they_are_measured(void **state) {
     ptowsp_schedule s =
         schedule_of(24, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
     char text[2000] = "";
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "\n  control aicpu by 3 threads at 1800 MHz launch 8080 "
                                  "start_first 300 start_quarter 1035 start_half 1770 "
                                  "start_most 3390 start_last 5310 submit 874 dispatch 4500 "

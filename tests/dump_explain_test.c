@@ -38,8 +38,8 @@ static ptowsp_dump *open_dump(ptowsp_context *context, bool has_times) {
 
 static const char *explained(ptowsp_dump *dump, uint64_t task) {
     static char text[4096];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    assert_int_equal(ptowsp_dump_explain(dump, task, ptowsp_text_to_buffer(&buffer)), PTOWSP_OK);
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    assert_int_equal(ptowsp_dump_explain(dump, task, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
     return text;
 }
 
@@ -64,7 +64,7 @@ static void dump_explain__says_what_held_a_task_up(void **state) {
                                             "    task 1 (mm), core 9, cycles 10 to 250\n"
                                             "    task 2 (no kernel)\n"
                                             "    task 4 (mm), core 9, cycles 251 to 400\n");
-    const ptowsp_text none = {NULL, NULL};
+    const ptowsp_output none = {NULL, NULL};
     assert_int_equal(ptowsp_dump_explain(dump, 9, none), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no task 9");
     ptowsp_dump_close(dump);

@@ -64,9 +64,10 @@ static const ptowsp_dump_file whole[4] = {{deps_text, sizeof deps_text - 1},
                                           {scopes_text, sizeof scopes_text - 1},
                                           {names_text, sizeof names_text - 1}};
 
-static void drop_text(void *user, const char *text, size_t length) {
+static bool drop_text(void *user, const void *text, size_t length) {
     (void)text;
     *(size_t *)user += length;
+    return true;
 }
 
 // Opens files, and does all that can be done with them.
@@ -75,7 +76,7 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
     ptowsp_dump *dump = NULL;
     ptowsp_dump_report report;
     size_t length = 0;
-    const ptowsp_text text = {drop_text, &length};
+    const ptowsp_output text = {drop_text, &length};
     ptowsp_status status = ptowsp_dump_open(context, &desc, &dump);
     assert_true(status == PTOWSP_OK || dump == NULL);
     if (status == PTOWSP_OK && files[0].text) {
@@ -261,9 +262,9 @@ static void dump_read__takes_what_is_unusual(void **state) {
 
     const ptowsp_dump_desc desc = {NULL, whole[0], whole[1], whole[2], whole[3]};
     static char text[4096];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
-    assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_non_null(strstr(text, "unknown element type: FLOAT99, 1 times\n"));
     assert_non_null(strstr(text, "unknown argument type: OUTPUT_OF_TOMORROW, 1 times\n"));
@@ -369,10 +370,10 @@ static void dump_read__reads_a_directory_as_texts(void **state) {
     write_file(directory, "name_map_case.json", whole[3]);
     static char text[2][8192];
     for (int i = 0; i < 2; i++) {
-        ptowsp_text_buffer buffer = {text[i], sizeof text[i], 0};
+        ptowsp_output_buffer buffer = {text[i], sizeof text[i], 0};
         const ptowsp_dump_desc texts = {NULL, whole[0], whole[1], {NULL, 0}, whole[3]};
         assert_int_equal(ptowsp_dump_open(context, i ? &texts : &desc, &dump), PTOWSP_OK);
-        assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_text_to_buffer(&buffer)),
+        assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_output_to_buffer(&buffer)),
                          PTOWSP_OK);
         ptowsp_dump_close(dump);
     }

@@ -346,14 +346,14 @@ static void replay__what_if_a_thread_had_to_dispatch(void **state) {
     }
     how.control.clock_mhz = 0;
     static char text[4000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     assert_int_equal(
-        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_TEXT, ptowsp_text_to_buffer(&buffer)),
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)),
         PTOWSP_OK);
     assert_non_null(strstr(text, "; 0.3 of 1 AICPU threads busy\n"));
-    buffer = (ptowsp_text_buffer){text, sizeof text, 0};
+    buffer = (ptowsp_output_buffer){text, sizeof text, 0};
     assert_int_equal(
-        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_text_to_buffer(&buffer)),
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_output_to_buffer(&buffer)),
         PTOWSP_OK);
     assert_non_null(strstr(text, "},\"busy_threads\":0.3,\"threads\":1}]}"));
     ptowsp_dump_close(dump);
@@ -362,8 +362,9 @@ static void replay__what_if_a_thread_had_to_dispatch(void **state) {
 
 // -- output ---------------------------------------------------------------------------------------
 
-static void write_text(void *user, const char *data, size_t size) {
+static bool write_text(void *user, const void *data, size_t size) {
     collect(user, data, size);
+    return true;
 }
 
 static void replay__is_printed_and_drawn(void **state) {
@@ -376,7 +377,7 @@ static void replay__is_printed_and_drawn(void **state) {
                                         "observed aic 0"};
     for (int format = 0; format <= PTOWSP_DUMP_HTML; format++) {
         dw_text all = {NULL, 0, 0};
-        const ptowsp_text text = {write_text, &all};
+        const ptowsp_output text = {write_text, &all};
         assert_int_equal(ptowsp_dump_replay_print(dump, NULL, (ptowsp_dump_format)format, text),
                          PTOWSP_OK);
         assert_non_null(strstr(all.data, words[format]));
@@ -415,7 +416,7 @@ static void replay__half_the_cores_keep_two_vector_cores_each(void **state) {
         "[1,1,1,0,100],[5,1,1,0,100],[6,1,1,0,100],[2,2,1,0,100],[7,2,1,0,100],[8,2,1,0,100]]}";
     assert_int_equal(open_texts(context, both, cores, &dump), PTOWSP_OK);
     dw_text all = {NULL, 0, 0};
-    const ptowsp_text text = {write_text, &all};
+    const ptowsp_output text = {write_text, &all};
     assert_int_equal(ptowsp_dump_replay_print(dump, NULL, PTOWSP_DUMP_JSON, text), PTOWSP_OK);
     assert_non_null(strstr(all.data, "\"question\":\"half the cores\",\"makespan\":200,"
                                      "\"percent\":200.0,\"cube_cores\":2,\"vector_cores\":4,"));

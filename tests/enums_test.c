@@ -128,8 +128,8 @@ static void enums__actions_of_rails(void **state) {
         decision.from = 1;
         decision.to = 2;
         char text[128];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_rails_print(&decision, NULL, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_rails_print(&decision, NULL, ptowsp_output_to_buffer(&buffer));
         assert_string_equal(text, cases[i].text);
     }
 }

@@ -345,7 +345,7 @@ static void program_make(program *p, uint32_t window) {
             const ptowsp_task_desc task = {.kernel = adds, .views = {{.tensor = x, .row = i}, sum}};
             ptowsp_task_make(m, &task);
         }
-        ptowsp_slot_load(m, 0, &sum, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+        ptowsp_slot_load_make(m, 0, &sum, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
         const ptowsp_task_desc task = {.kernel = tells,
                                        .scalars = {ptowsp_slot(m, 0, PTOWSP_TYPE_I64)}};
         ptowsp_task_make(m, &task);
@@ -551,7 +551,7 @@ static void attention_of(bool is_stealing) {
     static uint64_t block[64];
     static uint32_t progress[256];
     const ptowsp_attention_batch batch = {lengths, NULL, 3};
-    const ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     const ptowsp_work_fn table = attend;
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;

@@ -178,9 +178,9 @@ static void options__name_scalars(void **state) {
     has(true, "\"w\",\"width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1\",");
     has(true, "\"plain\",\"\",");
     char line[128];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
     const ptowsp_task_trace task = ptowsp_run_trace_at(f->run, 0);
-    ptowsp_run_print_task(f->run, &task, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print_task(f->run, &task, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, "w width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1");
     // Where no task has a value, no words have been recorded.
     static const char none[] = "module m\n"

@@ -542,7 +542,7 @@ static void check_utf8(bool is_perfetto) {
     }
 }
 
-static void label_bad(void *user, uint64_t i, ptowsp_text text) {
+static void label_bad(void *user, uint64_t i, ptowsp_output text) {
     (void)user, (void)i;
     text.write(text.user, "\xf0\x9f\x98\x80 \xc3", 6);  // a character, and half of one
 }

@@ -107,7 +107,7 @@ static void spans__wait_for_the_one_that_begins_last(void **state) {
     has(1, "\"ts\":0.500,\"dur\":1.000,\"cat\":\"rank\",\"name\":\"waits for lane 0\"}");
 }
 
-static void span_label(void *user, uint64_t i, ptowsp_text text) {
+static void span_label(void *user, uint64_t i, ptowsp_output text) {
     (void)user;
     char room[24];
     text.write(text.user, room, (size_t)snprintf(room, sizeof room, "number=%d", (int)i));

@@ -354,10 +354,10 @@ static void check_perfetto(see *s, bool is_short) {
     }
     for (uint64_t t = 0; t < count; t++) {
         char label[200], lane[32];
-        ptowsp_text_buffer buffer = {label, sizeof label, 0};
+        ptowsp_output_buffer buffer = {label, sizeof label, 0};
         ptowsp_task_trace task = ptowsp_run_trace_at(s->run, t);
         const char *kernel = ptowsp_program_kernel_name(s->program, task.record->kernel);
-        ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
+        ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
         snprintf(lane, sizeof lane, "lane %u", task.record->lane);
         for (int i = 0; i < r.count; i++) {
             const slice *at = &r.slices[i];
@@ -504,9 +504,9 @@ static void write_expected_in(see *s, const char *const *processes, uint64_t beg
     assert_non_null(file);
     for (uint64_t i = 0; i < ptowsp_run_trace_count(s->run); i++) {
         char label[400], lane[32];
-        ptowsp_text_buffer buffer = {label, sizeof label, 0};
+        ptowsp_output_buffer buffer = {label, sizeof label, 0};
         ptowsp_task_trace task = ptowsp_run_trace_at(s->run, i);
-        ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
+        ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
         task.record = processes == by_wall ? ptowsp_run_clock_at(s->run, i) : task.record;
         snprintf(lane, sizeof lane, "lane %u", task.record->lane);
         if (begin && (task.record->end <= begin || task.record->start >= end)) {
@@ -677,7 +677,7 @@ static void export__have_the_wall_clock_as_well(void **state) {
     see_free(&s);
 }
 
-static void span_label(void *user, uint64_t i, ptowsp_text text) {
+static void span_label(void *user, uint64_t i, ptowsp_output text) {
     char room[40];
     snprintf(room, sizeof room, "sequence=%d", (int)((const int *)user)[i]);
     text.write(text.user, room, strlen(room));

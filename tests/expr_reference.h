@@ -37,8 +37,8 @@ static inline void module_error_is(const fixture *f, ptowsp_status status, const
 
 static inline const char *printed(ptowsp_expr expr) {
     static char text[200000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_expr_print(expr, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_expr_print(expr, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < sizeof text);
     return text;
 }
@@ -52,7 +52,7 @@ typedef struct evaluator {
 static inline evaluator evaluator_make(const fixture *f, ptowsp_expr expr) {
     evaluator e;
     PTOWSP_WORKLOAD(f->m, "main") {
-        ptowsp_slot_set(f->m, VALUE_SLOT, expr);
+        ptowsp_slot_set_make(f->m, VALUE_SLOT, expr);
     }
     if (ptowsp_program_create(f->context, f->m, NULL, &e.program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);

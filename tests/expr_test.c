@@ -66,7 +66,7 @@ static void expr__operators_mean_the_same_folded_and_compiled(void **state) {
     }
 }
 
-// The sentences of section 19, one by one.
+// The sentences of section 16, one by one.
 static void expr__arithmetic_never_traps(void **state) {
     (void)state;
     fixture f;
@@ -226,13 +226,13 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
                         y = ptowsp_array_at(m, "b", dtype, i);
             ptowsp_expr s = ptowsp_cast(ptowsp_symbol(m, "s"), type);
             ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
-            ptowsp_slot_set(m, 0, to_u64(is_unary ? ops[o].unary(x) : ops[o].binary(x, y)));
-            ptowsp_slot_set(m, 2, to_u64(is_unary ? ops[o].unary(s) : ops[o].binary(y, s)));
+            ptowsp_slot_set_make(m, 0, to_u64(is_unary ? ops[o].unary(x) : ops[o].binary(x, y)));
+            ptowsp_slot_set_make(m, 2, to_u64(is_unary ? ops[o].unary(s) : ops[o].binary(y, s)));
             hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
                               ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
             hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
                               ptowsp_slot(m, 2, PTOWSP_TYPE_U64));
-            ptowsp_slot_set(m, 1, hash);
+            ptowsp_slot_set_make(m, 1, hash);
         }
     }
     for (int i = 0; i < PAIRS; i++) {
@@ -314,10 +314,10 @@ static void check_quotients(op o, ptowsp_type type, uint32_t bits, bool has_zero
             ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
                         y = ptowsp_array_at(m, "b", dtype, i);
             ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
-            ptowsp_slot_set(m, 0, to_u64(ops[o].binary(x, y)));
+            ptowsp_slot_set_make(m, 0, to_u64(ops[o].binary(x, y)));
             hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
                               ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
-            ptowsp_slot_set(m, 1, hash);
+            ptowsp_slot_set_make(m, 1, hash);
         }
     }
     for (int i = 0; i < QUOTIENTS; i++) {
@@ -377,11 +377,11 @@ static void expr__reads_in_loops_fault_where_an_iteration_needs_them(void **stat
                     ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I64, at);
                     ptowsp_expr all = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
                     if (which == 1) {
-                        ptowsp_slot_set(m, 1, ptowsp_add(all, ptowsp_select(is_in, read, zero)));
+                        ptowsp_slot_set_make(m, 1, ptowsp_add(all, ptowsp_select(is_in, read, zero)));
                     } else {
                         PTOWSP_WHEN(m, is_in) {
-                            ptowsp_slot_set(m, 2, read);
-                            ptowsp_slot_set(m, 1,
+                            ptowsp_slot_set_make(m, 2, read);
+                            ptowsp_slot_set_make(m, 1,
                                             ptowsp_add(all, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
                         }
                     }

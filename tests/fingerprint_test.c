@@ -396,8 +396,8 @@ static void fingerprints_are_printed(void **state) {
     (void)state;
     const ptowsp_fingerprint fingerprint = {1, UINT64_C(0xfedcba9876543210), 3, 0, UINT64_MAX};
     char line[200];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_fingerprint_print(&fingerprint, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_fingerprint_print(&fingerprint, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, "program 0000000000000001 bindings fedcba9876543210 "
                               "inputs 0000000000000003 results 0000000000000000 "
                               "time ffffffffffffffff\n");
@@ -483,7 +483,7 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
     static char saved[1 << 14];
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = one_cycle};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+    ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     ptowsp_program *programs[2];
     ptowsp_fingerprint found[2];
     ptowsp_work work[2];
@@ -498,7 +498,7 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
         fail_msg("%s", ptowsp_module_error(module).text);
     }
     assert_int_equal(ptowsp_program_create(context, module, NULL, &programs[0]), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_program_save(context, module, NULL, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_int_equal(
         ptowsp_program_load(context, saved, buffer.length, &attached, &programs[1], NULL),
@@ -546,8 +546,8 @@ static void saved_programs_keep_theirs_in_any_order_of_ports(void **state) {
         PTOWSP_PROCESS(m, "first") {
             ptowsp_produces(m, channels[0]);
             ptowsp_produces(m, channels[1]);
-            ptowsp_send(m, channels[0], ptowsp_i64(m, 1));
-            ptowsp_send(m, channels[1], ptowsp_i64(m, 2));
+            ptowsp_send_make(m, channels[0], ptowsp_i64(m, 1));
+            ptowsp_send_make(m, channels[1], ptowsp_i64(m, 2));
         }
         PTOWSP_PROCESS(m, "middle") {
             for (uint32_t i = 0; i < 4; i++) {
@@ -555,20 +555,20 @@ static void saved_programs_keep_theirs_in_any_order_of_ports(void **state) {
                              : ptowsp_produces(m, channels[order[i]]);
             }
             PTOWSP_CONSUME(m, t, channels[0]) {
-                ptowsp_send(m, channels[2], t);
+                ptowsp_send_make(m, channels[2], t);
             }
             PTOWSP_CONSUME(m, t, channels[1]) {
-                ptowsp_send(m, channels[3], t);
+                ptowsp_send_make(m, channels[3], t);
             }
         }
         PTOWSP_PROCESS(m, "last") {
             ptowsp_consumes(m, channels[2]);
             ptowsp_consumes(m, channels[3]);
             PTOWSP_CONSUME(m, t, channels[2]) {
-                ptowsp_slot_set(m, 0, t);
+                ptowsp_slot_set_make(m, 0, t);
             }
             PTOWSP_CONSUME(m, t, channels[3]) {
-                ptowsp_slot_set(m, 0, t);
+                ptowsp_slot_set_make(m, 0, t);
             }
         }
     }

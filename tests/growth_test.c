@@ -106,7 +106,7 @@ static ptowsp_status do_everything(test_memory *memory, const char *text, size_t
     ptowsp_module *module = NULL;
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_text_buffer buffer = {printed, 2 * TEXT_MAX, 0};
+    ptowsp_output_buffer buffer = {printed, 2 * TEXT_MAX, 0};
     ptowsp_status status = ptowsp_context_create(&desc, &context);
     if (status != PTOWSP_OK) {
         return status;
@@ -116,12 +116,12 @@ static ptowsp_status do_everything(test_memory *memory, const char *text, size_t
         status = ptowsp_program_create(context, module, NULL, &program);
     }
     if (status == PTOWSP_OK) {
-        ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+        ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
         assert_true(buffer.length < buffer.size);
         status = ptowsp_run_create(context, program, &run);
     }
     if (status == PTOWSP_OK) {
-        status = ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer));
+        status = ptowsp_program_save(context, module, NULL, ptowsp_output_to_buffer(&buffer));
         assert_true(buffer.length < buffer.size);
     }
     if (status != PTOWSP_OK && memory->refuse_at == 0) {

@@ -11,7 +11,7 @@
 static ptowsp_context *context;
 static ptowsp_module *m;  // empty, for each piece
 static char printed[1 << 14];
-static ptowsp_text_buffer buffer = {printed, sizeof printed, 0};
+static ptowsp_output_buffer buffer = {printed, sizeof printed, 0};
 static int is_bad;
 
 static void check(int holds, const char *what) {
@@ -104,12 +104,12 @@ static int section_7(void) {
     const ptowsp_work_fn table[] = {count_call, count_call, count_call, count_call};
     const uint32_t tier_count = 4;
     void *user = NULL;
-#include "7_1.inc"
-    check(call_count == info.work_count && info.work_count > 0, "section 7");
+#include "6_1.inc"
+    check(call_count == info.work_count && info.work_count > 0, "section 6");
     return 0;
 }
 
-#include "8_1.inc"
+#include "7_1.inc"
 
 static int section_8(void) {
     ptowsp_work work;
@@ -120,31 +120,31 @@ static int section_8(void) {
     check(ptowsp_dispatch_serial(&work, 1, attend_table, attend_tier_count, sums, NULL) ==
                   PTOWSP_OK &&
               sums[0] == 10,
-          "section 8");
+          "section 7");
     attend_dispatch(&work, 0, sums);
-    check(sums[0] == 20 && attend_tiers[2].id == 2, "section 8");
+    check(sums[0] == 20 && attend_tiers[2].id == 2, "section 7");
     return 0;
 }
 
 // 30 tokens dealt to 2 ranks in turn: query j of the first sees j of the second's 15 tokens.
 static int section_10(void) {
     const int32_t rank = 0, from = 1, ranks = 2, length = 15;
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, &length, 1};
-    ptowsp_attention_config config = {.head_count = 1, .lane_count = 1, .tile_rows = 1};
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1, .tile_rows = 1};
     static char block[1 << 12];
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
     check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
               !ptowsp_attention_place(&sizes, block, sizeof block, &plan),
-          "section 10, the plan");
-#include "10_1.inc"
+          "section 9, the plan");
+#include "9_1.inc"
     uint32_t pairs = 0;
     for (uint32_t i = 0; i < plan.unit_count; i++) {
         pairs += ptowsp_work_kv_len(&plan.units[i]);
     }
-    check(plan.unit_count == 15 && pairs == 105, "section 10");
+    check(plan.unit_count == 15 && pairs == 105, "section 9");
     return 0;
 }
 
@@ -156,7 +156,7 @@ static int section_12(void) {
     const ptowsp_work_fn kernels[] = {count_call}, merge = count_call, join = count_call;
     static uint32_t progress[1 << 14];
     void *user = NULL;
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     call_count = 0;
 #include "12_1.inc"
     check(ptowsp_prefix_progress_size(&plan) <= sizeof progress / sizeof progress[0] &&
@@ -167,135 +167,135 @@ static int section_12(void) {
 
 // -- modules --------------------------------------------------------------------------------------
 
-static int section_16_loops(void) {
+static int section_14_loops(void) {
     ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
     ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
-#include "16_1.inc"
-    ptowsp_program_destroy(compile("section 16, loops"));
+#include "14_1.inc"
+    ptowsp_program_destroy(compile("section 14, loops"));
     return 0;
 }
 
-static int section_16_plan(void) {
+static int section_14_plan(void) {
     ptowsp_task_desc whole = task_of(simple("whole", 0, 1)), part = task_of(simple("part", 0, 1));
     ptowsp_task_desc join = task_of(simple("join", 0, 1));
     whole.views[0].tensor = join.views[0].tensor = vector("out", 8);
     part.views[0].tensor = vector("states", 64);
-#include "16_2.inc"
-    ptowsp_program_destroy(compile("section 16, plan"));
+#include "14_2.inc"
+    ptowsp_program_destroy(compile("section 14, plan"));
     return 0;
 }
 
-static int section_16_tensors(void) {
+static int section_14_tensors(void) {
     const ptowsp_axis tokens = ptowsp_axis_dynamic(m, "tokens");
     {
-#include "16_3.inc"
-        check(hidden.id != 0, "section 16, transient");
+#include "14_3.inc"
+        check(hidden.id != 0, "section 14, transient");
     }
-#include "16_4.inc"
-    check(w.id != 0, "section 16, mesh");
+#include "14_4.inc"
+    check(w.id != 0, "section 14, mesh");
     return 0;
 }
 
-#include "17_1.inc"
+#include "15_1.inc"
 
-static int section_17_source(void) {
-    check(ptowsp_kernel_make(m, &desc).id && strstr(kernels_source, "*= 2"), "section 17, source");
+static int section_15_source(void) {
+    check(ptowsp_kernel_make(m, &desc).id && strstr(kernels_source, "*= 2"), "section 15, source");
     float x = 4;
     const ptowsp_tile tile = {.data = &x};
     const ptowsp_task task = {.tiles = &tile};
-    check(scale(&task, NULL) == 100 && x == 8, "section 17, source");
+    check(scale(&task, NULL) == 100 && x == 8, "section 15, source");
     return 0;
 }
 
-static int section_17_pto(void) {
-#include "17_2.inc"
-    check(ptowsp_kernel_make(m, &desc).id != 0, "section 17, PTO-ISA source");
+static int section_15_pto(void) {
+#include "15_2.inc"
+    check(ptowsp_kernel_make(m, &desc).id != 0, "section 15, PTO-ISA source");
     return 0;
 }
 
-static int section_17_collective(void) {
+static int section_15_collective(void) {
     const ptowsp_tensor partial = vector("partial", 1);
-#include "17_3.inc"
+#include "15_3.inc"
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &task);
     }
-    ptowsp_program_destroy(compile("section 17, collective"));
+    ptowsp_program_destroy(compile("section 15, collective"));
     return 0;
 }
 
-static int section_17_rules(void) {
+static int section_15_rules(void) {
     const ptowsp_kernel matmul = simple("matmul", 0, 3), norm = simple("norm", 0, 2);
     const ptowsp_kernel attend = simple("attend", 0, 4);
-#include "17_4.inc"
+#include "15_4.inc"
     return 0;
 }
 
 // -- tile kernels ---------------------------------------------------------------------------------
 
-static int section_18_softmax(void) {
-#include "18_1.inc"
-    check(softmax.id != 0, "section 18");
+static int section_24_softmax(void) {
+#include "24_1.inc"
+    check(softmax.id != 0, "section 24");
     return 0;
 }
 
-static int section_18_loop(void) {
+static int section_24_loop(void) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "loop"});
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 64, 256);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 256, 64);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 64, 64);
-#include "18_2.inc"
-    check(ptowsp_kernel_end(k).id != 0, "section 18, loop");
+#include "24_2.inc"
+    check(ptowsp_kernel_end(k).id != 0, "section 24, loop");
     return 0;
 }
 
-static int section_18_panels(void) {
+static int section_24_panels(void) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "panels"});
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 256, 1024);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 512, 1024);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 256, 512);
-#include "18_3.inc"
-    check(ptowsp_kernel_end(k).id != 0, "section 18, panels");
+#include "24_3.inc"
+    check(ptowsp_kernel_end(k).id != 0, "section 24, panels");
     return 0;
 }
 
-static int section_18_instruction(void) {
+static int section_24_instruction(void) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "instruction"});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 64);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 64);
-#include "18_4.inc"
+#include "24_4.inc"
     ptowsp_tile_store(y, t);
-    check(ptowsp_kernel_end(k).id != 0, "section 18, instruction");
+    check(ptowsp_kernel_end(k).id != 0, "section 24, instruction");
     return 0;
 }
 
-static int section_18_timing(void) {
-#include "18_5.inc"
-    check(cost.timing->clock_mhz == 1500, "section 18, timing");
+static int section_24_timing(void) {
+#include "24_5.inc"
+    check(cost.timing->clock_mhz == 1500, "section 24, timing");
     return 0;
 }
 
 // -- workloads ------------------------------------------------------------------------------------
 
-static int section_20_tiers(void) {
+static int section_17_tiers(void) {
     ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
     ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
     const ptowsp_axis units = ptowsp_axis_plan(m, "kv");
     PTOWSP_WORKLOAD(m, "w"){
-#include "20_1.inc"
-    } ptowsp_program_destroy(compile("section 20, tiers"));
+#include "17_1.inc"
+    } ptowsp_program_destroy(compile("section 17, tiers"));
     return 0;
 }
 
-static int section_20_choice(void) {
+static int section_17_choice(void) {
     const ptowsp_kernel gemm_16 = simple("gemm_16", 2, 0), gemm_128 = simple("gemm_128", 2, 0);
-#include "20_2.inc"
-    check(ptowsp_kernel_choice(m, &desc).id != 0, "section 20, choice");
+#include "17_2.inc"
+    check(ptowsp_kernel_choice(m, &desc).id != 0, "section 17, choice");
     return 0;
 }
 
-static int section_20_list(void) {
+static int section_17_list(void) {
     const ptowsp_kernel load = simple("load", 0, 0), add = simple("add", 0, 0);
-#include "20_3.inc"
+#include "17_3.inc"
     return 0;
 }
 
@@ -305,15 +305,15 @@ static int section_21(void) {
     ptowsp_task_desc load = task_of(simple("load", 1, 0));
     ptowsp_task_desc compute = task_of(simple("compute", 1, 0));
     PTOWSP_WORKLOAD(m, "w"){
-#include "21_1.inc"
-    } ptowsp_program *program = compile("section 21");
+#include "25_1.inc"
+    } ptowsp_program *program = compile("section 25");
     ptowsp_run *run = NULL;
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     check(ptowsp_run_create(context, program, &run) == PTOWSP_OK &&
               ptowsp_run_execute(run, &options) == PTOWSP_OK &&
               ptowsp_run_result(run)->makespan_cycles ==
                   950,  // the last of 8 tokens: 800 + 50 + 100
-          "section 21");
+          "section 25");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     return 0;
@@ -322,9 +322,9 @@ static int section_21(void) {
 static int section_22(void) {
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
-#include "22_1.inc"
-#include "22_2.inc"
-    check(schedule.control.threads == 2, "section 22, control");
+#include "18_1.inc"
+#include "18_2.inc"
+    check(schedule.control.threads == 2, "section 18, control");
     simple("load", 0, 0);
     simple("store", 0, 0);
     ptowsp_task_desc task = task_of(simple("other", 0, 0));
@@ -333,7 +333,7 @@ static int section_22(void) {
     }
     ptowsp_program *program = NULL;
     ptowsp_program_desc desc = {.schedule = &schedule};
-    check(ptowsp_program_create(context, m, &desc, &program) == PTOWSP_OK, "section 22");
+    check(ptowsp_program_create(context, m, &desc, &program) == PTOWSP_OK, "section 18");
     ptowsp_program_destroy(program);
     return 0;
 }
@@ -352,24 +352,24 @@ static ptowsp_program *batch_program(const char *what) {
 }
 
 static int section_24(void) {
-    ptowsp_program *program = batch_program("section 24");
+    ptowsp_program *program = batch_program("section 21");
     ptowsp_run *runs[2];
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int i = 0; i < 2; i++) {
-        check(ptowsp_run_create(context, program, &runs[i]) == PTOWSP_OK, "section 24");
+        check(ptowsp_run_create(context, program, &runs[i]) == PTOWSP_OK, "section 21");
     }
     ptowsp_run_bind_size(runs[0], "batch", 3);
-#include "24_1.inc"
+#include "21_1.inc"
     check(ptowsp_run_wait(runs[1]) == PTOWSP_OK && ptowsp_run_result(runs[0])->task_count == 3 &&
               ptowsp_run_result(runs[1])->task_count == 7,
-          "section 24");
+          "section 21");
     ptowsp_run_destroy(runs[0]);
     ptowsp_run_destroy(runs[1]);
     ptowsp_program_destroy(program);
     return 0;
 }
 
-static int section_24_bind(void) {
+static int section_21_bind(void) {
     const int32_t kv[3] = {5, 0, 7};
     float rows[3][64];
     const ptowsp_buffer q = {rows, sizeof rows, PTOWSP_F32, 2, {3, 64}, {0}};
@@ -385,14 +385,14 @@ static int section_24_bind(void) {
             }
         }
     }
-    ptowsp_program *program = compile("section 24, bind");
+    ptowsp_program *program = compile("section 21, bind");
     ptowsp_run *run;
-    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK, "section 24, bind");
-#include "24_2.inc"
+    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK, "section 21, bind");
+#include "21_2.inc"
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     check(ptowsp_run_execute(run, &options) == PTOWSP_OK &&
               ptowsp_run_result(run)->task_count == 12,
-          "section 24, bind");
+          "section 21, bind");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     return 0;
@@ -404,14 +404,14 @@ static ptowsp_status bind(void *user, ptowsp_run *run) {
 
 static int section_25(void) {
     ptowsp_module *module = m;
-    ptowsp_program_destroy(batch_program("section 25"));
+    ptowsp_program_destroy(batch_program("section 22"));
     const ptowsp_expr key = ptowsp_task_arg(m, 0);
     int step = 5;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-#include "25_1.inc"
-    check(summary.result_count > 0 && strstr(printed, "schedules executed"), "section 25");
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+#include "22_1.inc"
+    check(summary.result_count > 0 && strstr(printed, "schedules executed"), "section 22");
     return 0;
 }
 
@@ -428,8 +428,8 @@ static int section_26(void) {
     ptowsp_measurement measured;
     ptowsp_tuning_value value = {.count = 0};
     remove("tuning.txt");
-#include "26_1.inc"
-    check(it > 0 && value.count == 1, "section 26");
+#include "29_1.inc"
+    check(it > 0 && value.count == 1, "section 29");
     ptowsp_tuning_destroy(tuning);
     return 0;
 }
@@ -448,13 +448,13 @@ static int section_27(void) {
     int matrix = 0;
     uint64_t a, b;
     ptowsp_status status = PTOWSP_BUSY;
-#include "27_1.inc"
-    check(status == PTOWSP_OK && matrix == 1212, "section 27");
+#include "23_1.inc"
+    check(status == PTOWSP_OK && matrix == 1212, "section 23");
     ptowsp_graph_destroy(graph);
     return 0;
 }
 
-// The source of section 17, in a tree.
+// The source of section 15, in a tree.
 static int section_29(void) {
     static const ptowsp_pto_source source = {
         .text = "__global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {\n"
@@ -476,23 +476,23 @@ static int section_29(void) {
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &of);
     }
-    ptowsp_program *program = compile("section 29");
+    ptowsp_program *program = compile("section 30");
     const ptowsp_npu_build_desc build = {.cache_directory = "measured", .options = "-O0"};
     ptowsp_kernel_stats stats = {0};
     ptowsp_npu *npu = NULL;
-    check(ptowsp_npu_build(context, program, &build, &npu) == PTOWSP_OK, "section 29, a tree");
-#include "29_1.inc"
-    // Bytes by the bandwidths of section 18: far more than a cycle for each 256 of them.
-    check(stats.cycles > 2 * 128 && desc.cycles == stats.cycles, "section 29");
+    check(ptowsp_npu_build(context, program, &build, &npu) == PTOWSP_OK, "section 30, a tree");
+#include "30_1.inc"
+    // Bytes by the bandwidths of section 24: far more than a cycle for each 256 of them.
+    check(stats.cycles > 2 * 128 && desc.cycles == stats.cycles, "section 30");
     ptowsp_npu_destroy(npu);
     ptowsp_program_destroy(program);
     return 0;
 }
 
-static void section_31_worker(ptowsp_attend_job job, uint32_t worker, uint32_t worker_count) {
+static void section_10_worker(ptowsp_attend_job job, uint32_t worker, uint32_t worker_count) {
     ptowsp_plan_info info;
-#include "31_1.inc"
-    check(info.fault == PTOWSP_FAULT_NONE, "section 31, a worker");
+#include "10_1.inc"
+    check(info.fault == PTOWSP_FAULT_NONE, "section 10, a worker");
 }
 
 // A token of values 1 and 2 in a cache of all the same.
@@ -500,9 +500,9 @@ static int section_31(void) {
     static float row[128] = {1, 2}, outputs[128];
     const int32_t length = 1000;
     const uint32_t page = 0, worker_count = 2;
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, NULL, 1};
-    const ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     static char block[1 << 12];
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
@@ -519,13 +519,13 @@ static int section_31(void) {
     check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
               !ptowsp_attention_place(&sizes, block, sizeof block, &plan) &&
               !ptowsp_attention_generate(&batch, &config, &plan, &info),
-          "section 31, the plan");
-#include "31_2.inc"
-    check(info.fault == PTOWSP_FAULT_NONE, "section 31, the job");
+          "section 10, the plan");
+#include "10_2.inc"
+    check(info.fault == PTOWSP_FAULT_NONE, "section 10, the job");
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        section_31_worker(job, worker, worker_count);
+        section_10_worker(job, worker, worker_count);
     }
-    check(outputs[0] == 1 && outputs[1] == 2 && outputs[2] == 0, "section 31");
+    check(outputs[0] == 1 && outputs[1] == 2 && outputs[2] == 0, "section 10");
     free(job.memory.workers);
     return 0;
 }
@@ -538,14 +538,14 @@ static int section_32(void) {
         "\"tensors\":[],\"edges\":[{\"pred\":0,\"succ\":1,\"source\":\"explicit\"}]}";
     const ptowsp_dump_desc desc = {.deps = {deps, sizeof deps - 1}};
     const uint64_t task_id = 1;
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     ptowsp_dump_report report = {0};
     ptowsp_dump_rings rings;
     const ptowsp_dump_replay how = {0};
     ptowsp_dump_replayed replayed;
     ptowsp_dump *dump = NULL;
-#include "32_1.inc"
-    check(report.is_clean, "section 32");
+#include "31_1.inc"
+    check(report.is_clean, "section 31");
     return 0;
 }
 
@@ -556,7 +556,7 @@ static int appendix_a(void) {
         ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel});
     }
     check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, "appendix A");
-#include "32_2.inc"
+#include "31_2.inc"
     ptowsp_program_destroy(program);
     return 0;
 }
@@ -567,24 +567,24 @@ int main(void) {
                                           section_8,
                                           section_10,
                                           section_12,
-                                          section_16_loops,
-                                          section_16_plan,
-                                          section_16_tensors,
-                                          section_17_source,
-                                          section_17_pto,
-                                          section_17_collective,
-                                          section_17_rules,
-                                          section_18_softmax,
-                                          section_18_loop,
-                                          section_18_panels,
-                                          section_18_instruction,
-                                          section_18_timing,
-                                          section_20_list,
-                                          section_20_tiers,
-                                          section_20_choice,
+                                          section_14_loops,
+                                          section_14_plan,
+                                          section_14_tensors,
+                                          section_15_source,
+                                          section_15_pto,
+                                          section_15_collective,
+                                          section_15_rules,
+                                          section_24_softmax,
+                                          section_24_loop,
+                                          section_24_panels,
+                                          section_24_instruction,
+                                          section_24_timing,
+                                          section_17_list,
+                                          section_17_tiers,
+                                          section_17_choice,
                                           section_21,
                                           section_22,
-                                          section_24_bind,
+                                          section_21_bind,
                                           section_24,
                                           section_25,
                                           section_26,

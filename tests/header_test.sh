@@ -33,20 +33,20 @@ uint64_t use(ptowsp_module *m, ptowsp_axis axis, ptowsp_axis sparse, ptowsp_chan
             PTOWSP_FOR_EACH(m, j, axis) {
                 PTOWSP_WHEN(m, ptowsp_lt(i, j)) {
                     PTOWSP_SELECT(m, e, sparse) {
-                        PTOWSP_COMBINE(m) { ptowsp_slot_set(m, 0, e); }
+                        PTOWSP_COMBINE(m) { ptowsp_slot_set_make(m, 0, e); }
                     }
                 }
                 PTOWSP_OTHERWISE(m) {
-                    PTOWSP_SEQUENCE(m) { ptowsp_slot_set(m, 0, j); }
+                    PTOWSP_SEQUENCE(m) { ptowsp_slot_set_make(m, 0, j); }
                 }
             }
         }
         PTOWSP_PIPELINE(m, "pipeline") {
             PTOWSP_PROCESS(m, "one") {
-                PTOWSP_CONSUME(m, t, channel) { ptowsp_slot_set(m, 0, t); }
+                PTOWSP_CONSUME(m, t, channel) { ptowsp_slot_set_make(m, 0, t); }
             }
             PTOWSP_REPLICATE(m, r, axis, "many") {
-                PTOWSP_RECEIVE(m, t, channel) { ptowsp_slot_set(m, 0, ptowsp_add(r, t)); }
+                PTOWSP_RECEIVE(m, t, channel) { ptowsp_slot_set_make(m, 0, ptowsp_add(r, t)); }
             }
         }
     }

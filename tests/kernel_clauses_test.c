@@ -80,9 +80,9 @@ static void clauses__of_instructions_are_read_as_they_were_built(void **state) {
 // The text with one of its parts written otherwise.
 static void refused(fixture *f, const char *part, const char *other, const char *text) {
     static char changed[KERNEL_TEXT_MAX];
-    ptowsp_text_buffer buffer = {kernel_text, KERNEL_TEXT_MAX, 0};
+    ptowsp_output_buffer buffer = {kernel_text, KERNEL_TEXT_MAX, 0};
     ptowsp_module *read = NULL;
-    ptowsp_module_print(f->m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
     const char *at = strstr(kernel_text, part);
     assert_non_null(at);
     const int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - kernel_text),

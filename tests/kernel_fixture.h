@@ -346,13 +346,14 @@ static inline kt_value kt_scalar(kt *t, ptowsp_dtype dtype, double x) {
 
 // -- running --------------------------------------------------------------------------------------
 
-static inline void kt_print(void *user, const char *text, size_t length) {
+static inline bool kt_print(void *user, const void *text, size_t length) {
     (void)user;
     fwrite(text, 1, length, stderr);
+    return true;
 }
 
 static inline void kt_complain(const kt *t) {
-    ptowsp_text text = {kt_print, NULL};
+    ptowsp_output text = {kt_print, NULL};
     fprintf(stderr, "seed %llu strides %d partial %d fused %d\n",
             (unsigned long long)t->config.seed, t->config.strides, t->config.is_partial,
             t->config.is_fused);

@@ -7,12 +7,13 @@ typedef struct sink {
     size_t length;
 } sink;
 
-static void write_text(void *user, const char *text, size_t length) {
+static bool write_text(void *user, const void *text, size_t length) {
     sink *s = (sink *)user;
     assert_true(s->length + length < sizeof s->text);
     memcpy(s->text + s->length, text, length);
     s->length += length;
     s->text[s->length] = 0;
+    return true;
 }
 
 // Rows of x divided by their largest element and scaled, what is below a half 0, as f16. A tile of
@@ -92,7 +93,7 @@ static void print__a_kernel(void **state) {
     assert_string_equal(ptowsp_module_error(m).text, "");
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
-    ptowsp_text text = {write_text, out};
+    ptowsp_output text = {write_text, out};
     ptowsp_kernel_print(m, kernel, text);
     assert_string_equal(out->text, golden);
     free(out);
@@ -170,7 +171,7 @@ static void print__a_loop(void **state) {
     assert_string_equal(ptowsp_module_error(m).text, "");
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
-    ptowsp_text text = {write_text, out};
+    ptowsp_output text = {write_text, out};
     ptowsp_kernel_print(m, kernel, text);
     assert_string_equal(out->text, golden_loop);
     free(out);
@@ -183,7 +184,7 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
     assert_string_equal(ptowsp_module_error(m).text, "");
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
-    ptowsp_text text = {write_text, out};
+    ptowsp_output text = {write_text, out};
     ptowsp_kernel_print(m, kernel, text);
     for (; *lines; lines++) {
         if (!strstr(out->text, *lines)) {

@@ -165,9 +165,9 @@ static void random__any_allocation_may_be_refused(void **state) {
     uint64_t seed = test_seed() + 2000000;
     for (int i = 0; TEST_ROUNDS(i, 150); i++) {
         kt t = random_kernel_begin(random_config(test_random(&seed), i % 2, &a5), i % 2);
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         kt_lower(&t);
-        ptowsp_module_print(t.m, ptowsp_text_to_buffer(&buffer));
+        ptowsp_module_print(t.m, ptowsp_output_to_buffer(&buffer));
         assert_in_range(buffer.length, 1, sizeof text - 1);
         kt_free(&t);
         const size_t count = read_refused(text, SIZE_MAX / 2);

@@ -177,9 +177,10 @@ static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void count_text(void *user, const char *text, size_t length) {
+static bool count_text(void *user, const void *text, size_t length) {
     (void)text;
     *(size_t *)user += length;
+    return true;
 }
 
 static ptowsp_cycles two_cycles(const ptowsp_insn *insn, void *user) {
@@ -201,7 +202,7 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
     const ptowsp_kernel kernels[] = {no_kernel, beyond, function};
     ptowsp_kernel_stats stats;
     size_t length = 0;
-    ptowsp_text text = {count_text, &length};
+    ptowsp_output text = {count_text, &length};
     for (int i = 0; i < 3; i++) {
         ptowsp_cycles cycles = 99;
         assert_int_equal(ptowsp_kernel_measure(f.m, kernels[i], NULL, &stats),

@@ -10,7 +10,7 @@ enum { KERNEL_TEXT_MAX = 1 << 20 };
 
 static char kernel_text[KERNEL_TEXT_MAX], kernel_text_again[KERNEL_TEXT_MAX];
 
-static inline void kernel_text_same(ptowsp_text_buffer *a, ptowsp_text_buffer *b) {
+static inline void kernel_text_same(ptowsp_output_buffer *a, ptowsp_output_buffer *b) {
     assert_true(a->length < KERNEL_TEXT_MAX);
     if (strcmp(a->data, b->data) != 0) {
         fail_msg("%s\nis read as\n%s", a->data, b->data);
@@ -19,9 +19,9 @@ static inline void kernel_text_same(ptowsp_text_buffer *a, ptowsp_text_buffer *b
 
 // A module as text in kernel_text; returns what is read of it.
 static inline ptowsp_module *kernel_text_read(ptowsp_context *context, const ptowsp_module *m) {
-    ptowsp_text_buffer a = {kernel_text, KERNEL_TEXT_MAX, 0};
+    ptowsp_output_buffer a = {kernel_text, KERNEL_TEXT_MAX, 0};
     ptowsp_module *read;
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&a));
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&a));
     if (ptowsp_module_parse(context, kernel_text, a.length, NULL, &read, NULL) != PTOWSP_OK) {
         fail_msg("%s\n%s", ptowsp_context_error(context).text, kernel_text);
     }
@@ -31,13 +31,13 @@ static inline ptowsp_module *kernel_text_read(ptowsp_context *context, const pto
 // Both modules have the same kernels.
 static inline void kernel_text_compare(const ptowsp_module *m, const ptowsp_module *read,
                                        ptowsp_kernel kernel) {
-    ptowsp_text_buffer a = {kernel_text, KERNEL_TEXT_MAX, 0};
-    ptowsp_text_buffer b = {kernel_text_again, KERNEL_TEXT_MAX, 0};
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&a));
-    ptowsp_module_print(read, ptowsp_text_to_buffer(&b));
+    ptowsp_output_buffer a = {kernel_text, KERNEL_TEXT_MAX, 0};
+    ptowsp_output_buffer b = {kernel_text_again, KERNEL_TEXT_MAX, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&a));
+    ptowsp_module_print(read, ptowsp_output_to_buffer(&b));
     kernel_text_same(&a, &b);
-    ptowsp_kernel_print(m, kernel, ptowsp_text_to_buffer(&a));
-    ptowsp_kernel_print(read, kernel, ptowsp_text_to_buffer(&b));
+    ptowsp_kernel_print(m, kernel, ptowsp_output_to_buffer(&a));
+    ptowsp_kernel_print(read, kernel, ptowsp_output_to_buffer(&b));
     kernel_text_same(&a, &b);
     assert_true(ptowsp_kernel_hash(m, kernel) == ptowsp_kernel_hash(read, kernel));
     assert_true(ptowsp_kernel_hash(m, kernel) != 0);

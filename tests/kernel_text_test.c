@@ -209,8 +209,8 @@ static ptowsp_module *parse(ptowsp_context *context, const char *text,
 }
 
 static void print(const ptowsp_module *m) {
-    ptowsp_text_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < KERNEL_TEXT_MAX);
 }
 
@@ -626,9 +626,9 @@ static void text__of_a_saved_program_needs_no_functions(void **state) {
                              "  %1 = parameter x\n  %2 = const 0.5\n  %3 = add %1, %2\n"
                              "  store %1, %3\nworkload w\n  task k() x = t\n",
                              NULL);
-    ptowsp_text_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
+    ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    if (ptowsp_program_save(context, m, NULL, ptowsp_text_to_buffer(&buffer)) != PTOWSP_OK) {
+    if (ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
     assert_int_equal(ptowsp_program_load(context, printed, buffer.length, NULL, &loaded, NULL),

@@ -188,7 +188,7 @@ static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(v
     for (uint32_t lane_count = 1; lane_count <= 3; lane_count += 2) {
         fixture f;
         char text[256] = "";
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         fixture_make(&f, run_forwards);
         ptowsp_task_desc task;
         memset(&task, 0, sizeof task);
@@ -207,14 +207,14 @@ static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(v
                     ptowsp_produces(f.m, b);
                     ptowsp_task_make(f.m, &task);
                     PTOWSP_CONSUME(f.m, t, a) {
-                        ptowsp_send(f.m, b, t);
+                        ptowsp_send_make(f.m, b, t);
                     }
                 }
                 PTOWSP_PROCESS(f.m, "two") {
                     ptowsp_consumes(f.m, b);
                     ptowsp_produces(f.m, a);
                     PTOWSP_CONSUME(f.m, t, b) {
-                        ptowsp_send(f.m, a, t);
+                        ptowsp_send_make(f.m, a, t);
                     }
                 }
             }
@@ -225,7 +225,7 @@ static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(v
         f.failing = 0;
         assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_KERNEL_FAILED);
         assert_int_equal(ptowsp_context_error(f.context).index, 0);
-        ptowsp_run_print_stuck(f.run, ptowsp_text_to_buffer(&buffer));
+        ptowsp_run_print_stuck(f.run, ptowsp_output_to_buffer(&buffer));
         assert_string_equal(text, "");
         for (uint32_t i = 0; i < 2; i++) {
             const ptowsp_process_stats *process = &ptowsp_run_processes(f.run, NULL)[i];

@@ -132,7 +132,7 @@ static inline ptowsp_node lp_task(const lp *p, ptowsp_kernel kernel, int64_t row
 
 static inline void lp_load(const lp *p, uint32_t slot, int64_t row, int64_t col) {
     ptowsp_view view = lp_view(p, row, col, 1, 1);
-    ptowsp_slot_load(p->m, slot, &view, lp_number(p, 0), lp_number(p, 0));
+    ptowsp_slot_load_make(p->m, slot, &view, lp_number(p, 0), lp_number(p, 0));
 }
 
 // A schedule of dataflow issue that waits for this beside data.

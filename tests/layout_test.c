@@ -242,8 +242,8 @@ static void layout__products_join_outer_dimensions_and_equal_cuts_alone(void **s
     assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
                      PTOWSP_OK);
     char text[80];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_mesh_layout_print(&grid, &c, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_mesh_layout_print(&grid, &c, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "c[4 x 6 x 5] {dp: dim 0, tp: partial sum}");
     b.spreads[1].cuts = cuts[1];
     assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),

@@ -161,7 +161,7 @@ static void make_module(bed *b) {
             PTOWSP_PROCESS(m, "from") {
                 ptowsp_produces(m, to);
                 PTOWSP_FOR_EACH(m, i, many) {
-                    ptowsp_send(m, to, i);
+                    ptowsp_send_make(m, to, i);
                 }
             }
             PTOWSP_PROCESS(m, "runs") {
@@ -648,7 +648,7 @@ static void limits__of_a_search_leave_the_schedules_executed_by_then(void **stat
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN};
     const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     char out[1024];
-    ptowsp_text_buffer buffer = {out, sizeof out, 0};
+    ptowsp_output_buffer buffer = {out, sizeof out, 0};
     bed b;
     bed_make(&b, &kinds[0]);
     ptowsp_search_desc desc = {.workload = "tasks", .bind = bind_and_cancel, .user = &b};
@@ -663,7 +663,7 @@ static void limits__of_a_search_leave_the_schedules_executed_by_then(void **stat
                   "search: cancelled; 1 of 2 schedules executed");
     assert_int_equal(b.summary.result_count, 1);
     assert_true(b.results[0].makespan_cycles == FEW * CYCLES && b.results[0].lane_count == 1);
-    ptowsp_search_print(b.results, &b.summary, ptowsp_text_to_buffer(&buffer));
+    ptowsp_search_print(b.results, &b.summary, ptowsp_output_to_buffer(&buffer));
     if (strncmp(out, table, sizeof table - 1) != 0) {
         fail_msg("%s", out);
     }

@@ -1,4 +1,4 @@
-// Linear layouts (section 14 of ptowsp.h): matrices over F2, by enumeration of all indices.
+// Linear layouts (section 27 of ptowsp.h): matrices over F2, by enumeration of all indices.
 
 #include "test.h"
 

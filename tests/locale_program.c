@@ -13,11 +13,12 @@
 
 static char saved[1 << 16];
 
-static void write_out(void *user, const char *text, size_t length) {
+static bool write_out(void *user, const void *text, size_t length) {
     (void)user;
     fwrite(text, 1, length, stdout);
+    return true;
 }
-static const ptowsp_text out = {write_out, NULL};
+static const ptowsp_output out = {write_out, NULL};
 
 static bool write_bytes(void *user, const void *data, size_t size) {
     (void)user;
@@ -95,12 +96,12 @@ static void print_module(ptowsp_context *context, const char *directory) {
     }
     ptowsp_kernel_print(m, task.kernel, out);
     ptowsp_module_print(m, out);
-    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+    ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     const uint32_t lanes[] = {1, 3};
     ptowsp_schedule schedule = {.lane_count = 3};
     const ptowsp_program_desc desc = {.schedule = &schedule};
     ptowsp_program *program;
-    need(context, ptowsp_program_save(context, m, &desc, ptowsp_text_to_buffer(&buffer)), "save");
+    need(context, ptowsp_program_save(context, m, &desc, ptowsp_output_to_buffer(&buffer)), "save");
     need(context, ptowsp_program_load(context, saved, buffer.length, NULL, &program, NULL), "load");
     ptowsp_program_print(program, out);
     print_run(context, program);
@@ -118,7 +119,7 @@ static void print_module(ptowsp_context *context, const char *directory) {
 static void print_plans(void) {
     const int32_t kv[] = {2500, 1000, 517};
     ptowsp_attention_batch batch = {kv, NULL, 3};
-    ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     static uint64_t block[256];

@@ -99,7 +99,7 @@ static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes
                 }
             }
             ptowsp_view first = row_of(x, ptowsp_i64(mod, 3));
-            ptowsp_slot_load(mod, 1, &first, ptowsp_i64(mod, 0), ptowsp_i64(mod, 0));
+            ptowsp_slot_load_make(mod, 1, &first, ptowsp_i64(mod, 0), ptowsp_i64(mod, 0));
             PTOWSP_WHEN(mod, ptowsp_lt(ptowsp_slot(mod, 1, PTOWSP_TYPE_I64), ptowsp_i64(mod, 0))) {
                 ptowsp_task_desc task = {.kernel = add};
                 task.axes[0] = step;
@@ -115,7 +115,7 @@ static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes
                     ptowsp_task_desc task = {.kernel = add};
                     task.axes[0] = i;
                     task.views[0] = row_of(x, i);
-                    ptowsp_send_task(mod, channel, &task);
+                    ptowsp_send_task_make(mod, channel, &task);
                 }
             }
             PTOWSP_PROCESS(mod, "use") {

@@ -7,8 +7,8 @@
 
 static void assert_text(const ptowsp_plan_info *info, const char *text) {
     char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, text);
 }
 

@@ -104,8 +104,8 @@ static void slow_place(const ptowsp_moe_cluster *c, const float *loads, slow_pla
 
 static void assert_text(const ptowsp_plan_info *info, const char *text) {
     char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, text);
 }
 

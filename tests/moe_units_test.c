@@ -74,8 +74,8 @@ static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
 
 static void assert_text(const ptowsp_plan_info *info, const char *text) {
     char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(line, text);
 }
 
@@ -148,8 +148,8 @@ static void moe_units__are_printed_with_their_lanes(void **state) {
     small_plan s;
     small_make(&s);
     char text[400];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_moe_print(&s.plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&s.plan, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text,
                         "MoE plan: 7 tokens of 3 experts in 4 units, on 2 lanes\n"
                         "splits: lanes read 1 experts more than there are\n"
@@ -172,8 +172,8 @@ static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
     ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
     char text[400];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_moe_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&plan, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "MoE plan: 4 tokens of 1 experts in 2 units, on 1 lanes\n"
                                  "splits: lanes read 0 experts more than there are\n"));
 }
@@ -235,8 +235,8 @@ static void moe_units__of_few_tokens_divide_columns(void **state) {
         assert_true(ptowsp_work_is_whole(&units[i]));
     }
     char text[400];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_moe_print(&plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&plan, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "MoE plan: 8 tokens of 8 experts in 32 units, on 32 lanes\n"
                                  "columns: those of an expert in 4 parts\n"
                                  "splits: lanes read 0 parts more than there are\n"));

@@ -211,8 +211,8 @@ static void pools__are_kept_by_a_search(void **state) {
     assert_int_equal(results[1].makespan_cycles, 11);
     assert_int_equal(results[0].bounds.pool_lanes[2], 2);
     assert_null(results[0].bounds.pool_names[2]);
-    ptowsp_text_buffer out = {f.text, sizeof f.text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&out));
+    ptowsp_output_buffer out = {f.text, sizeof f.text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&out));
     assert_non_null(strstr(f.text, "5 lanes"));
     desc.lane_counts = &lane_count;
     desc.lane_count_count = 1;
@@ -240,8 +240,8 @@ static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state)
     fixture f;
     fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(written, 3);
-    ptowsp_text_buffer buffer = {f.text, sizeof f.text, 0};
-    ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {f.text, sizeof f.text, 0};
+    ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(f.text,
                         "schedule\n  issue dataflow\n  dispatch round robin over pools\n" POOLS_TEXT
                         "  dependencies structure overlap\n");
@@ -249,8 +249,8 @@ static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state)
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.default_cycles = 1;
-    ptowsp_text_buffer saved = {f.text, sizeof f.text, 0};
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+    ptowsp_output_buffer saved = {f.text, sizeof f.text, 0};
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     assert_true(saved.length < sizeof f.text);
     if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
@@ -261,8 +261,8 @@ static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state)
     assert_null(read.named_pools);
     assert_int_equal(read.pool_count, 0);
     char text[1000];
-    ptowsp_text_buffer out = {text, sizeof text, 0};
-    ptowsp_program_print_schedule(f.program, ptowsp_text_to_buffer(&out));
+    ptowsp_output_buffer out = {text, sizeof text, 0};
+    ptowsp_program_print_schedule(f.program, ptowsp_output_to_buffer(&out));
     assert_non_null(strstr(text, POOLS_TEXT));
     assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
     ptowsp_run_options options;
@@ -454,11 +454,11 @@ static void pools__survive_refused_allocations_when_they_are_loaded(void **state
     fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(written, 3);
     const ptowsp_program_desc desc = {NULL, &s};
-    ptowsp_text_buffer saved = {text, sizeof text, 0};
+    ptowsp_output_buffer saved = {text, sizeof text, 0};
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.default_cycles = 1;
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     for (size_t refused = 1;; refused++) {
         f.memory.refuse_at = f.memory.allocations + refused;

@@ -60,7 +60,7 @@ static void declare(const fixture *f, int kind, const char *name) {
         break;
     case 13:
         ptowsp_workload_begin(f->m, "main");
-        ptowsp_call(f->m, name, NULL, 0);
+        ptowsp_call_make(f->m, name, NULL, 0);
         break;
     case 14: ptowsp_task_variable(f->m, name); break;
     default: ptowsp_task_tag(f->m, name); break;
@@ -188,10 +188,10 @@ static void names__a_failed_declaration_prints_as_an_error_only(void **state) {
     for (int kind = 0; kind < 16; kind++) {
         fixture f;
         char text[1000];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         fixture_make(&f);
         declare(&f, kind, "");
-        ptowsp_module_print(f.m, ptowsp_text_to_buffer(&buffer));
+        ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
         assert_null(strstr(text, "(null)"));
         assert_non_null(strstr(text, "error INVALID_PARAMS: m"));
         fixture_free(&f);

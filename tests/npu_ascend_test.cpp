@@ -328,7 +328,7 @@ void bind_all(wsp::Bindings *bindings) {
     assert_int_equal(bindings->bind_slot(0, 5), PTOWSP_OK);
     const ptowsp_attention_batch batch = {lengths, queries, 3};
     ptowsp_attention_config config = ptowsp_attention_config();
-    config.head_count = 1;
+    config.kv_head_count = 1;
     config.lane_count = 2;
     config.lane_speeds = speeds;
     config.tiers = tiers;

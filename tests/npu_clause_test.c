@@ -99,15 +99,15 @@ static void clause__expressions_have_the_parentheses_of_cpp(void **state) {
     ptowsp_expr r = ptowsp_slot(m, 5, PTOWSP_TYPE_BOOL);
     ptowsp_expr bits = ptowsp_array_at(m, "flags", PTOWSP_BOOL, a);
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_set(m, 0, ptowsp_neg(ptowsp_bitnot(a)));
-        ptowsp_slot_set(m, 0, ptowsp_bitnot(ptowsp_neg(a)));
-        ptowsp_slot_set(m, 0, ptowsp_sub(a, ptowsp_sub(b, a)));
-        ptowsp_slot_set(m, 0, ptowsp_and(p, ptowsp_and(q, r)));
-        ptowsp_slot_set(m, 0, ptowsp_and(ptowsp_and(p, q), r));
-        ptowsp_slot_set(m, 0, ptowsp_or(p, ptowsp_or(q, r)));
-        ptowsp_slot_set(m, 0, ptowsp_select(p, b, ptowsp_select(q, a, b)));
-        ptowsp_slot_set(m, 0, ptowsp_select(p, a, ptowsp_array_at(m, "sizes", PTOWSP_I32, b)));
-        ptowsp_slot_set(m, 0, bits);
+        ptowsp_slot_set_make(m, 0, ptowsp_neg(ptowsp_bitnot(a)));
+        ptowsp_slot_set_make(m, 0, ptowsp_bitnot(ptowsp_neg(a)));
+        ptowsp_slot_set_make(m, 0, ptowsp_sub(a, ptowsp_sub(b, a)));
+        ptowsp_slot_set_make(m, 0, ptowsp_and(p, ptowsp_and(q, r)));
+        ptowsp_slot_set_make(m, 0, ptowsp_and(ptowsp_and(p, q), r));
+        ptowsp_slot_set_make(m, 0, ptowsp_or(p, ptowsp_or(q, r)));
+        ptowsp_slot_set_make(m, 0, ptowsp_select(p, b, ptowsp_select(q, a, b)));
+        ptowsp_slot_set_make(m, 0, ptowsp_select(p, a, ptowsp_array_at(m, "sizes", PTOWSP_I32, b)));
+        ptowsp_slot_set_make(m, 0, bits);
     }
     clause_emit(&c, NULL);
     static const char *const lines[] = {
@@ -135,14 +135,14 @@ static void clause__what_is_always_true_is_said_so(void **state) {
     ptowsp_expr args[2] = {ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
                            ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL)};
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_call(m, "other", args, 2);
+        ptowsp_call_make(m, "other", args, 2);
     }
     PTOWSP_WORKLOAD(m, "other") {
         ptowsp_expr p = ptowsp_workload_param(m, "p", PTOWSP_TYPE_BOOL);
         ptowsp_expr q = ptowsp_workload_param(m, "q", PTOWSP_TYPE_BOOL);
-        ptowsp_slot_set(m, 0, ptowsp_eq(p, p));
-        ptowsp_slot_set(m, 3, ptowsp_ne(p, p));
-        ptowsp_slot_set(m, 4, ptowsp_ne(p, q));
+        ptowsp_slot_set_make(m, 0, ptowsp_eq(p, p));
+        ptowsp_slot_set_make(m, 3, ptowsp_ne(p, p));
+        ptowsp_slot_set_make(m, 4, ptowsp_ne(p, q));
     }
     clause_emit(&c, NULL);
     has(c.text, "run.set_slot(0, true);");
@@ -160,9 +160,9 @@ static void clause__empty_workloads_have_no_names(void **state) {
     ptowsp_module *m = clause_begin(&c);
     ptowsp_expr p[1] = {ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)};
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_call(m, "idle", p, 1);
-        ptowsp_call(m, "conditions", p, 1);
-        ptowsp_call(m, "reading", p, 1);
+        ptowsp_call_make(m, "idle", p, 1);
+        ptowsp_call_make(m, "conditions", p, 1);
+        ptowsp_call_make(m, "reading", p, 1);
     }
     PTOWSP_WORKLOAD(m, "idle") {
         ptowsp_workload_param(m, "p", PTOWSP_TYPE_BOOL);
@@ -200,7 +200,7 @@ static void clause__loads_have_the_indices_of_their_matrix(void **state) {
             view.tensor = x;
             view.index[0] = i;
             view.row = ptowsp_i64(m, 3);
-            ptowsp_slot_load(m, 0, &view, ptowsp_i64(m, 1), i);
+            ptowsp_slot_load_make(m, 0, &view, ptowsp_i64(m, 1), i);
         }
     }
     clause_emit(&c, NULL);
@@ -217,7 +217,7 @@ static void clause__entries_have_the_names_of_their_loops(void **state) {
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_FOR_EACH(m, i, routes) {
             PTOWSP_FOR_EACH(m, j, routes) {
-                ptowsp_slot_set(m, 0, ptowsp_add(ptowsp_loop_entry(i), ptowsp_loop_entry(j)));
+                ptowsp_slot_set_make(m, 0, ptowsp_add(ptowsp_loop_entry(i), ptowsp_loop_entry(j)));
             }
         }
     }
@@ -256,30 +256,30 @@ static void clause__pipelines_name_what_their_processes_load(void **state) {
             PTOWSP_PROCESS(m, "send") {
                 ptowsp_produces(m, tokens);
                 ptowsp_produces(m, done);
-                ptowsp_record(m, done);
-                ptowsp_call(m, "reading", NULL, 0);
-                ptowsp_call(m, "reading", NULL, 0);
-                ptowsp_send(m, tokens, ptowsp_i64(m, 1));
+                ptowsp_record_make(m, done);
+                ptowsp_call_make(m, "reading", NULL, 0);
+                ptowsp_call_make(m, "reading", NULL, 0);
+                ptowsp_send_make(m, tokens, ptowsp_i64(m, 1));
             }
             PTOWSP_PROCESS(m, "take") {
                 ptowsp_consumes(m, tokens);
                 ptowsp_consumes(m, done);
-                ptowsp_wait(m, done);
+                ptowsp_wait_make(m, done);
                 PTOWSP_CONSUME(m, t, tokens) {
-                    ptowsp_slot_load(m, 1, &of_y, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+                    ptowsp_slot_load_make(m, 1, &of_y, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
                 }
             }
             for (int i = 0; i < 120; i++) {
                 char name[16];
                 snprintf(name, sizeof name, "more%d", i);
                 PTOWSP_PROCESS(m, name) {
-                    ptowsp_slot_set(m, 2, ptowsp_i64(m, i));
+                    ptowsp_slot_set_make(m, 2, ptowsp_i64(m, i));
                 }
             }
         }
     }
     PTOWSP_WORKLOAD(m, "reading") {
-        ptowsp_slot_load(m, 0, &of_x, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+        ptowsp_slot_load_make(m, 0, &of_x, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
     }
     clause_emit(&c, NULL);
     has(c.text, "pipeline.loads(TENSOR_x);\n");
@@ -305,7 +305,7 @@ static void clause__streams_are_in_the_tables(void **state) {
     const ptowsp_kernel kernel = scale_of(&c, "scale");
     const ptowsp_tensor x = tensor_of(&c, "x", PTOWSP_F32, 2);
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_call(m, "other", NULL, 0);
+        ptowsp_call_make(m, "other", NULL, 0);
     }
     PTOWSP_WORKLOAD(m, "other") {
         PTOWSP_SEQUENCE(m) {
@@ -414,7 +414,7 @@ static void clause__tables_have_a_limit(void **state) {
             }
         }
         PTOWSP_WORKLOAD(m, "main") {
-            ptowsp_slot_set(m, 0, ptowsp_i64(m, 1));
+            ptowsp_slot_set_make(m, 0, ptowsp_i64(m, 1));
         }
         npu_fixture_compile(&c.f, NULL);
         assert_int_equal(ptowsp_npu_emit_files(c.f.context, c.f.program, take, &c),

@@ -18,7 +18,7 @@ struct npu_clock {
 
 namespace {
 
-void print_place(const void *, uint32_t node, ptowsp_text text) {
+void print_place(const void *, uint32_t node, ptowsp_output text) {
     pwsp_text_format(text, "node %u", node);
 }
 

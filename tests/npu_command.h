@@ -160,7 +160,7 @@ ptowsp_status wsp_runner_bind_batch(wsp_runner *, const char *plan,
         batch->query_lengths
             ? listed(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str()
             : "none",
-        config->lane_count, config->head_count, config->group, config->window, config->page_size,
+        config->lane_count, config->kv_head_count, config->group, config->window, config->page_size,
         config->tile_rows, config->piece_min, config->chunk, config->grain,
         config->is_causal ? " causal" : "",
         config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",

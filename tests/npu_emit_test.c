@@ -684,7 +684,7 @@ static void emit__programs_over_a_limit_are_refused(void **state) {
             ptowsp_tensor_make(f.m, &desc);
         }
         PTOWSP_WORKLOAD(f.m, "w") {
-            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
+            ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, 1));
         }
         npu_fixture_compile(&f, NULL);
         collected c;
@@ -708,7 +708,7 @@ static void emit__programs_of_too_many_statements_are_refused(void **state) {
     npu_module_make(&f, "m");
     PTOWSP_WORKLOAD(f.m, "w") {
         for (uint32_t i = 0; i < 65536; i++) {
-            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, i));
+            ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, i));
         }
     }
     npu_fixture_compile(&f, NULL);

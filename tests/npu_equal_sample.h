@@ -20,7 +20,7 @@ static inline ptowsp_schedule npu_sample_schedule(sample *s) {
 
 static inline void npu_explain_sample(void *user) {
     sample *s = (sample *)user;
-    const ptowsp_text text = {write_message, NULL};
+    const ptowsp_output text = {write_message, NULL};
     const ptowsp_schedule schedule = npu_sample_schedule(s);
     ptowsp_module_print(s->module.module, text);
     ptowsp_schedule_print(&schedule, text);

@@ -79,7 +79,7 @@ static void npu__trees_of_random_workloads_do_what_the_library_does(void **state
 
 static void explain_pipeline(void *user) {
     const sim_sample *s = (const sim_sample *)user;
-    const ptowsp_text text = {sim_write, NULL};
+    const ptowsp_output text = {sim_write, NULL};
     ptowsp_module_print(s->built.module, text);
 }
 

@@ -133,7 +133,7 @@ static void make_module(ptowsp_module *m) {
         view.tensor = d;
         view.row = ptowsp_i64(m, 2);
         view.rows = view.cols = 1;
-        ptowsp_slot_load(m, 0, &view, zero, zero);
+        ptowsp_slot_load_make(m, 0, &view, zero, zero);
     }
 }
 
@@ -285,7 +285,7 @@ static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_ten
     memset(&view, 0, sizeof view);
     view.tensor = x;
     view.rows = view.cols = 2;
-    ptowsp_slot_load(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
+    ptowsp_slot_load_make(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
                      ptowsp_i64(m, 0));
     make_task(m, kernel, x, ptowsp_slot(m, 1, PTOWSP_TYPE_I64), row, size);
 }
@@ -309,18 +309,18 @@ static void make_processes(ptowsp_module *m) {
         PTOWSP_PROCESS(m, "send") {
             ptowsp_produces(m, tokens);
             PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "three", 3)) {
-                ptowsp_send(m, tokens, i);
+                ptowsp_send_make(m, tokens, i);
             }
         }
         PTOWSP_PROCESS(m, "work") {
             ptowsp_consumes(m, tokens);
             PTOWSP_CONSUME(m, t, tokens) {
-                ptowsp_call(m, "body", &t, 1);
+                ptowsp_call_make(m, "body", &t, 1);
             }
         }
         ptowsp_scope_end(m);
         make_task_after(m, kernel, x, zero, zero, zero, pipeline);
-        ptowsp_call(m, "body", &zero, 1);
+        ptowsp_call_make(m, "body", &zero, 1);
     }
 }
 
@@ -422,7 +422,7 @@ static void make_workers(ptowsp_module *m) {
                 ptowsp_channel tokens = ptowsp_channel_make(m, &channel_desc);
                 PTOWSP_PROCESS(m, "send") {
                     ptowsp_produces(m, tokens);
-                    ptowsp_send(m, tokens, ptowsp_i64(m, 1));
+                    ptowsp_send_make(m, tokens, ptowsp_i64(m, 1));
                 }
                 PTOWSP_REPLICATE(m, w, workers, "work") {
                     ptowsp_consumes(m, tokens);

@@ -82,7 +82,7 @@ static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor 
                               ptowsp_cast(ptowsp_symbol(m, "factor"), PTOWSP_TYPE_I64));
                 }
             }
-            ptowsp_slot_load(m, 1, &first, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+            ptowsp_slot_load_make(m, 1, &first, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
             task_make(t, kernel, x, ptowsp_i64(m, 0), ptowsp_slot(m, 1, PTOWSP_TYPE_I64));
             PTOWSP_PARALLEL(m, k, batch) {
                 PTOWSP_FOR_EACH(m, n, ptowsp_axis_row(m, times, k)) {

@@ -241,11 +241,11 @@ static void routing_make(fixture *f) {
         ptowsp_task_make(
             m, &(ptowsp_task_desc){.kernel = count, .axes = {number(f, 0)}, .views = {all}});
         PTOWSP_FOR_EACH(m, layer, layers) {
-            ptowsp_slot_load(m, 3, &all, no_expr(), layer);
-            ptowsp_slot_set(m, 4, ptowsp_u64(m, 7));
+            ptowsp_slot_load_make(m, 3, &all, no_expr(), layer);
+            ptowsp_slot_set_make(m, 4, ptowsp_u64(m, 7));
             ptowsp_expr args[] = {layer, ptowsp_slot(m, 3, PTOWSP_TYPE_U64),
                                   ptowsp_eq(layer, ptowsp_sub(ptowsp_i64(m, 2), number(f, 1)))};
-            ptowsp_call(m, "layer", args, 3);
+            ptowsp_call_make(m, "layer", args, 3);
         }
         PTOWSP_PARALLEL(m, i, lengths) {
             ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = sum,
@@ -325,25 +325,25 @@ static void pipeline_make(fixture *f) {
                 ptowsp_produces(m, loaded);
                 ptowsp_produces(m, started);
                 ptowsp_consumes(m, free);
-                ptowsp_record(m, started);
+                ptowsp_record_make(m, started);
                 PTOWSP_FOR_EACH(m, i, tiles) {
                     PTOWSP_RECEIVE(m, place, free) {
                         ptowsp_expr row =
                             ptowsp_mul(ptowsp_array_at(m, "order", PTOWSP_I32, i), number(f, 8));
-                        ptowsp_send_task(m, loaded,
+                        ptowsp_send_task_make(m, loaded,
                                          &(ptowsp_task_desc){
                                              .kernel = load,
                                              .axes = {place},
                                              .views = {{x, .row = row}, {ring, .index = {place}}}});
                     }
                 }
-                ptowsp_close(m, loaded);
+                ptowsp_close_make(m, loaded);
             }
             PTOWSP_PROCESS(m, "watch") {
                 ptowsp_consumes(m, started);
                 ptowsp_view limit = {.tensor = limits};
-                ptowsp_wait(m, started);
-                ptowsp_slot_load(m, 1, &limit, no_expr(), number(f, 2));
+                ptowsp_wait_make(m, started);
+                ptowsp_slot_load_make(m, 1, &limit, no_expr(), number(f, 2));
             }
             PTOWSP_REPLICATE(m, worker, workers, "compute") {
                 ptowsp_consumes(m, loaded);
@@ -352,7 +352,7 @@ static void pipeline_make(fixture *f) {
                     ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = compute,
                                                             .axes = {place, worker},
                                                             .views = {{ring, .index = {place}}}});
-                    ptowsp_send(m, free, ptowsp_array_at(m, "order", PTOWSP_I32, place));
+                    ptowsp_send_make(m, free, ptowsp_array_at(m, "order", PTOWSP_I32, place));
                 }
             }
         }
@@ -435,7 +435,7 @@ static void text__compiles_whatever_things_are_called(void **state) {
             ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_add(p, a)}});
             ptowsp_expr args[2] = {v, ptowsp_eq(q, q)};
             if (next) {
-                ptowsp_call(m, next, args, 2);
+                ptowsp_call_make(m, next, args, 2);
             }
             ptowsp_scope_end(m);
             ptowsp_scope_end(m);
@@ -443,14 +443,14 @@ static void text__compiles_whatever_things_are_called(void **state) {
     }
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_expr args[2] = {number(&f, 0), ptowsp_bool(m, true)};
-        ptowsp_call(m, names[0], args, 2);
+        ptowsp_call_make(m, names[0], args, 2);
         PTOWSP_PIPELINE(m, "run") {
             ptowsp_channel_desc desc = {.name = "x", .depth = 2};
             ptowsp_channel channel = ptowsp_channel_make(m, &desc);
             PTOWSP_PROCESS(m, "x") {
                 ptowsp_produces(m, channel);
                 ptowsp_expr value = ptowsp_array_at(m, "values", PTOWSP_I32, number(&f, 1));
-                ptowsp_send(m, channel, value);
+                ptowsp_send_make(m, channel, value);
             }
             PTOWSP_PROCESS(m, "task") {
                 ptowsp_consumes(m, channel);
@@ -459,7 +459,7 @@ static void text__compiles_whatever_things_are_called(void **state) {
                 }
             }
         }
-        ptowsp_slot_set(m, 0, ptowsp_array_at(m, "values", PTOWSP_I32, number(&f, 2)));
+        ptowsp_slot_set_make(m, 0, ptowsp_array_at(m, "values", PTOWSP_I32, number(&f, 2)));
     }
     compile(&f, "main", NULL);
     text_compiles(&f);
@@ -490,7 +490,7 @@ static void text__names_that_are_taken_inside_get_a_number(void **state) {
                     ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "y_entry", .depth = 2});
                 PTOWSP_PROCESS(m, "send") {
                     ptowsp_produces(m, channel);
-                    ptowsp_send(m, channel, y);
+                    ptowsp_send_make(m, channel, y);
                 }
                 PTOWSP_PROCESS(m, "take") {
                     ptowsp_consumes(m, channel);
@@ -691,27 +691,27 @@ static void faulty_make(fixture *f, int which) {
             ptowsp_add(ptowsp_slot(m, 0, PTOWSP_TYPE_I64), number(f, i == which ? 4 : 1)));
     }
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_set(m, 0, number(f, 0));
-        ptowsp_slot_set(m, 1, values[0]);
+        ptowsp_slot_set_make(m, 0, number(f, 0));
+        ptowsp_slot_set_make(m, 1, values[0]);
         PTOWSP_WHEN(m, ptowsp_le(values[1], number(f, 100))) {
-            ptowsp_slot_set(m, 1, number(f, 2));
+            ptowsp_slot_set_make(m, 1, number(f, 2));
         }
         PTOWSP_PARALLEL(m, v, ptowsp_axis_row(m, rows, values[2])) {
-            ptowsp_slot_set(m, 2, v);
+            ptowsp_slot_set_make(m, 2, v);
         }
-        ptowsp_call(m, "other", &values[3], 1);
+        ptowsp_call_make(m, "other", &values[3], 1);
         ptowsp_view view = {x, .row = values[4]};
-        ptowsp_slot_load(m, 3, &view, no_expr(), no_expr());
+        ptowsp_slot_load_make(m, 3, &view, no_expr(), no_expr());
         ptowsp_task_make(m,
                          &(ptowsp_task_desc){.kernel = step,
                                              .axes = {values[5]},
                                              .views = {{x, .row = values[6], .col = number(f, 1)}},
                                              .scalars = {values[7]}});
-        ptowsp_slot_set(m, 5, number(f, 5));
+        ptowsp_slot_set_make(m, 5, number(f, 5));
     }
     PTOWSP_WORKLOAD(m, "other") {
         ptowsp_expr p = ptowsp_workload_param(m, "p", PTOWSP_TYPE_I64);
-        ptowsp_slot_set(m, 4, p);
+        ptowsp_slot_set_make(m, 4, p);
     }
     const ptowsp_schedule schedule = {
         .dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2, .dispatch_key = values[8]};
@@ -766,9 +766,9 @@ static void text__errors_of_expressions_are_told_where_a_run_tells_them(void **s
         assert_int_equal(status, PTOWSP_INVALID_PARAMS);
         assert_true(over.failed_place > 0);
         char place[128];
-        ptowsp_text_buffer text = {place, sizeof place, 0};
+        ptowsp_output_buffer text = {place, sizeof place, 0};
         ptowsp_program_print_place(f->program, nodes[which][over.failed_place - 1],
-                                   ptowsp_text_to_buffer(&text));
+                                   ptowsp_output_to_buffer(&text));
         const char *error = ptowsp_context_error(f->context).text;
         if (strncmp(error, place, strlen(place)) != 0 || !strpbrk(error + strlen(place), " :")) {
             fail_msg("%d: told at %s, by a run as %s", which, place, error);

@@ -114,7 +114,7 @@ static void expr__random_ones_have_the_value_of_a_run(void **state) {
             for (uint32_t i = 0; i < EXPRS; i++) {
                 ptowsp_type type = any_type(&g);
                 int depth = (int)in(&g, 1, 7);
-                ptowsp_slot_set(f->m, FIRST_SLOT + i, random_expr(&g, type, depth));
+                ptowsp_slot_set_make(f->m, FIRST_SLOT + i, random_expr(&g, type, depth));
             }
         }
         if (ptowsp_program_create(f->context, f->m, NULL, &e->program) != PTOWSP_OK) {
@@ -141,7 +141,7 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     char name[32];
     snprintf(name, sizeof name, "w%d", number++);
     PTOWSP_WORKLOAD(f->m, name) {
-        ptowsp_slot_set(f->m, 0, expr);
+        ptowsp_slot_set_make(f->m, 0, expr);
     }
     const ptowsp_program_desc desc = {name, NULL};
     assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
@@ -247,10 +247,10 @@ static void expr__the_deepest_and_largest_compile(void **state) {
         large = ptowsp_add(ptowsp_mul(large, x), ptowsp_neg(large));
     }
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set(f.m, FIRST_SLOT, deep);
-        ptowsp_slot_set(f.m, FIRST_SLOT + 1, choice);
-        ptowsp_slot_set(f.m, FIRST_SLOT + 2, ptowsp_add(deep, choice));
-        ptowsp_slot_set(f.m, FIRST_SLOT + 3, large);
+        ptowsp_slot_set_make(f.m, FIRST_SLOT, deep);
+        ptowsp_slot_set_make(f.m, FIRST_SLOT + 1, choice);
+        ptowsp_slot_set_make(f.m, FIRST_SLOT + 2, ptowsp_add(deep, choice));
+        ptowsp_slot_set_make(f.m, FIRST_SLOT + 3, large);
     }
     if (ptowsp_program_create(f.context, f.m, NULL, &e.program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f.context).text);

@@ -170,22 +170,22 @@ static void memory__of_statements_may_be_refused_at_every_point(void **state) {
         PTOWSP_PARALLEL(m, i, rows) {
             task_of(&f, kernel, transient);
             PTOWSP_FOR_EACH(m, j, ptowsp_axis_row(m, pages, i)) {
-                ptowsp_slot_set(m, 0, ptowsp_array_at(m, "sizes", PTOWSP_I32, j));
+                ptowsp_slot_set_make(m, 0, ptowsp_array_at(m, "sizes", PTOWSP_I32, j));
             }
             PTOWSP_FOR_EACH(m, k, ptowsp_axis_row(m, routes, i)) {
-                ptowsp_slot_set(m, 1, ptowsp_add(k, ptowsp_slot(m, 0, PTOWSP_TYPE_I64)));
+                ptowsp_slot_set_make(m, 1, ptowsp_add(k, ptowsp_slot(m, 0, PTOWSP_TYPE_I64)));
             }
         }
         PTOWSP_FOR_EACH(m, lane, lanes) {
             PTOWSP_FOR_EACH(m, unit, ptowsp_axis_row(m, plan, lane)) {
-                ptowsp_slot_set(m, 2, unit);
+                ptowsp_slot_set_make(m, 2, unit);
             }
         }
         PTOWSP_PIPELINE(m, "pipeline") {
             const ptowsp_channel tokens = ptowsp_channel_make(m, &channel);
             PTOWSP_PROCESS(m, "send") {
                 ptowsp_produces(m, tokens);
-                ptowsp_send(m, tokens, ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64));
+                ptowsp_send_make(m, tokens, ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64));
             }
             PTOWSP_REPLICATE(m, w, rows, "work") {
                 ptowsp_consumes(m, tokens);

@@ -266,7 +266,7 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
                     ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = word, .depth = 2});
                 PTOWSP_PROCESS(m, word) {
                     ptowsp_produces(m, channel);
-                    ptowsp_send(m, channel, ptowsp_i64(m, 1));
+                    ptowsp_send_make(m, channel, ptowsp_i64(m, 1));
                 }
                 PTOWSP_PROCESS(m, "run.") {
                     ptowsp_consumes(m, channel);
@@ -276,12 +276,12 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
             }
         }
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_call(m, name_at(i), NULL, 0);
+            ptowsp_call_make(m, name_at(i), NULL, 0);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         PTOWSP_WORKLOAD(m, name_at(i)) {
-            ptowsp_slot_set(m, 0, ptowsp_i64(m, i));
+            ptowsp_slot_set_make(m, 0, ptowsp_i64(m, i));
         }
     }
     good(&f);

@@ -90,10 +90,10 @@ static void good(const subject *s, ptowsp_status status) {
 
 static void saved_and_loaded(subject *s) {
     static char text[16384];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const ptowsp_parse_kernel kernel = {.name = "add", .fn = add};
     const ptowsp_parse_desc desc = {.kernels = &kernel, .kernel_count = 1};
-    good(s, ptowsp_program_save(s->f.context, s->f.m, NULL, ptowsp_text_to_buffer(&buffer)));
+    good(s, ptowsp_program_save(s->f.context, s->f.m, NULL, ptowsp_output_to_buffer(&buffer)));
     good(s, ptowsp_program_load(s->f.context, text, buffer.length, &desc, &s->loaded, NULL));
     assert_int_equal(ptowsp_run_create(s->f.context, s->loaded, &s->loaded_run), PTOWSP_OK);
 }
@@ -265,7 +265,7 @@ static void prefix(plan *p) {
                                        .block_ids = blocks,
                                        .block_begin = block_begin,
                                        .block_tokens = 4};
-    const ptowsp_attention_config config = {.head_count = 1, .lane_count = LANES};
+    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = LANES};
     const ptowsp_prefix_limits limits = {.request_count_max = 3, .block_count_max = 3};
     ptowsp_prefix_tree tree;
     ptowsp_prefix_sizes sizes;
@@ -289,7 +289,7 @@ static void batch_of(plan *p, bool has_all) {
     p->is_batch = true;
     p->batch.kv_lengths = kv_lengths;
     p->batch.sequence_count = 3;
-    p->config.head_count = 1;
+    p->config.kv_head_count = 1;
     p->config.lane_count = LANES;
     p->units = 59;
     if (has_all) {
@@ -319,7 +319,7 @@ static void batch_of_lengths(plan *p) {
 }
 static void batch_of_nothing(plan *p) {
     p->is_batch = true;
-    p->config.head_count = 1;
+    p->config.kv_head_count = 1;
     p->config.lane_count = LANES;
 }
 
@@ -428,16 +428,17 @@ static bool count_decision(void *user, const ptowsp_decision *decision) {
     return true;
 }
 
-static void written(void *user, const char *data, size_t size) {
+static bool written(void *user, const void *data, size_t size) {
     (void)data;
     *(size_t *)user += size;
+    return true;
 }
 
 static void reported(subject *s, const plan *p) {
     const ptowsp_run_options options = {.record_tasks = true};
     size_t size = 0, count = 0;
     const ptowsp_output output = {count_bytes, &size};
-    const ptowsp_text text = {written, &size};
+    const ptowsp_output text = {written, &size};
     bind(s, s->run, p);
     check_sums(s, p, ptowsp_run_execute(s->run, &options));
     for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
@@ -455,7 +456,7 @@ static void reported(subject *s, const plan *p) {
 static void looked_at(subject *s, const plan *p) {
     ptowsp_attention_plan bound;
     size_t size = 0;
-    const ptowsp_text text = {written, &size};
+    const ptowsp_output text = {written, &size};
     uint32_t axis = 1, units = 0, merges = 0;
     bind(s, s->run, p);
     assert_int_equal(ptowsp_run_execute(s->run, NULL), PTOWSP_OK);

@@ -121,7 +121,7 @@ static void statements(const subject *s, which kind) {
         PTOWSP_PARALLEL(m, u, s->units) {
             unit_task(s, u, kind == FLAT);
         }
-        ptowsp_slot_set(m, 1, ptowsp_axis_size(m, s->units));
+        ptowsp_slot_set_make(m, 1, ptowsp_axis_size(m, s->units));
     }
     if (kind == FLAT) {
         PTOWSP_PARALLEL(m, x, s->merges) {
@@ -137,7 +137,7 @@ static void statements(const subject *s, which kind) {
             PTOWSP_FOR_EACH(m, x, ptowsp_axis_row(m, s->merges, lane)) {
                 merge_task(s, x);
             }
-            ptowsp_slot_set(m, 2, ptowsp_add(lane, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
+            ptowsp_slot_set_make(m, 2, ptowsp_add(lane, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
         }
     } else if (kind == PROCESSES) {
         ptowsp_channel_desc desc = {.name = "done", .depth = 2, .latency = 3};
@@ -147,13 +147,13 @@ static void statements(const subject *s, which kind) {
                 ptowsp_produces(m, done);
                 PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
                     unit_task(s, u, true);
-                    ptowsp_send(m, done, ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
+                    ptowsp_send_make(m, done, ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
                 }
             }
             PTOWSP_PROCESS(m, "merge") {
                 ptowsp_consumes(m, done);
                 PTOWSP_CONSUME(m, token, done) {
-                    ptowsp_slot_set(m, 0, token);
+                    ptowsp_slot_set_make(m, 0, token);
                 }
                 PTOWSP_FOR_EACH(m, x, s->merges) {
                     merge_task(s, x);
@@ -421,7 +421,7 @@ static void batch_random(batch_of *b, uint64_t *random) {
     b->batch.sequence_count = (uint32_t)test_random_in(random, 1, REQUESTS);
     ptowsp_attention_config *c = &b->config;
     c->mode = test_random_in(random, 0, 2) ? PTOWSP_ATTENTION_BALANCED : PTOWSP_ATTENTION_INVARIANT;
-    c->head_count = c->mode == PTOWSP_ATTENTION_BALANCED ? 2 : 1;
+    c->kv_head_count = c->mode == PTOWSP_ATTENTION_BALANCED ? 2 : 1;
     c->chunk = 8;
     c->lane_count = (uint32_t)test_random_in(random, 1, LANE_MAX);
     c->lane_speeds = test_random_in(random, 0, 1) ? b->speeds : NULL;
@@ -469,7 +469,7 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         memset(&b, 0, sizeof b);
         b.batch.kv_lengths = b.lengths;
         b.batch.sequence_count = REQUESTS;
-        b.config.head_count = 1;
+        b.config.kv_head_count = 1;
         b.config.lane_count = 4;
         b.config.cost.per_token = 1.0;
         bind_batch(&s, &b, false);

@@ -449,13 +449,13 @@ static void named_build(record *r, int named) {
             PTOWSP_FOR_EACH(f->m, p, ptowsp_axis_row(f->m, pages, i)) {
                 npu_task_make(f, kernel, x, i, ptowsp_u64(f->m, 2));
             }
-            ptowsp_slot_set(f->m, 0, ptowsp_array_at(f->m, names[NAMED_ARRAY], PTOWSP_I32, i));
+            ptowsp_slot_set_make(f->m, 0, ptowsp_array_at(f->m, names[NAMED_ARRAY], PTOWSP_I32, i));
         }
         PTOWSP_FOR_EACH(f->m, e, routes) {
             npu_task_make(f, kernel, far, ptowsp_i64(f->m, 0), ptowsp_u64(f->m, 3));
         }
         PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_plan(f->m, names[NAMED_PLAN])) {
-            ptowsp_slot_set(f->m, 1, u);
+            ptowsp_slot_set_make(f->m, 1, u);
         }
     }
     npu_fixture_compile(f, NULL);

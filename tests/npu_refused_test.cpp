@@ -219,7 +219,7 @@ ptowsp_status run_once(const wsp_runner_options &options = OPTIONS, wsp_expand_f
     assert_int_equal(bindings.bind_tensor(TENSOR_x, &buffer), PTOWSP_OK);
     const ptowsp_attention_batch batch = {lengths, nullptr, 2};
     ptowsp_attention_config config = ptowsp_attention_config();
-    config.head_count = 1;
+    config.kv_head_count = 1;
     config.lane_count = 2;
     config.mode = PTOWSP_ATTENTION_INVARIANT;
     config.chunk = 100;  // 3 units, and 1

@@ -463,11 +463,11 @@ static void simpler__pipelines_are_refused(void **state) {
             ptowsp_channel channel = ptowsp_event_make(f.m, "c");
             PTOWSP_PROCESS(f.m, "first") {
                 ptowsp_produces(f.m, channel);
-                ptowsp_record(f.m, channel);
+                ptowsp_record_make(f.m, channel);
             }
             PTOWSP_PROCESS(f.m, "second") {
                 ptowsp_consumes(f.m, channel);
-                ptowsp_wait(f.m, channel);
+                ptowsp_wait_make(f.m, channel);
             }
         }
     }
@@ -594,11 +594,11 @@ static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
     PTOWSP_WORKLOAD(f->m, "plans") {
         PTOWSP_FOR_EACH(f->m, lane, lanes) {
             PTOWSP_FOR_EACH(f->m, unit, ptowsp_axis_row(f->m, kv, lane)) {
-                ptowsp_slot_set(f->m, 0, unit);
+                ptowsp_slot_set_make(f->m, 0, unit);
             }
         }
         if (is_read) {
-            ptowsp_slot_set(f->m, 1, unused);
+            ptowsp_slot_set_make(f->m, 1, unused);
         }
         for (int i = 0; i < tensor_count; i++) {
             char name[16];

@@ -315,7 +315,7 @@ static void names__of_any_characters_are_identifiers_and_differ(void **state) {
             ptowsp_axis_dynamic(f.m, name);
         }
         PTOWSP_WORKLOAD(f.m, "w") {
-            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
+            ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, 1));
         }
         if (ptowsp_module_error(f.m).status == PTOWSP_OK) {
             npu_fixture_compile(&f, NULL);

@@ -108,7 +108,7 @@ static void statements(subject *s) {
         task(s, &of_h, of_t, i);
         task(s, &of_t, of_u, i);
         const ptowsp_view corner = {.tensor = u, .rows = 2, .cols = 2};
-        ptowsp_slot_load(m, 0, &corner, ptowsp_i64(m, 1), ptowsp_i64(m, 1));
+        ptowsp_slot_load_make(m, 0, &corner, ptowsp_i64(m, 1), ptowsp_i64(m, 1));
         PTOWSP_PARALLEL(m, r, rows) {
             const ptowsp_view row = {.tensor = w, .row = r, .rows = 1};
             task(s, &of_u, row, r);
@@ -152,7 +152,7 @@ static void subject_free(subject *s) {
 static void bind(subject *s, int64_t rows, uint64_t random) {
     ptowsp_buffer buffer = {.data = s->out, .rank = 2, .shape = {OUT, 1}};
     const ptowsp_attention_batch batch = {s->lengths, NULL, REQUESTS};
-    const ptowsp_attention_config config = {.head_count = 1, .lane_count = 2};
+    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 2};
     for (int i = 0; i < OUT; i++) {
         s->out[i] = i;
     }

@@ -75,8 +75,9 @@ static ptowsp_status no_lead(void *user) {
 static void no_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     (void)user, (void)begin, (void)end, (void)lane;
 }
-static void no_text(void *user, const char *text, size_t length) {
+static bool no_text(void *user, const void *text, size_t length) {
     (void)user, (void)text, (void)length;
+    return true;
 }
 static bool no_output(void *user, const void *data, size_t size) {
     (void)user, (void)data, (void)size;
@@ -108,7 +109,7 @@ static ptowsp_cycles no_kernel(const ptowsp_task *task, void *user) {
 }
 static const ptowsp_kernel_fn kernels[3] = {no_kernel, no_kernel, no_kernel};
 static const ptowsp_work_fn table[3] = {nothing, nothing, nothing};
-static const ptowsp_text text = {no_text, NULL};
+static const ptowsp_output text = {no_text, NULL};
 static const ptowsp_output output = {no_output, NULL};
 
 static ptowsp_module *module_empty(void) {
@@ -227,7 +228,7 @@ static ptowsp_module *module_done(void) {
         channel = ptowsp_channel_make(m, &desc);
         PTOWSP_PROCESS(m, "send") {
             ptowsp_produces(m, channel);
-            ptowsp_send(m, channel, ptowsp_u64(m, 1));
+            ptowsp_send_make(m, channel, ptowsp_u64(m, 1));
         }
         PTOWSP_PROCESS(m, "receive") {
             ptowsp_consumes(m, channel);
@@ -375,7 +376,7 @@ static ptowsp_binding step_bindings[3] = {
     {.kind = PTOWSP_BIND_TRANSIENTS}};
 static const ptowsp_plan_config plan_config = {.chunk_min = 256};
 static ptowsp_attention_batch attention_batch = {lengths, NULL, 3};
-static ptowsp_attention_config attention_config = {.head_count = 1, .lane_count = 3};
+static ptowsp_attention_config attention_config = {.kv_head_count = 1, .lane_count = 3};
 static ptowsp_attention_sizes attention_sizes;
 static const uint32_t numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 static _Alignas(64) char block[1 << 16], block_of_tree[1 << 16];
@@ -599,8 +600,8 @@ static const char *program_text(size_t *length) {
     static char data[1 << 16];
     static size_t known;
     if (!known) {
-        ptowsp_text_buffer buffer = {data, sizeof data, 0};
-        MUST(ptowsp_program_save(context(), module_done(), NULL, ptowsp_text_to_buffer(&buffer)) ==
+        ptowsp_output_buffer buffer = {data, sizeof data, 0};
+        MUST(ptowsp_program_save(context(), module_done(), NULL, ptowsp_output_to_buffer(&buffer)) ==
              PTOWSP_OK);
         known = buffer.length;
     }
@@ -716,8 +717,8 @@ static ptowsp_kernel choice(void) {
 }
 static const char *module_text(size_t *length) {
     static char data[1 << 16];
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
-    ptowsp_module_print(module_done(), ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_module_print(module_done(), ptowsp_output_to_buffer(&buffer));
     *length = buffer.length;
     return data;
 }

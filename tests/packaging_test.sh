@@ -194,7 +194,7 @@ static inline uint32_t emit(void) {
     ptowsp_context_create(NULL, &context);
     ptowsp_module_create(context, NULL, &m);
     PTOWSP_WORKLOAD(m, "w") {
-        ptowsp_slot_set(m, 0, ptowsp_i64(m, 1));
+        ptowsp_slot_set_make(m, 0, ptowsp_i64(m, 1));
     }
     if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
         ptowsp_npu_emit_files(context, program, count, &number);

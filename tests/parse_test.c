@@ -8,8 +8,8 @@ enum { TEXT_MAX = 1 << 20 };
 static char printed[TEXT_MAX], again[TEXT_MAX];
 
 static size_t print_module(const ptowsp_module *module, char *text) {
-    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_module_print(module, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < TEXT_MAX);
     return buffer.length;
 }
@@ -38,8 +38,8 @@ static ptowsp_parse_desc attach(void) {
 static void print_program(ptowsp_context *context, ptowsp_module *module, char *text) {
     ptowsp_program *program;
     ptowsp_status status = ptowsp_program_create(context, module, NULL, &program);
-    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_text sink = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_output sink = ptowsp_output_to_buffer(&buffer);
     if (status == PTOWSP_OK) {
         ptowsp_program_print(program, sink);
         ptowsp_program_destroy(program);

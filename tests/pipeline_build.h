@@ -332,7 +332,7 @@ static inline ptowsp_task_desc sim_task_desc(const sim_built *built, ptowsp_expr
     desc.axes[3] = ptowsp_i64(m, spread);
     if (built->around.has_data) {
         ptowsp_view other = sim_cell(built, ptowsp_add(value, ptowsp_i64(m, site % 3)));
-        ptowsp_slot_load(m, SIM_SLOT_COUNT, &other, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+        ptowsp_slot_load_make(m, SIM_SLOT_COUNT, &other, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
         desc.views[0] = sim_cell(built, value);
         desc.scalars[0] = ptowsp_slot(m, SIM_SLOT_COUNT, PTOWSP_TYPE_U64);
     }
@@ -393,14 +393,14 @@ static inline void sim_build_stmt(sim_built *built, int number) {
         ptowsp_task_desc desc = sim_task_desc(built, sim_build_expr(built, stmt->expr), number,
                                               stmt->base, stmt->spread);
         built->nodes[number] = stmt->kind == SIM_TASK ? ptowsp_task_make(m, &desc).id
-                                                      : ptowsp_send_task(m, channel, &desc).id;
+                                                      : ptowsp_send_task_make(m, channel, &desc).id;
         break;
     }
-    case SIM_SEND: ptowsp_send(m, channel, sim_build_expr(built, stmt->expr)); break;
-    case SIM_CLOSE: ptowsp_close(m, channel); break;
-    case SIM_RECORD: ptowsp_record(m, channel); break;
-    case SIM_WAIT: ptowsp_wait(m, channel); break;
-    case SIM_SLOT_SET: ptowsp_slot_set(m, stmt->slot, sim_build_expr(built, stmt->expr)); break;
+    case SIM_SEND: ptowsp_send_make(m, channel, sim_build_expr(built, stmt->expr)); break;
+    case SIM_CLOSE: ptowsp_close_make(m, channel); break;
+    case SIM_RECORD: ptowsp_record_make(m, channel); break;
+    case SIM_WAIT: ptowsp_wait_make(m, channel); break;
+    case SIM_SLOT_SET: ptowsp_slot_set_make(m, stmt->slot, sim_build_expr(built, stmt->expr)); break;
     }
 }
 
@@ -470,7 +470,7 @@ static inline void sim_build_workload(sim_built *built) {
     for (uint32_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
         ptowsp_expr start =
             ptowsp_cast(ptowsp_symbol(m, sim_named("start", (int)slot).text), PTOWSP_TYPE_I64);
-        ptowsp_slot_set(m, slot, slot == 0 ? ptowsp_add(start, built->round) : start);
+        ptowsp_slot_set_make(m, slot, slot == 0 ? ptowsp_add(start, built->round) : start);
     }
     ptowsp_pipeline_begin(m, "line", NULL, 0);
     sim_build_channels(built);

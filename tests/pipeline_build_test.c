@@ -46,9 +46,10 @@ static void fixture_free(fixture *f) {
     ptowsp_context_destroy(f->context);
 }
 
-static void sink(void *user, const char *data, size_t size) {
+static bool sink(void *user, const void *data, size_t size) {
     (void)data;
     *(size_t *)user += size;
+    return true;
 }
 
 // Asserts that the module has failed like this, that it can be printed but not compiled; and begins
@@ -59,7 +60,7 @@ static void refused_as(fixture *f, ptowsp_status status, uint64_t index, const c
     assert_int_equal(error.status, status);
     assert_true(error.index == index);
     size_t printed = 0;
-    const ptowsp_text count = {sink, &printed};
+    const ptowsp_output count = {sink, &printed};
     ptowsp_module_print(f->m, count);
     assert_true(printed > 0);
     ptowsp_program *program;
@@ -133,8 +134,8 @@ static void build_good(const fixture *f) {
     PTOWSP_PROCESS(f->m, "put") {
         ptowsp_produces(f->m, a);
         ptowsp_consumes(f->m, e);
-        ptowsp_send(f->m, a, number(f, 1));
-        ptowsp_wait(f->m, e);
+        ptowsp_send_make(f->m, a, number(f, 1));
+        ptowsp_wait_make(f->m, e);
     }
     PTOWSP_PROCESS(f->m, "get") {
         ptowsp_consumes(f->m, a);
@@ -142,7 +143,7 @@ static void build_good(const fixture *f) {
         PTOWSP_CONSUME(f->m, t, a) {
             (void)t;
         }
-        ptowsp_record(f->m, e);
+        ptowsp_record_make(f->m, e);
     }
     end(f, 2);
 }
@@ -195,11 +196,11 @@ static void pipeline_build__nothing_else_stands_in_a_pipeline(void **state) {
         begin_pipeline(&f, &a, &e);
         switch (which) {
         case 0: work(&f); break;
-        case 1: ptowsp_slot_set(f.m, 0, number(&f, 1)); break;
+        case 1: ptowsp_slot_set_make(f.m, 0, number(&f, 1)); break;
         case 2: ptowsp_when_begin(f.m, ptowsp_bool(f.m, true)); break;
         case 3: ptowsp_combine_begin(f.m); break;
         case 4: ptowsp_parallel_begin(f.m, "i", f.tiles); break;
-        case 5: ptowsp_call(f.m, "other", NULL, 0); break;
+        case 5: ptowsp_call_make(f.m, "other", NULL, 0); break;
         default:
             ptowsp_process_begin(f.m, "put");
             ptowsp_scope_end(f.m);
@@ -497,7 +498,7 @@ static void pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline(voi
         build_good(&f);
         PTOWSP_WORKLOAD(f.m, "around") {
             if (is_used) {
-                ptowsp_slot_set(f.m, 0, ptowsp_symbol(f.m, PTOWSP_CHANNEL_LATENCY_SYMBOL));
+                ptowsp_slot_set_make(f.m, 0, ptowsp_symbol(f.m, PTOWSP_CHANNEL_LATENCY_SYMBOL));
             }
         }
         ptowsp_program *program;
@@ -562,7 +563,7 @@ static void pipeline_build__a_process_declares_before_its_statements(void **stat
     begin_pipeline(&f, &a, &e);
     ptowsp_process_begin(f.m, "put");
     ptowsp_produces(f.m, a);
-    ptowsp_send(f.m, a, number(&f, 1));
+    ptowsp_send_make(f.m, a, number(&f, 1));
     ptowsp_consumes(f.m, e);
     refused(&f, "main/pipeline p/process put: consumes: event e is declared after a statement; "
                 "what a process consumes and produces comes first");
@@ -575,11 +576,11 @@ static void operate(const fixture *f, int which, ptowsp_channel c) {
     switch (which) {
     case 0: ptowsp_consume_begin(f->m, "t", c); break;
     case 1: ptowsp_receive_begin(f->m, "t", c); break;
-    case 2: ptowsp_wait(f->m, c); break;
-    case 3: ptowsp_send(f->m, c, number(f, 1)); break;
-    case 4: ptowsp_send_task(f->m, c, &desc); break;
-    case 5: ptowsp_record(f->m, c); break;
-    default: ptowsp_close(f->m, c); break;
+    case 2: ptowsp_wait_make(f->m, c); break;
+    case 3: ptowsp_send_make(f->m, c, number(f, 1)); break;
+    case 4: ptowsp_send_task_make(f->m, c, &desc); break;
+    case 5: ptowsp_record_make(f->m, c); break;
+    default: ptowsp_close_make(f->m, c); break;
     }
 }
 
@@ -662,9 +663,9 @@ static void pipeline_build__events_are_recorded_and_channels_are_sent_to(void **
     ptowsp_process_begin(f.m, "run");
     ptowsp_produces(f.m, a);
     ptowsp_produces(f.m, e);
-    ptowsp_close(f.m, a);
-    ptowsp_close(f.m, e);
-    ptowsp_close(f.m, e);
+    ptowsp_close_make(f.m, a);
+    ptowsp_close_make(f.m, e);
+    ptowsp_close_make(f.m, e);
     assert_string_equal(ptowsp_module_error(f.m).text, "");
     fixture_free(&f);
 }
@@ -700,34 +701,34 @@ static void pipeline_build__tokens_and_their_names(void **state) {
     ptowsp_expr token = ptowsp_receive_begin(f.m, "t", a);
     assert_int_equal(ptowsp_expr_type(token), PTOWSP_TYPE_I64);
     ptowsp_scope_end(f.m);
-    ptowsp_send(f.m, a, token);
+    ptowsp_send_make(f.m, a, token);
     refused(&f, "main/pipeline p/process run: the token of a send: variable t belongs to a scope "
                 "that is not around");
     begin_pipeline(&f, &a, &e);
     ptowsp_process_begin(f.m, "run");
     ptowsp_produces(f.m, a);
     const ptowsp_expr none = {NULL, 0};
-    ptowsp_send(f.m, a, ptowsp_bool(f.m, true));  // of any type
-    ptowsp_send(f.m, a, ptowsp_u64(f.m, 1));
-    ptowsp_send(f.m, a, none);
+    ptowsp_send_make(f.m, a, ptowsp_bool(f.m, true));  // of any type
+    ptowsp_send_make(f.m, a, ptowsp_u64(f.m, 1));
+    ptowsp_send_make(f.m, a, none);
     refused(&f, "main/pipeline p/process run: the token of a send is no expression");
     begin_pipeline(&f, &a, &e);
     ptowsp_process_begin(f.m, "run");
     ptowsp_produces(f.m, a);
     const ptowsp_task_desc plain = work_desc(&f, f.plain);
-    ptowsp_send_task(f.m, a, &plain);
+    ptowsp_send_task_make(f.m, a, &plain);
     refused(&f, "main/pipeline p/process run: send_task: kernel plain has no axis argument that "
                 "would be the token; make the task, then send another");
     begin_pipeline(&f, &a, &e);
     ptowsp_process_begin(f.m, "run");
     ptowsp_produces(f.m, a);
-    ptowsp_send_task(f.m, a, NULL);
+    ptowsp_send_task_make(f.m, a, NULL);
     refused(&f, "main/pipeline p/process run: task: desc is NULL");
     begin_pipeline(&f, &a, &e);        // main 1, p 2
     ptowsp_process_begin(f.m, "run");  // 3
     ptowsp_produces(f.m, a);
     const ptowsp_task_desc desc = work_desc(&f, f.work);
-    assert_int_equal(ptowsp_send_task(f.m, a, &desc).id, 4);  // the task's node
+    assert_int_equal(ptowsp_send_task_make(f.m, a, &desc).id, 4);  // the task's node
     fixture_free(&f);
 }
 
@@ -780,7 +781,7 @@ static void build_halves(const fixture *f, bool is_event, bool consumes, bool pr
         ptowsp_produces(f->m, c);
     }
     if (receives && is_event) {
-        ptowsp_wait(f->m, c);
+        ptowsp_wait_make(f->m, c);
     } else if (receives) {
         ptowsp_receive_begin(f->m, "t", c);
         ptowsp_scope_end(f->m);
@@ -858,7 +859,7 @@ static void build_caller(const fixture *f, const char *name, const char *callee)
             PTOWSP_PROCESS(f->m, "put") {
                 PTOWSP_FOR_EACH(f->m, i, f->tiles) {
                     (void)i;
-                    ptowsp_call(f->m, callee, NULL, 0);
+                    ptowsp_call_make(f->m, callee, NULL, 0);
                 }
             }
         }
@@ -884,15 +885,15 @@ static void pipeline_build__processes_call_no_pipelines(void **state) {
         work(&f);
     }
     PTOWSP_WORKLOAD(f.m, "middle") {
-        ptowsp_call(f.m, "leaf", NULL, 0);
-        ptowsp_call(f.m, "inner", NULL, 0);
+        ptowsp_call_make(f.m, "leaf", NULL, 0);
+        ptowsp_call_make(f.m, "inner", NULL, 0);
     }
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_call(f.m, "middle", NULL, 0);  // from outside first
+        ptowsp_call_make(f.m, "middle", NULL, 0);  // from outside first
         PTOWSP_PIPELINE(f.m, "q") {
             PTOWSP_PROCESS(f.m, "get") {
-                ptowsp_call(f.m, "leaf", NULL, 0);
-                ptowsp_call(f.m, "middle", NULL, 0);
+                ptowsp_call_make(f.m, "leaf", NULL, 0);
+                ptowsp_call_make(f.m, "middle", NULL, 0);
             }
         }
     }
@@ -904,9 +905,9 @@ static void pipeline_build__processes_call_no_pipelines(void **state) {
         work(&f);
     }
     PTOWSP_WORKLOAD(f.m, "both") {
-        ptowsp_call(f.m, "leaf", NULL, 0);
-        ptowsp_call(f.m, "main", NULL, 0);
-        ptowsp_call(f.m, "main", NULL, 0);
+        ptowsp_call_make(f.m, "leaf", NULL, 0);
+        ptowsp_call_make(f.m, "main", NULL, 0);
+        ptowsp_call_make(f.m, "main", NULL, 0);
     }
     compiles(&f);
     fixture_free(&f);
@@ -977,7 +978,7 @@ static void pipeline_build__a_module_with_an_error_stays_as_it_is(void **state) 
     assert_true(ptowsp_event_make(f.m, "d").id == 0);
     ptowsp_pipeline_begin(NULL, "p", NULL, 0);  // as everywhere, no module is a failed one
     ptowsp_process_begin(NULL, "p");
-    ptowsp_close(NULL, a);
+    ptowsp_close_make(NULL, a);
     refused(&f, first);
     fixture_free(&f);
 }

@@ -15,7 +15,7 @@ typedef struct fixture {
     ptowsp_tensor x, y, z;               // i32 [?, 8]
     ptowsp_kernel load, step, add, mul;  // (axis, in, out), (axis), (inout), cube (axis)
     char text[8000];
-    ptowsp_text_buffer buffer;
+    ptowsp_output_buffer buffer;
 } fixture;
 
 static ptowsp_tensor tensor_make(const fixture *f, const char *name) {
@@ -91,10 +91,10 @@ static void again(fixture *f) {
     fixture_make_module(f);
 }
 
-static ptowsp_text sink(fixture *f) {
+static ptowsp_output sink(fixture *f) {
     f->buffer.data = f->text;
     f->buffer.size = sizeof f->text;
-    return ptowsp_text_to_buffer(&f->buffer);
+    return ptowsp_output_to_buffer(&f->buffer);
 }
 
 static ptowsp_node task_after(const fixture *f, ptowsp_kernel kernel, ptowsp_expr axis,
@@ -139,22 +139,22 @@ static void build_processes(const fixture *f, ptowsp_channel loaded, ptowsp_chan
     PTOWSP_PROCESS(m, "load") {
         ptowsp_produces(m, loaded);
         ptowsp_consumes(m, go);
-        ptowsp_wait(m, go);
+        ptowsp_wait_make(m, go);
         PTOWSP_PARALLEL(m, i, f->tiles) {
             const ptowsp_task_desc desc = load_desc(f, i);
-            ptowsp_send_task(m, loaded, &desc);
+            ptowsp_send_task_make(m, loaded, &desc);
         }
-        ptowsp_close(m, loaded);
+        ptowsp_close_make(m, loaded);
     }
     PTOWSP_REPLICATE(m, w, f->workers, "compute") {
         ptowsp_consumes(m, loaded);
         ptowsp_produces(m, go);
-        ptowsp_record(m, go);
+        ptowsp_record_make(m, go);
         PTOWSP_CONSUME(m, t, loaded) {
-            ptowsp_call(m, "finish", &t, 1);
+            ptowsp_call_make(m, "finish", &t, 1);
         }
         PTOWSP_RECEIVE(m, u, loaded) {
-            ptowsp_slot_set(m, 0, ptowsp_add(u, w));
+            ptowsp_slot_set_make(m, 0, ptowsp_add(u, w));
         }
     }
 }
@@ -342,7 +342,7 @@ static void pipeline_compile__explicit_edges_end_at_the_pipeline(void **state) {
     build(&f);
     ptowsp_node first = {0};
     PTOWSP_WORKLOAD(f.m, "more") {
-        ptowsp_call(f.m, "main", NULL, 0);
+        ptowsp_call_make(f.m, "main", NULL, 0);
         PTOWSP_PIPELINE(f.m, "p") {
             PTOWSP_PROCESS(f.m, "run") {
                 first = task(&f, f.step, ptowsp_i64(f.m, 2));
@@ -385,11 +385,11 @@ static void pipeline_compile__what_it_does_to_tensors(void **state) {
     memset(&view, 0, sizeof view);
     view.tensor = f.z;
     PTOWSP_WORKLOAD(m, "leaf") {
-        ptowsp_slot_load(m, 1, &view, none, none);
+        ptowsp_slot_load_make(m, 1, &view, none, none);
     }
     PTOWSP_WORKLOAD(m, "middle") {
-        ptowsp_call(m, "leaf", NULL, 0);
-        ptowsp_call(m, "leaf", NULL, 0);
+        ptowsp_call_make(m, "leaf", NULL, 0);
+        ptowsp_call_make(m, "leaf", NULL, 0);
         add_to(&f, f.x);
     }
     PTOWSP_WORKLOAD(m, "main") {
@@ -401,7 +401,7 @@ static void pipeline_compile__what_it_does_to_tensors(void **state) {
             }
             PTOWSP_PROCESS(m, "b") {
                 PTOWSP_WHEN(m, ptowsp_bool(m, true)) {
-                    ptowsp_call(m, "middle", NULL, 0);
+                    ptowsp_call_make(m, "middle", NULL, 0);
                 }
             }
         }
@@ -449,14 +449,14 @@ static void build_cube(const fixture *f, bool is_inside, bool is_called_outside)
     }
     PTOWSP_WORKLOAD(f->m, "main") {
         if (is_called_outside) {
-            ptowsp_call(f->m, "leaf", NULL, 0);
+            ptowsp_call_make(f->m, "leaf", NULL, 0);
         }
         if (!is_inside) {
             task(f, f->mul, ptowsp_i64(f->m, 1));
         }
         PTOWSP_PIPELINE(f->m, "p") {
             PTOWSP_PROCESS(f->m, "run") {
-                ptowsp_call(f->m, "leaf", NULL, 0);
+                ptowsp_call_make(f->m, "leaf", NULL, 0);
                 PTOWSP_PARALLEL(f->m, i, f->tiles) {
                     PTOWSP_COMBINE(f->m) {
                         task(f, f->mul, i);
@@ -575,7 +575,7 @@ static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, 
     view.tensor = f->z;
     desc.name = "c";
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_load(m, 1, &view, none, none);                   // 0
+        ptowsp_slot_load_make(m, 1, &view, none, none);                   // 0
         PTOWSP_WHEN(m, ptowsp_slot(m, of_when, PTOWSP_TYPE_BOOL)) {  // 1
             PTOWSP_PIPELINE(m, "p") {                                // 2
                 PTOWSP_PROCESS(m, "a") {                             // its end: 4
@@ -588,8 +588,8 @@ static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, 
             ptowsp_channel c = ptowsp_channel_make(m, &desc);
             PTOWSP_PROCESS(m, "a") {  // its end: 8
                 ptowsp_produces(m, c);
-                ptowsp_send(m, c, ptowsp_slot(m, of_token, PTOWSP_TYPE_U64));  // 6
-                ptowsp_send(m, c, ptowsp_u64(m, 1));                           // 7
+                ptowsp_send_make(m, c, ptowsp_slot(m, of_token, PTOWSP_TYPE_U64));  // 6
+                ptowsp_send_make(m, c, ptowsp_u64(m, 1));                           // 7
             }
             PTOWSP_PROCESS(m, "b") {  // its end: 10
                 ptowsp_consumes(m, c);
@@ -761,7 +761,7 @@ static void pipeline_compile__a_token_that_reads_outside_an_array_is_an_error(vo
             ptowsp_channel c = ptowsp_channel_make(m, &desc);
             PTOWSP_REPLICATE(m, w, f.workers, "put") {
                 ptowsp_produces(m, c);
-                ptowsp_send(m, c, ptowsp_array_at(m, "list", PTOWSP_I32, w));
+                ptowsp_send_make(m, c, ptowsp_array_at(m, "list", PTOWSP_I32, w));
             }
             PTOWSP_PROCESS(m, "get") {
                 ptowsp_consumes(m, c);

@@ -169,7 +169,7 @@ static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
                 PTOWSP_FOR_EACH(f.m, i, axis(&f, "six", 6)) {
                     PTOWSP_RECEIVE(f.m, credit, is_free) {
                         ptowsp_task_desc desc = stage(scale, i, in, i, buffer, ptowsp_rem(i, two));
-                        ptowsp_send_task(f.m, full, &desc);
+                        ptowsp_send_task_make(f.m, full, &desc);
                     }
                 }
             }
@@ -181,7 +181,7 @@ static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
                 send(&f, is_free, 0);
                 PTOWSP_CONSUME(f.m, t, full) {
                     ptowsp_task_desc desc = stage(sum, t, buffer, ptowsp_rem(t, two), sums, t);
-                    ptowsp_send_task(f.m, summed, &desc);
+                    ptowsp_send_task_make(f.m, summed, &desc);
                     send(&f, is_free, 0);
                 }
             }

@@ -129,7 +129,7 @@ static void fill(const fixture *f, const char *name, ptowsp_channel to, int64_t 
     PTOWSP_PROCESS(f->m, name) {
         ptowsp_produces(f->m, to);
         PTOWSP_FOR_EACH(f->m, i, axis(f, name, count)) {
-            ptowsp_send(f->m, to, i);
+            ptowsp_send_make(f->m, to, i);
         }
     }
 }
@@ -216,7 +216,7 @@ static void pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_las
 static void pipeline_explore__says_which_order_and_what_would_help(void **state) {
     (void)state;
     char text[4000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     fixture f;
     pool_make(&f, 2, 2, 2, false);
     assert_int_equal(explore(&f), PTOWSP_STUCK);
@@ -225,7 +225,7 @@ static void pipeline_explore__says_which_order_and_what_would_help(void **state)
                   "main/pipeline p: stuck in an order of steps, after step 5: t0 finds pool empty, "
                   "t1 finds pool empty; more tokens in channel pool would let t0 go on; or let "
                   "each process take all its tokens at once, behind a token of which there is one");
-    ptowsp_run_print_stuck(f.run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print_stuck(f.run, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(
         text, "pipeline p gets stuck in an order of steps: 2 of 3 processes wait\n"
               "  t0 waits for a token in channel pool, which is empty, since step 2\n"
@@ -244,7 +244,7 @@ static void pipeline_explore__says_which_order_and_what_would_help(void **state)
     assert_int_equal(process(&f, "t0", 0)->state, PTOWSP_PROCESS_EMPTY);
     assert_int_equal(process(&f, "fill", 0)->state, PTOWSP_PROCESS_ENDED);
     assert_int_equal(channel_of(&f, "pool")->token_count, 2);
-    ptowsp_run_print(f.run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print(f.run, ptowsp_output_to_buffer(&buffer));
     fixture_free(&f);
 }
 
@@ -443,7 +443,7 @@ static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
         fixture_make(&f);
         PTOWSP_WORKLOAD(f.m, "main") {
             PTOWSP_FOR_EACH(f.m, round, axis(&f, "rounds", 3)) {
-                ptowsp_slot_set(
+                ptowsp_slot_set_make(
                     f.m, 4, at == 2 ? ptowsp_eq(round, number(&f, at)) : ptowsp_bool(f.m, false));
                 PTOWSP_PIPELINE(f.m, "p") {
                     ptowsp_channel a = channel(&f, "a", 2, 0), more = channel(&f, "more", 1, 0);
@@ -459,7 +459,7 @@ static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
                         ptowsp_consumes(f.m, more);
                         ptowsp_produces(f.m, more);
                         PTOWSP_RECEIVE(f.m, t, a) {
-                            ptowsp_slot_set(f.m, 3, t);
+                            ptowsp_slot_set_make(f.m, 3, t);
                         }
                         ptowsp_expr is_one =
                             ptowsp_eq(ptowsp_slot(f.m, 3, PTOWSP_TYPE_I64), number(&f, 1));
@@ -675,7 +675,7 @@ static void counter_make(fixture *f) {
                     send(f, a, 1);
                     PTOWSP_CONSUME(f->m, t, a) {
                         PTOWSP_WHEN(f->m, ptowsp_ne(t, number(f, 0))) {
-                            ptowsp_send(f->m, a, linear(f, t, 1, 1));
+                            ptowsp_send_make(f->m, a, linear(f, t, 1, 1));
                         }
                     }
                 }
@@ -725,7 +725,7 @@ static void load_make(fixture *f, bool decides) {
             PTOWSP_PROCESS(f->m, "ask") {
                 ptowsp_produces(f->m, a);
                 touch(f, f->put, f->x, number(f, 0), 0, number(f, 1), 5);
-                ptowsp_slot_load(f->m, 3, &view, number(f, 0), number(f, 0));
+                ptowsp_slot_load_make(f->m, 3, &view, number(f, 0), number(f, 0));
                 ptowsp_expr loaded = ptowsp_slot(f->m, 3, PTOWSP_TYPE_I64);
                 work(f, loaded, 3);
                 PTOWSP_WHEN(f->m,
@@ -771,7 +771,7 @@ static void pipeline_explore__a_slot_loaded_from_bound_data_decides(void **state
                 PTOWSP_PROCESS(f.m, "ask") {
                     ptowsp_produces(f.m, a);
                     ptowsp_consumes(f.m, a);
-                    ptowsp_slot_load(f.m, 3, &view, number(&f, 1), number(&f, 0));
+                    ptowsp_slot_load_make(f.m, 3, &view, number(&f, 1), number(&f, 0));
                     PTOWSP_WHEN(f.m,
                                 ptowsp_eq(ptowsp_slot(f.m, 3, PTOWSP_TYPE_I64), number(&f, 1))) {
                         take(&f, a);
@@ -866,13 +866,13 @@ static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state
         }
     }
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_call(f.m, "called", NULL, 0);  // before the pipeline, too
+        ptowsp_call_make(f.m, "called", NULL, 0);  // before the pipeline, too
         PTOWSP_COMBINE(f.m) {                 // a scope around a pipeline
             PTOWSP_PIPELINE(f.m, "p") {
                 ptowsp_channel a = channel(&f, "a", 1, 0);
                 PTOWSP_PROCESS(f.m, "put") {
                     ptowsp_produces(f.m, a);
-                    ptowsp_call(f.m, "called", NULL, 0);
+                    ptowsp_call_make(f.m, "called", NULL, 0);
                     send(&f, a, 1);
                 }
                 PTOWSP_PROCESS(f.m, "get") {
@@ -901,7 +901,7 @@ static void closed_make(fixture *f) {
             PTOWSP_PROCESS(f->m, "talk") {
                 ptowsp_produces(f->m, a);
                 send(f, a, 1);
-                ptowsp_close(f->m, a);
+                ptowsp_close_make(f->m, a);
                 send(f, a, 2);
             }
             consumer(f, "use", a, 0, 1);

@@ -9,13 +9,13 @@ static const char *fails(fixture *f, ptowsp_status status, uint64_t index) {
     ptowsp_status got = execute(f, PTOWSP_RUN_EXECUTE, true);
     ptowsp_error error = ptowsp_context_error(f->context);
     char text[8000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     if (got != status || error.status != status || error.index != index) {
         fail_msg("%s, index %llu: %s", ptowsp_status_name(got), (unsigned long long)error.index,
                  error.text);
     }
     assert_null(strchr(error.text, '\n'));
-    ptowsp_run_print(f->run, ptowsp_text_to_buffer(&buffer));  // says what was done
+    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));  // says what was done
     assert_null(strstr(text, "(null)"));
     return error.text;
 }
@@ -31,8 +31,8 @@ static void expect_state(const fixture *f, const char *name, uint32_t replica,
 // Nothing is to be said of a run that was not stuck.
 static void expect_not_stuck(const fixture *f) {
     char text[1000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_run_print_stuck(f->run, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "");
 }
 
@@ -51,7 +51,7 @@ static void build_long(const fixture *f, int cause) {
                 desc.axes[1] = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
                 ptowsp_produces(f->m, a);
                 ptowsp_consumes(f->m, a);
-                ptowsp_send_task(f->m, a, &desc);
+                ptowsp_send_task_make(f->m, a, &desc);
                 PTOWSP_WHEN(f->m, ptowsp_bool(f->m, cause == BY_FEEDBACK)) {
                     PTOWSP_RECEIVE(f->m, t, a) {
                     }
@@ -190,12 +190,12 @@ static void pipeline_faults__slots_are_as_before_where_a_process_failed(void **s
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set(f.m, 0, number(&f, 5));
+        ptowsp_slot_set_make(f.m, 0, number(&f, 5));
         PTOWSP_PIPELINE(f.m, "p") {
             PTOWSP_REPLICATE(f.m, w, axis(&f, "three", 3), "sets") {
-                ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 100));
+                ptowsp_slot_set_make(f.m, 0, linear(&f, w, 1, 100));
                 work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
-                ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 200));
+                ptowsp_slot_set_make(f.m, 0, linear(&f, w, 1, 200));
                 work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
             }
         }
@@ -275,7 +275,7 @@ static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
                                 work(&f, j, 1);
                             }
                         }
-                        ptowsp_send(f.m, b, where == 0 ? read : t);
+                        ptowsp_send_make(f.m, b, where == 0 ? read : t);
                     }
                 }
                 consumer(&f, "end", b, 0, 1);

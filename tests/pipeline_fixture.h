@@ -172,14 +172,14 @@ static inline ptowsp_node touch(const fixture *f, ptowsp_kernel kernel, ptowsp_t
 }
 
 static inline void send(const fixture *f, ptowsp_channel to, int64_t token) {
-    ptowsp_send(f->m, to, number(f, token));
+    ptowsp_send_make(f->m, to, number(f, token));
 }
 
 // A task that takes so many cycles, and then its value as a token.
 static inline void send_work(const fixture *f, ptowsp_channel to, ptowsp_expr value,
                              int64_t cycles) {
     const ptowsp_task_desc desc = task_desc(f, f->work, value, cycles);
-    ptowsp_send_task(f->m, to, &desc);
+    ptowsp_send_task_make(f->m, to, &desc);
 }
 
 // A process that sends `count` tokens from `first` on, each after a task of so many cycles.
@@ -338,8 +338,8 @@ static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_r
 static inline void execute_ok(fixture *f, ptowsp_run_mode mode, bool has_records) {
     if (execute(f, mode, has_records) != PTOWSP_OK) {
         char text[4000];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_run_print_stuck(f->run, ptowsp_output_to_buffer(&buffer));
         fail_msg("%s\n%s", ptowsp_context_error(f->context).text, text);
     }
 }

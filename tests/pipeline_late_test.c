@@ -25,7 +25,7 @@ static void build_sender(ptowsp_module *m, ptowsp_channel channel, ptowsp_kernel
         ptowsp_produces(m, channel);
         PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 2)) {
             task.axes[0] = i;
-            ptowsp_send_task(m, channel, &task);
+            ptowsp_send_task_make(m, channel, &task);
         }
     }
 }

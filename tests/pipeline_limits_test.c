@@ -16,7 +16,7 @@ static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
                 PTOWSP_REPLICATE(f.m, i, axis(&f, "loaders", 3), "load") {
                     ptowsp_produces(f.m, a);
                     work(&f, i, INT64_MAX);
-                    ptowsp_send(f.m, a, i);
+                    ptowsp_send_make(f.m, a, i);
                 }
                 PTOWSP_REPLICATE(f.m, j, axis(&f, "users", 3), "use") {
                     ptowsp_consumes(f.m, a);
@@ -69,7 +69,7 @@ static void pipeline_limits__thousands_of_processes(void **state) {
                     } else {
                         PTOWSP_CONSUME(f.m, t, channels[i - 1]) {
                             if (i < COUNT) {
-                                ptowsp_send(f.m, channels[i], t);
+                                ptowsp_send_make(f.m, channels[i], t);
                             }
                         }
                     }
@@ -96,7 +96,7 @@ static void pipeline_limits__time_without_data_is_refused_the_first_time_too(voi
         const ptowsp_view view = {f.x, {{NULL, 0}}, {NULL, 0}, {NULL, 0},
                                   0,   0,           {NULL, 0}, {NULL, 0}};
         const ptowsp_expr none = {NULL, 0};
-        ptowsp_slot_load(f.m, 1, &view, none, none);
+        ptowsp_slot_load_make(f.m, 1, &view, none, none);
     }
     compile(&f, NULL);
     assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
@@ -140,11 +140,11 @@ static void pipeline_stuck__a_hundred_thousand_that_wait(void **state) {
             PTOWSP_REPLICATE(f.m, w, axis(&f, "crowd", 100000), "waits") {
                 (void)w;
                 ptowsp_consumes(f.m, e);
-                ptowsp_wait(f.m, e);
+                ptowsp_wait_make(f.m, e);
             }
             PTOWSP_PROCESS(f.m, "records") {
                 ptowsp_produces(f.m, e);
-                ptowsp_record(f.m, e);
+                ptowsp_record_make(f.m, e);
             }
         }
     }
@@ -218,7 +218,7 @@ static void pipeline_stuck__some_depend_on_times(void **state) {
                     if (is_loading) {
                         ptowsp_view view = {
                             .tensor = is_loading == 2 ? f.y : f.x, .rows = 1, .cols = 1};
-                        ptowsp_slot_load(f.m, 0, &view, ptowsp_i64(f.m, 0), ptowsp_i64(f.m, 0));
+                        ptowsp_slot_load_make(f.m, 0, &view, ptowsp_i64(f.m, 0), ptowsp_i64(f.m, 0));
                     }
                     PTOWSP_RECEIVE(f.m, t, a) {
                         touch(&f, f.writes, f.y, number(&f, 0), 0, number(&f, 1), 1);

@@ -381,7 +381,7 @@ static void send_with_tasks(const many *b, ptowsp_channel channel, const char *a
     ptowsp_produces(b->m, channel);
     PTOWSP_FOR_EACH(b->m, i, ptowsp_axis_dense(b->m, axis, count)) {
         make_task(b, b->work, i);
-        ptowsp_send(b->m, channel, i);
+        ptowsp_send_make(b->m, channel, i);
     }
 }
 
@@ -401,7 +401,7 @@ static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t re
                 (void)r;
                 ptowsp_produces(m, b->channel);
                 PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", sent)) {
-                    ptowsp_send(m, b->channel, i);
+                    ptowsp_send_make(m, b->channel, i);
                 }
             }
             PTOWSP_REPLICATE(m, r, count, "consumer") {

@@ -16,7 +16,7 @@ static void build_everything(fixture *f) {
     ptowsp_axis users = ptowsp_axis_dynamic(f->m, "users");
     PTOWSP_WORKLOAD(f->m, "part") {
         ptowsp_expr n = ptowsp_workload_param(f->m, "n", PTOWSP_TYPE_I64);
-        ptowsp_slot_set(f->m, 1, n);
+        ptowsp_slot_set_make(f->m, 1, n);
         touch(f, f->updates, f->x, ptowsp_slot(f->m, 1, PTOWSP_TYPE_I64), 2, n, 4);
     }
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -35,16 +35,16 @@ static void build_everything(fixture *f) {
                 ptowsp_produces(f->m, e);
                 PTOWSP_CONSUME(f->m, t, a) {
                     PTOWSP_WHEN(f->m, ptowsp_lt(t, number(f, 3))) {
-                        ptowsp_call(f->m, "part", &t, 1);
+                        ptowsp_call_make(f->m, "part", &t, 1);
                     }
                     PTOWSP_OTHERWISE(f->m) {
                         work(f, w, 1);
                     }
-                    ptowsp_send(f->m, b, t);
+                    ptowsp_send_make(f->m, b, t);
                 }
-                ptowsp_close(f->m, b);
+                ptowsp_close_make(f->m, b);
                 PTOWSP_WHEN(f->m, ptowsp_eq(w, number(f, 0))) {
-                    ptowsp_record(f->m, e);
+                    ptowsp_record_make(f->m, e);
                 }
             }
             PTOWSP_PROCESS(f->m, "end") {
@@ -58,7 +58,7 @@ static void build_everything(fixture *f) {
                         touch(f, f->reads, f->x, u, 0, u, 1);
                     }
                 }
-                ptowsp_wait(f->m, e);
+                ptowsp_wait_make(f->m, e);
             }
             ptowsp_scope_end(f->m);
         }
@@ -131,8 +131,8 @@ static ptowsp_status make_after(whole *w, uint64_t *random) {
     }
     if (random && status == PTOWSP_OK) {
         PTOWSP_WORKLOAD(f->m, "all") {
-            ptowsp_call(f->m, "before", NULL, 0);
-            ptowsp_call(f->m, "main", NULL, 0);
+            ptowsp_call_make(f->m, "before", NULL, 0);
+            ptowsp_call_make(f->m, "main", NULL, 0);
         }
     }
     return status;
@@ -215,8 +215,8 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
             running += w.f.run != NULL;
             if (w.f.run) {
                 char text[4000];
-                ptowsp_text_buffer buffer = {text, sizeof text, 0};
-                ptowsp_run_print(w.f.run, ptowsp_text_to_buffer(&buffer));
+                ptowsp_output_buffer buffer = {text, sizeof text, 0};
+                ptowsp_run_print(w.f.run, ptowsp_output_to_buffer(&buffer));
             } else {
                 assert_int_equal(compile_refusable(&w), PTOWSP_OK);
             }
@@ -238,8 +238,8 @@ static void pipeline_memory__any_allocation_may_fail(void **state) {
 
 static uint64_t hash_of(const fixture *f) {
     char text[40000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_program_print(f->program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_program_print(f->program, ptowsp_output_to_buffer(&buffer));
     assert_in_range(buffer.length, 1000, sizeof text - 1);
     return ptowsp_hash(PTOWSP_HASH_START, text, buffer.length);
 }

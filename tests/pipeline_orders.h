@@ -151,15 +151,15 @@ static inline void orders_build_stmt(ptowsp_module *m, const orders_pipeline *p,
     switch (stmt->kind) {
     case ORDERS_SEND:
         if (p->is_event[stmt->channel]) {
-            ptowsp_record(m, channel);
+            ptowsp_record_make(m, channel);
         } else {
-            ptowsp_send(m, channel, orders_value(m, built, stmt));
+            ptowsp_send_make(m, channel, orders_value(m, built, stmt));
         }
         ptowsp_task_make(m, &built->task);
         return;
     case ORDERS_RECEIVE:
         if (p->is_event[stmt->channel]) {
-            ptowsp_wait(m, channel);
+            ptowsp_wait_make(m, channel);
             ptowsp_sequence_begin(m);
             variable = ptowsp_i64(m, 0);
         } else {
@@ -175,9 +175,9 @@ static inline void orders_build_stmt(ptowsp_module *m, const orders_pipeline *p,
         ptowsp_when_begin(m,
                           ptowsp_eq(built->variables[stmt->variable], ptowsp_i64(m, stmt->number)));
         return;
-    case ORDERS_CLOSE: ptowsp_close(m, channel); return;
+    case ORDERS_CLOSE: ptowsp_close_make(m, channel); return;
     case ORDERS_SET:
-        ptowsp_slot_set(m, (uint32_t)stmt->channel, orders_value(m, built, stmt));
+        ptowsp_slot_set_make(m, (uint32_t)stmt->channel, orders_value(m, built, stmt));
         return;
     }
     built->variables[stmt->target] = variable;

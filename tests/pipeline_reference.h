@@ -1,5 +1,5 @@
 // The slow reference of pipelines: a description of one as plain data, and an interpreter that does
-// what section 21 of the header says, with no cleverness. It shares nothing with the library but
+// what section 25 of the header says, with no cleverness. It shares nothing with the library but
 // the types.
 //
 // Every process (each replica is one) is a stack of frames, one for each body that it is in, and

@@ -64,15 +64,15 @@ static void pipeline_steps__say_what_and_where(void **state) {
                 {task, "main/pipeline two/process use/consume t/task work"},
                 {end, "main/pipeline two/process use/consume t"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         ptowsp_program_print_place(f.program, steps[rows[i].step].node,
-                                   ptowsp_text_to_buffer(&buffer));
+                                   ptowsp_output_to_buffer(&buffer));
         assert_memory_equal(text, rows[i].place, strlen(rows[i].place));
     }
     for (int i = 0; i < 2; i++) {  // which has waited, and which has not
         uint64_t last = step_of(&f, i == 0 ? "load" : "use", PTOWSP_STEP_CLOSE, i == 0 ? 14 : 34);
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_program_print_place(f.program, steps[last].node, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_program_print_place(f.program, steps[last].node, ptowsp_output_to_buffer(&buffer));
         assert_string_equal(text, i == 0 ? "main/pipeline two/process load"
                                          : "main/pipeline two/process use");
     }
@@ -118,9 +118,10 @@ static void pipeline_steps__are_not_kept_unless_asked_for(void **state) {
 
 // -- before anything ran, and as text -------------------------------------------------------------
 
-static void discard(void *user, const char *text, size_t length) {
+static bool discard(void *user, const void *text, size_t length) {
     (void)text;
     *(size_t *)user += length;
+    return true;
 }
 
 static void pipeline_issue__results_are_zero_before_the_first_run(void **state) {
@@ -162,7 +163,7 @@ static void pipeline_issue__results_are_zero_before_the_first_run(void **state) 
     assert_null(ptowsp_run_critical_steps(f.run, 0, &long_count));
     assert_int_equal(long_count, 0);
     size_t length = 0;
-    const ptowsp_text text = {discard, &length};
+    const ptowsp_output text = {discard, &length};
     ptowsp_run_print_stuck(f.run, text);
     assert_int_equal(length, 0);
     ptowsp_run_print(f.run, text);
@@ -195,8 +196,8 @@ static void pipeline_issue__results_are_written_as_text(void **state) {
         busy(&f, 3);
     }
     run(&f);
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print(f.run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_run_print(f.run, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < sizeof text);
     // sent at 4, 8, 54, 58, taken at 54, 58 and then at 1054 and 1058
     EXPECT_PARTS(text, "2061 cycles, 9 tasks", "double_buffer", "2058 cycles", "process load",

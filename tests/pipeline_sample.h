@@ -87,9 +87,10 @@ static inline const sim_result *sim_last(const sim_sample *s) {
 
 // -- saying what is wrong -------------------------------------------------------------------------
 
-static inline void sim_write(void *user, const char *text, size_t length) {
+static inline bool sim_write(void *user, const void *text, size_t length) {
     (void)user;
-    print_message("%.*s", (int)length, text);
+    print_message("%.*s", (int)length, (const char *)text);
+    return true;
 }
 
 static inline const char *sim_step_name(ptowsp_step_kind kind) {
@@ -99,7 +100,7 @@ static inline const char *sim_step_name(ptowsp_step_kind kind) {
 
 // Prints the sample, with what the reference and the library did, and fails.
 static inline void sim_complain(const sim_sample *s, const ptowsp_run *run, const char *what) {
-    const ptowsp_text text = {sim_write, NULL};
+    const ptowsp_output text = {sim_write, NULL};
     ptowsp_module_print(s->built.module, text);
     const sim_result *last = sim_last(s);
     for (int i = 0; i < last->step_count; i++) {

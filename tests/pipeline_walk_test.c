@@ -73,7 +73,7 @@ static void work(walk *w, ptowsp_expr value) {
     switch (below(w, 6)) {
     case 0:
     case 1: ptowsp_task_make(w->m, &task); break;
-    case 2: ptowsp_call(w->m, "helper", &value, 1); break;
+    case 2: ptowsp_call_make(w->m, "helper", &value, 1); break;
     default: break;
     }
 }
@@ -81,13 +81,13 @@ static void work(walk *w, ptowsp_expr value) {
 static void send(walk *w, ptowsp_channel channel, ptowsp_expr value) {
     ptowsp_task_desc task = task_of(w, value);
     switch (below(w, 5)) {
-    case 0: ptowsp_send_task(w->m, channel, &task); break;
+    case 0: ptowsp_send_task_make(w->m, channel, &task); break;
     case 1:
-        ptowsp_slot_set(w->m, 1, value);
-        ptowsp_send(w->m, channel, ptowsp_slot(w->m, 1, PTOWSP_TYPE_I64));
+        ptowsp_slot_set_make(w->m, 1, value);
+        ptowsp_send_make(w->m, channel, ptowsp_slot(w->m, 1, PTOWSP_TYPE_I64));
         break;
-    case 2: ptowsp_send(w->m, channel, ptowsp_add(value, ptowsp_i64(w->m, 3))); break;
-    default: ptowsp_send(w->m, channel, value); break;
+    case 2: ptowsp_send_make(w->m, channel, ptowsp_add(value, ptowsp_i64(w->m, 3))); break;
+    default: ptowsp_send_make(w->m, channel, value); break;
     }
 }
 
@@ -128,7 +128,7 @@ static void build_body(walk *w, uint32_t stage) {
         }
     }
     if (!is_last && below(w, 4) == 0) {
-        ptowsp_close(m, out);
+        ptowsp_close_make(m, out);
         work(w, ptowsp_i64(m, 5));
     }
 }
@@ -345,7 +345,7 @@ static void tied_body(walk *w, const tied *t, const char *line) {
         if (*c == '#') {
             tied_task(w);
         } else if (*c == '!') {
-            ptowsp_send(w->m, w->channels[channel_of(t, c[1])], ptowsp_i64(w->m, 1));
+            ptowsp_send_make(w->m, w->channels[channel_of(t, c[1])], ptowsp_i64(w->m, 1));
         } else if (*c == '?') {
             PTOWSP_RECEIVE(w->m, token, w->channels[channel_of(t, c[1])]) {
                 (void)token;
@@ -474,7 +474,7 @@ static void pipeline__tasks_of_known_cycles_are_still_tasks(void **state) {
                 ptowsp_produces(w.m, tokens);
                 PTOWSP_FOR_EACH(w.m, i, make_axis(&w, 10)) {
                     task.axes[0] = i;
-                    ptowsp_send_task(w.m, tokens, &task);
+                    ptowsp_send_task_make(w.m, tokens, &task);
                 }
             }
             PTOWSP_PROCESS(w.m, "receiver") {

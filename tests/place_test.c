@@ -32,8 +32,8 @@ static ptowsp_module *module_of(ptowsp_context *context, const char *text) {
 }
 
 static void print_of(const ptowsp_module *m, char *out) {
-    ptowsp_text_buffer buffer = {out, TEXT, 0};
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {out, TEXT, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < TEXT);
 }
 
@@ -820,7 +820,7 @@ static void place__wrong_calls_are_refused(void **state) {
             break;
         case 6:
             ptowsp_workload_begin(m, "w");
-            ptowsp_slot_load(m, 0, &view, zero, zero);
+            ptowsp_slot_load_make(m, 0, &view, zero, zero);
             ptowsp_scope_end(m);
             ptowsp_tensor_spread(m, tensor, &sum);
             break;
@@ -860,9 +860,9 @@ static void place__programs_say_what_a_rank_moves(void **state) {
             "all", "m", "r") "  " BINARY("add", "n", "r", "m") "  " BINARY("add", "m", "s", "n"));
     ptowsp_program *program = NULL;
     assert_non_null(m);
-    ptowsp_text_buffer buffer = {text, TEXT, 0};
+    ptowsp_output_buffer buffer = {text, TEXT, 0};
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const char *line = strstr(text, wanted[i][0]);
         if (!line) {
@@ -886,14 +886,14 @@ static void place__programs_are_saved_timed_and_not_emitted(void **state) {
     ptowsp_program *program = NULL, *loaded = NULL;
     ptowsp_run *run = NULL;
     assert_non_null(m);
-    ptowsp_text_buffer buffer = {text, TEXT, 0};
+    ptowsp_output_buffer buffer = {text, TEXT, 0};
     // As a ring of 4: 2 * (256 - 64) elements.
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "task all_reduce.tp.f32() s[0, 0] s.1[0, 0], moves 1536 bytes\n"));
     ptowsp_program_destroy(program);
     buffer.length = 0;
-    assert_int_equal(ptowsp_program_save(context, m, NULL, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     const ptowsp_parse_desc attach = {NULL, 0, 1};
     assert_int_equal(ptowsp_program_load(context, text, buffer.length, &attach, &loaded, NULL),

@@ -1,7 +1,7 @@
 // Axes over plans: loops over units, merges and lanes of a plan that is bound each step, with fields
 // of its descriptors in expressions, on every engine of the library.
 //
-// The plan of most tests is the one that section 10 of the header draws, filled in by hand.
+// The plan of most tests is the one that section 9 of the header draws, filled in by hand.
 
 #include "device_fixture.h"
 
@@ -783,7 +783,7 @@ static void plan_axis__a_process_for_each_lane(void **state) {
             PTOWSP_REPLICATE(f.m, lane, f.lanes, "attend") {
                 ptowsp_produces(f.m, channel);
                 PTOWSP_FOR_EACH(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
-                    ptowsp_send(f.m, channel, ptowsp_cast(u, PTOWSP_TYPE_U64));
+                    ptowsp_send_make(f.m, channel, ptowsp_cast(u, PTOWSP_TYPE_U64));
                 }
             }
             PTOWSP_PROCESS(f.m, "merge") {
@@ -834,7 +834,7 @@ static void plan_axis__a_process_that_only_sends_units(void **state) {
                         axis = ptowsp_axis_row(f.m, f.units, ptowsp_i64(f.m, 2));
                     }
                     PTOWSP_FOR_EACH(f.m, u, axis) {
-                        ptowsp_send(f.m, channel, u);
+                        ptowsp_send_make(f.m, channel, u);
                     }
                 }
                 PTOWSP_PROCESS(f.m, "merge") {
@@ -1056,7 +1056,7 @@ static void plan_axis__lanes_are_busy_for_what_the_plan_predicts(void **state) {
             lengths[i] = (int32_t)test_random_in(&random, 0, i % 7 ? 300 : 9000);
         }
         ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = PLANNED_SEQUENCES};
-        ptowsp_attention_config config = {.head_count = PLANNED_HEADS,
+        ptowsp_attention_config config = {.kv_head_count = PLANNED_HEADS,
                                           .group = 4,
                                           .lane_count = PLANNED_LANES,
                                           .mode = round % 3 == 2 ? PTOWSP_ATTENTION_INVARIANT
@@ -1508,9 +1508,9 @@ static void plan_axis__modules_and_bindings_can_be_read(void **state) {
     (void)state;
     static fixture f;
     char text[2048];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     decode_make(&f);
-    ptowsp_module_print(f.m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(
         strstr(text, "axis kv plan\naxis kv plan, its merges\naxis kv plan, its lanes\n"));
     assert_non_null(strstr(text, "when kv.tier[u] >= 2"));

@@ -1,7 +1,7 @@
 // Batches that are bound in place of a plan: planned as an execution begins, in memory of the run.
 //
 // Expected plans come from paper: costs are 1 per KV token, so that lanes get equal shares of the
-// tokens. The first is the one that section 10 of the header draws.
+// tokens. The first is the one that section 9 of the header draws.
 
 #include "device_fixture.h"
 
@@ -53,7 +53,7 @@ static bool fixture_try(fixture *f, test_memory *memory) {
     memset(f, 0, sizeof *f);
     ptowsp_context_desc context = {.resize = memory ? test_resize : NULL, .resize_user = memory};
     ptowsp_module_desc desc = {"decode", 0};
-    f->config.head_count = 1;
+    f->config.kv_head_count = 1;
     f->config.lane_count = LANES;
     f->config.cost.per_token = 1.0;
     lengths_are(f, 3, (const int32_t[]){250, 100, 50});
@@ -289,8 +289,8 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     f.config.lane_count = 0;
     bind_refused(&f, NULL, "bind: plan kv: lane_count 0 is not in 1 to 65536");
     f.config = config;
-    f.config.head_count = 0;
-    bind_refused(&f, NULL, "bind: plan kv: head_count is 0");
+    f.config.kv_head_count = 0;
+    bind_refused(&f, NULL, "bind: plan kv: kv_head_count is 0");
     f.config = config;
     f.config.cost.per_unit = -1.0;
     assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, NULL),
@@ -430,7 +430,7 @@ static void plan_batch__a_run_that_runs_is_busy(void **state) {
     }
     good(&f, ptowsp_program_create(f.context, f.m, NULL, &f.program));
     good(&f, ptowsp_run_create(f.context, f.program, &f.run));
-    f.config = (ptowsp_attention_config){.head_count = 1, .lane_count = 1};
+    f.config = (ptowsp_attention_config){.kv_head_count = 1, .lane_count = 1};
     lengths_are(&f, 1, (const int32_t[]){10});
     bind(&f);
     execute(&f);

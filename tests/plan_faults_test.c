@@ -91,7 +91,7 @@ static const struct mistake {
     {TAKE_BATCH,
      IN_LENGTHS,
      {PTOWSP_FAULT_LENGTHS_NULL, NONE, 5, 0, "lengths is NULL with sequence_count 5"}},
-    {TAKE_CONFIG, IN_HEADS, {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "head_count is 0"}},
+    {TAKE_CONFIG, IN_HEADS, {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "kv_head_count is 0"}},
     {WORK_BOUND,
      IN_LENGTH_MAX,
      {PTOWSP_FAULT_LIMITS_LENGTH, NONE, -1, 0, "a largest length in limits is -1"}},
@@ -142,13 +142,13 @@ static void request_spoil(request *r, ptowsp_plan_fault fault) {
     case PTOWSP_FAULT_BATCH_NULL: r->call.batch = NULL; break;
     case PTOWSP_FAULT_LIMITS_NULL: r->call.limits = NULL; break;
     case PTOWSP_FAULT_LENGTHS_NULL: r->batch.lengths = NULL; break;
-    case PTOWSP_FAULT_HEADS_ZERO: r->batch.head_count = r->limits.head_count = 0; break;
+    case PTOWSP_FAULT_HEADS_ZERO: r->batch.kv_head_count = r->limits.kv_head_count = 0; break;
     case PTOWSP_FAULT_LIMITS_LENGTH: r->limits.length_max = -1; break;
     case PTOWSP_FAULT_RANGE: r->call.count = 6; break;
     case PTOWSP_FAULT_LENGTH_NEGATIVE: r->lengths[0] = -8; break;
     case PTOWSP_FAULT_LENGTH_UNCOVERED: r->lengths[1] = INT32_MAX; break;
     case PTOWSP_FAULT_TOTAL_OVERFLOW:  // 3 (2^31 - 2) (2^32 - 1); the bound's 4 (2^31 - 2) too
-        r->batch.head_count = r->limits.head_count = UINT32_MAX;
+        r->batch.kv_head_count = r->limits.kv_head_count = UINT32_MAX;
         r->lengths[2] = r->lengths[3] = r->lengths[4] = INT32_MAX - 1;
         break;
     case PTOWSP_FAULT_IDS_EXHAUSTED: r->call.first_work_id = (UINT64_C(1) << 32) - 4; break;
@@ -170,8 +170,8 @@ static void plan__the_request_to_be_spoiled_is_good(void **state) {
         assert_true(info.work_count == (function & TAKE_CHUNK ? 5 : 0));
         assert_true(info.index == NONE && info.value == 0 && info.limit == 0);
         char text[64];
-        ptowsp_text_buffer line = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&line));
+        ptowsp_output_buffer line = {text, sizeof text, 0};
+        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&line));
         assert_string_equal(text, "plan: no fault");
         guarded_assert_guards(&buffer);
         guarded_free(&buffer);
@@ -181,7 +181,7 @@ static void plan__the_request_to_be_spoiled_is_good(void **state) {
 
 static void plan__every_function_finds_its_faults_and_no_others(void **state) {
     (void)state;
-    // The table is complete; what follows in the header is of section 10.
+    // The table is complete; what follows in the header is of section 9.
     assert_int_equal(PTOWSP_FAULT_BUFFER_SMALL, MISTAKE_COUNT);
     for (int i = 0; i < MISTAKE_COUNT; i++) {
         assert_int_equal(mistakes[i].alone.fault, i + 1);  // and in the header's order
@@ -352,7 +352,7 @@ static void plan__refuses_batches_without_lengths_or_heads(void **state) {
     const ptowsp_batch no_lengths = {NULL, 4000000000u, 1}, no_heads = {NULL, 0, 0};
     const fault_case lengths = {PTOWSP_FAULT_LENGTHS_NULL, NONE, 4000000000, 0,
                                 "lengths is NULL with sequence_count 4000000000"};
-    const fault_case heads = {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "head_count is 0"};
+    const fault_case heads = {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "kv_head_count is 0"};
     refuse_untouched(plan_call_of(&no_lengths, NULL, NULL, 8), TAKE_BATCH, &lengths);
     refuse_untouched(plan_call_of(&no_heads, NULL, NULL, 8), TAKE_BATCH, &heads);  // empty step too
 }

@@ -68,7 +68,7 @@ static void check_parallel(ptowsp_context *context) {
     uint64_t random = 1;
     for (int shape = 0; shape < 5; shape++) {
         ptowsp_batch batch = {lengths, 0, 0};
-        batch.sequence_count = parallel_batch(shape, lengths, &batch.head_count, &random);
+        batch.sequence_count = parallel_batch(shape, lengths, &batch.kv_head_count, &random);
         for (int fixed = 0; fixed < 2; fixed++) {
             const ptowsp_plan_config config = {.align = 4,
                                                .chunks = fixed ? PTOWSP_CHUNKS_FIXED

@@ -110,7 +110,7 @@ static void sample_make(sample *s, uint64_t seed, uint64_t number) {
     }
     s->batch.lengths = s->lengths;
     s->batch.sequence_count = count;
-    s->batch.head_count = sample_heads(s);
+    s->batch.kv_head_count = sample_heads(s);
     // The limit: any, or exactly at, or one below, what some chunk of the range needs.
     uint64_t limit = (uint64_t)random_scaled(&s->random, 32);
     if (test_random(&s->random) % 4 != 0 && reference_bad_sequence(&s->batch, &s->full) == count) {
@@ -319,7 +319,7 @@ static void check_ranges(sample *s, uint32_t chunk) {
     for (uint32_t first = 0, count = 0; first < s->batch.sequence_count; first += count) {
         uint32_t left = s->batch.sequence_count - first;
         count = (uint32_t)test_random_in(&s->random, 0, left < 150 ? left : 150);
-        ptowsp_batch part = {s->lengths + first, count, s->batch.head_count};
+        ptowsp_batch part = {s->lengths + first, count, s->batch.kv_head_count};
         uint64_t total = reference_total(&part, chunk), expected_count = 0;
         ptowsp_work *expected = (ptowsp_work *)malloc(total ? total * sizeof *expected : 1);
         assert_non_null(expected);
@@ -417,7 +417,7 @@ static uint32_t few_pieces_make(sample *s, uint64_t seed, uint64_t number) {
     }
     s->batch.lengths = s->lengths;
     s->batch.sequence_count = count;
-    s->batch.head_count = sample_heads(s);
+    s->batch.kv_head_count = sample_heads(s);
     return chunk;
 }
 
@@ -430,7 +430,7 @@ static void few_pieces_note(const sample *s, uint32_t chunk, seen *all) {
     all->past_256 += s->batch.sequence_count > 256;
     all->pages[s->config.chunks] += s->config.align > 1;
     all->tiers[s->config.tier_count]++;
-    all->heads[s->batch.head_count]++;
+    all->heads[s->batch.kv_head_count]++;
     all->last_pieces[ceil_div((uint64_t)s->lengths[last], chunk)]++;
 }
 

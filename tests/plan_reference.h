@@ -1,7 +1,7 @@
 // What the tests of planning share: buffers between guard bytes, the slow reference, and calls that
 // have to be refused.
 //
-// The reference is the rules of the header's section 7 as plain loops, with a linear search for the
+// The reference is the rules of the header's section 6 as plain loops, with a linear search for the
 // chunk. It shares nothing with the library but the types.
 
 #ifndef PTOWSP_PLAN_REFERENCE_H
@@ -97,7 +97,7 @@ static inline uint64_t ceil_div(uint64_t a, uint64_t b) {
 static inline uint64_t reference_total(const ptowsp_batch *batch, uint64_t chunk) {
     uint64_t total = 0;
     for (uint32_t i = 0; i < batch->sequence_count; i++) {
-        total += batch->head_count * ceil_div((uint64_t)batch->lengths[i], chunk);
+        total += batch->kv_head_count * ceil_div((uint64_t)batch->lengths[i], chunk);
     }
     return total;
 }
@@ -158,7 +158,7 @@ static inline uint64_t reference_sequence(const ptowsp_batch *batch, const ptows
     uint64_t pieces = ceil_div(length, chunk);
     uint64_t units = ceil_div(length, full->align);
     uint64_t count = 0;
-    for (uint32_t head = 0; head < batch->head_count; head++) {
+    for (uint32_t head = 0; head < batch->kv_head_count; head++) {
         uint64_t start = 0;
         for (uint64_t i = 0; i < pieces; i++) {
             bool is_longer = i >= pieces - units % pieces;  // the longer ones come last
@@ -199,9 +199,9 @@ static inline void assert_same_work(const ptowsp_work *got, const ptowsp_work *e
     for (uint64_t i = 0; i < count; i++) {
         if (memcmp(&got[i], &expected[i], sizeof got[i]) != 0) {
             char text[2][128];
-            ptowsp_text_buffer buffers[2] = {{text[0], 128, 0}, {text[1], 128, 0}};
-            ptowsp_work_print(&got[i], ptowsp_text_to_buffer(&buffers[0]));
-            ptowsp_work_print(&expected[i], ptowsp_text_to_buffer(&buffers[1]));
+            ptowsp_output_buffer buffers[2] = {{text[0], 128, 0}, {text[1], 128, 0}};
+            ptowsp_work_print(&got[i], ptowsp_output_to_buffer(&buffers[0]));
+            ptowsp_work_print(&expected[i], ptowsp_output_to_buffer(&buffers[1]));
             fail_msg("work %llu of %llu is %s, not %s", (unsigned long long)i,
                      (unsigned long long)count, text[0], text[1]);
         }
@@ -317,8 +317,8 @@ static inline ptowsp_status status_of_fault(ptowsp_plan_fault fault) {
 
 static inline void assert_fault(const ptowsp_plan_info *info, const fault_case *expected) {
     char text[160], expected_text[160];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     if (expected->text) {
         snprintf(expected_text, sizeof expected_text, "plan: %s", expected->text);
         assert_string_equal(text, expected_text);
@@ -350,8 +350,8 @@ static inline void refuse(const plan_call *call, int functions, const fault_case
             assert_fault(&info, expected);
             if (context) {
                 char text[160];
-                ptowsp_text_buffer buffer = {text, sizeof text, 0};
-                ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+                ptowsp_output_buffer buffer = {text, sizeof text, 0};
+                ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
                 test_error_is(context, status, expected->index, text);
             }
             ptowsp_context_destroy(context);

@@ -1,5 +1,5 @@
 // Planning, by hand: the rule for the chunk, how sequences are cut, the order of descriptors,
-// counts and bounds, that is, section 7 of the header where nothing is wrong. Expected values are
+// counts and bounds, that is, section 6 of the header where nothing is wrong. Expected values are
 // worked out on paper, and the paper is in the comments; the bound is also held against all
 // batches, or many random ones, within limits. plan_random_test.c has the rest of what is random,
 // and plan_faults_test.c what is refused.
@@ -517,7 +517,7 @@ static uint64_t largest_count(const ptowsp_plan_config *config, const ptowsp_pla
             for (l[2] = 0; l[2] <= (limits->sequence_count_max > 2 ? l[1] : 0); l[2]++) {
                 uint64_t tokens = (uint64_t)l[0] + (uint64_t)l[1] + (uint64_t)l[2];
                 if (limits->token_count_max == 0 || tokens <= limits->token_count_max) {
-                    ptowsp_batch batch = {l, limits->sequence_count_max, limits->head_count};
+                    ptowsp_batch batch = {l, limits->sequence_count_max, limits->kv_head_count};
                     uint64_t count = picked_count(&batch, config);
                     most = count > most ? count : most;
                 }
@@ -591,7 +591,7 @@ static void plan__work_bound_is_never_exceeded(void **state) {
                                  ? limits.sequence_count_max
                                  : (uint32_t)test_random_in(&random, 0, limits.sequence_count_max);
             bounded_lengths(&limits, &random, lengths, count);
-            ptowsp_batch batch = {lengths, count, limits.head_count};
+            ptowsp_batch batch = {lengths, count, limits.kv_head_count};
             assert_true(picked_count(&batch, &config) <= bound);
         }
     }

@@ -1,5 +1,5 @@
 // Random batches with positions, and what they say, pair by pair: a query token sees a KV token if the
-// rule of section 10 says so, read literally from the arrays. Nothing here knows of ranges or tiles.
+// rule of section 9 says so, read literally from the arrays. Nothing here knows of ranges or tiles.
 
 #ifndef POSITIONS_SAMPLE_H
 #define POSITIONS_SAMPLE_H
@@ -98,7 +98,7 @@ static inline void positions_make(positions_sample *s, int64_t kv_max, int64_t q
     s->batch.query_lengths = test_random_in(state, 0, 3) ? s->queries : NULL;
     s->batch.sequence_count = (uint32_t)test_random_in(state, 1, POSITIONS_SEQUENCES);
     ptowsp_attention_config *c = &s->config;
-    c->head_count = (uint32_t)test_random_in(state, 1, 3);
+    c->kv_head_count = (uint32_t)test_random_in(state, 1, 3);
     c->group = (uint32_t)test_random_in(state, 1, 3);
     c->lane_count = (uint32_t)test_random_in(state, 1, 16);
     c->mode = test_random_in(state, 0, 1) ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;

@@ -30,7 +30,7 @@ static void case_make(faults_case *f) {
     }
     const ptowsp_prefix_batch batch = {{f->kv, NULL, COUNT}, f->ids, f->begin, 100};
     f->batch = batch;
-    f->config.head_count = 2;
+    f->config.kv_head_count = 2;
     f->config.lane_count = 2;
     f->config.cost.per_token = 1;
     const uint32_t parents[3] = {PTOWSP_NO_NODE, 0, 1}, tokens[3] = {100, 50, 50};
@@ -60,8 +60,8 @@ static void case_make(faults_case *f) {
 
 static void refused_at(int line, const faults_case *f, ptowsp_status status, const char *text) {
     char got[200];
-    ptowsp_text_buffer buffer = {got, sizeof got, 0};
-    ptowsp_plan_explain(&f->info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {got, sizeof got, 0};
+    ptowsp_plan_explain(&f->info, ptowsp_output_to_buffer(&buffer));
     if (status >= 0 || strcmp(got, text) != 0) {
         fail_msg("line %d: \"%s\", not \"%s\"", line, got, text);
     }
@@ -344,7 +344,7 @@ static void prefix_faults__of_units_that_lanes_divide(void **state) {
     f.tree.request_count = 1, f.tree.node_count = 0;
     f.tree.order[0] = f.tree.common[0] = 0;
     f.tree.owners[0] = PTOWSP_NO_NODE;
-    f.config.head_count = UINT32_MAX;
+    f.config.kv_head_count = UINT32_MAX;
     REFUSED(f, ptowsp_prefix_size(&one, &f.config, &f.tree, &sizes, &f.info),
             "4294967296 units are more than the 4294967295 of a plan");
     assert_int_equal(sizes.block_bytes, 0);
@@ -380,8 +380,8 @@ static void prefix_faults__are_none_where_nothing_is_read(void **state) {
     assert_int_equal(PLAN(f), PTOWSP_OK);
     assert_int_equal(CHECK(f), PTOWSP_OK);
     char text[600];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_prefix_print(&f.plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_prefix_print(&f.plan, ptowsp_output_to_buffer(&buffer));
     const char *begins = "prefix plan: 4 requests, 0 shared segments, 0 joins\n"
                          "kv tokens read: 0, flat 0\npredicted: cost 0, flat 0; time 0, flat 0\n";
     assert_memory_equal(text, begins, strlen(begins));
@@ -406,7 +406,7 @@ static void prefix_faults__of_bounds(void **state) {
             "prefix plans have no window, and config.window is 5");
     f.config.window = 0;
     limits.sequence_count_max = (UINT32_C(1) << 31) + 1;
-    f.config.head_count = 1;
+    f.config.kv_head_count = 1;
     REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
             "4294967297 segments do not fit the plan, which holds 4294967295");
     assert_int_equal(sizes.attention.unit_count + sizes.segment_count + sizes.block_bytes, 0);

@@ -160,7 +160,7 @@ static inline void row_compute(const plan_run *run, uint32_t token, uint32_t hea
 
 static inline float *out_row(const plan_run *run, uint32_t token, uint32_t head, uint32_t g) {
     const ptowsp_attention_config *c = &run->s->config;
-    return run->out + ((size_t)token * c->head_count * c->group + head * c->group + g) * DIM;
+    return run->out + ((size_t)token * c->kv_head_count * c->group + head * c->group + g) * DIM;
 }
 
 // The query tokens of a unit or merge, and the request whose KV is read.
@@ -205,7 +205,7 @@ static inline void unit_kernel(const ptowsp_work *unit, uint32_t lane, void *use
                    sizeof acc);
         }
         for (uint32_t t = begin; t < end && run->met && row % group == 0; t++) {
-            run->met[((size_t)token * s->config.head_count + head) * KV_MAX + t]++;
+            run->met[((size_t)token * s->config.kv_head_count + head) * KV_MAX + t]++;
         }
     }
 }
@@ -250,8 +250,8 @@ static inline void run_make(plan_run *run, const sample *s, const ptowsp_attenti
     run->scratch.dim = DIM;
     run->scratch.states = (ptowsp_partial *)calloc(rows + 1, sizeof(ptowsp_partial));
     run->scratch.accs = (float *)calloc(rows + 1, DIM * sizeof(float));
-    run->met = (uint8_t *)calloc(tokens + 1, (size_t)s->config.head_count * KV_MAX);
-    run->out = (float *)calloc((size_t)(tokens + 1) * s->config.head_count * s->config.group,
+    run->met = (uint8_t *)calloc(tokens + 1, (size_t)s->config.kv_head_count * KV_MAX);
+    run->out = (float *)calloc((size_t)(tokens + 1) * s->config.kv_head_count * s->config.group,
                                DIM * sizeof(float));
 }
 
@@ -295,9 +295,9 @@ static inline void require_met(const plan_run *run) {
     const sample *s = run->s;
     for (uint32_t r = 0; r < s->count; r++) {
         for (uint32_t j = 0; j < sample_queries(s, r); j++) {
-            for (uint32_t head = 0; head < s->config.head_count; head++) {
+            for (uint32_t head = 0; head < s->config.kv_head_count; head++) {
                 const uint8_t *met =
-                    run->met + ((size_t)(run->first[r] + j) * s->config.head_count + head) * KV_MAX;
+                    run->met + ((size_t)(run->first[r] + j) * s->config.kv_head_count + head) * KV_MAX;
                 for (uint32_t t = 0; t < KV_MAX; t++) {
                     require(s, met[t] <= (t < (uint32_t)s->kv[r]));
                     require(s, met[t] == 1 || t >= visible_end(s, r, j));
@@ -312,7 +312,7 @@ static inline void require_outputs(const plan_run *run) {
     const sample *s = run->s;
     for (uint32_t r = 0; r < s->count; r++) {
         for (uint32_t j = 0; j < sample_queries(s, r) && s->kv[r] > 0; j++) {
-            for (uint32_t h = 0; h < s->config.head_count * s->config.group; h++) {
+            for (uint32_t h = 0; h < s->config.kv_head_count * s->config.group; h++) {
                 const uint32_t head = h / s->config.group, token = run->first[r] + j;
                 double l = 0, sum[DIM] = {0};
                 for (uint32_t t = 0; t < visible_end(s, r, j); t++) {
@@ -386,8 +386,8 @@ static inline planned plan_make(sample *s) {
     require(s, p.plan.join_count == sizes.join_count);
     if (ptowsp_prefix_check(batch, &s->config, &s->tree, &p.plan, &info) != PTOWSP_OK) {
         char text[200];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
         fail_msg("seed %llu: %s", (unsigned long long)s->seed, text);
     }
     return p;
@@ -404,8 +404,8 @@ static inline void require_numbers(const sample *s, const ptowsp_prefix_plan *pl
     require(s, plan->cost <= plan->flat_cost && plan->time <= plan->flat_time);
     require(s, fabs(plan->cost - cost) <= 1e-9 * cost);
     require(s, fabs(plan->flat_cost - flat) <= 1e-9 * flat);
-    require(s, plan->kv_token_reads == reads * s->config.head_count);
-    require(s, plan->flat_kv_token_reads == flat_reads * s->config.head_count);
+    require(s, plan->kv_token_reads == reads * s->config.kv_head_count);
+    require(s, plan->flat_kv_token_reads == flat_reads * s->config.kv_head_count);
     require(s, plan->attention.cost_max <= plan->time * (1 + 1e-9));
 }
 

@@ -119,7 +119,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
             run_plan(&other, RUN_SERIAL, NULL);
             const uint32_t last = s.count > 0 ? s.count - 1 : 0;
             const size_t rows = s.count > 0 ? run.first[last] + sample_queries(&s, last) : 0;
-            const size_t floats = rows * s.config.head_count * s.config.group * DIM;
+            const size_t floats = rows * s.config.kv_head_count * s.config.group * DIM;
             require(&s, memcmp(run.out, other.out, floats * sizeof(float)) == 0);
             same_bits += p.plan.shared_count > 0;
             run_free(&other);

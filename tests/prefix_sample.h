@@ -77,7 +77,7 @@ static inline void sample_make(sample *s, uint64_t seed, uint32_t count_max) {
     s->batch.block_begin = s->begin;
     s->batch.block_tokens = s->block_tokens;
     ptowsp_attention_config *c = &s->config;
-    c->head_count = sample_in(s, 1, 2);
+    c->kv_head_count = sample_in(s, 1, 2);
     c->group = sample_in(s, 1, 3);
     c->lane_count = sample_in(s, 1, 8);
     c->is_causal = s->batch.attention.query_lengths && sample_in(s, 0, 1);
@@ -231,7 +231,7 @@ static inline double slow_choice(const sample *s, uint32_t shared, uint64_t *out
         }
     }
     *out_reads = reads;
-    return sum * s->config.head_count;
+    return sum * s->config.kv_head_count;
 }
 
 #endif

@@ -70,7 +70,7 @@ static void prefix__plan_of_the_header(void **state) {
     ptowsp_prefix_build(&drawn, &s.tree, NULL);
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = config.lane_count = 1;
+    config.kv_head_count = config.lane_count = 1;
     config.cost.per_unit = 90;
     config.cost.per_token = 1;
     config.cost.per_merged_row = 10;
@@ -106,8 +106,8 @@ static void prefix__plan_of_the_header(void **state) {
     assert_int_equal(s.plan.joins[1].params[3], 2);
 
     char text[2000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_prefix_print(&s.plan, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_prefix_print(&s.plan, ptowsp_output_to_buffer(&buffer));
     const char *head = "prefix plan: 5 requests, 1 shared segments, 3 joins\n"
                        "kv tokens read: 1100, flat 1500, ratio 0.7333\n"
                        "predicted: cost 1700, flat 1950; time 1700, flat 1950\n"
@@ -140,7 +140,7 @@ static void prefix__equal_requests_need_no_slots(void **state) {
     }
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = 2, config.lane_count = 1;
+    config.kv_head_count = 2, config.lane_count = 1;
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.shared_count, 1);
     assert_int_equal(s.plan.join_count, 0);
@@ -163,7 +163,7 @@ static void prefix__a_longer_time_than_the_flat_plan_s_shares_nothing(void **sta
     assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = 1, config.lane_count = 4;
+    config.kv_head_count = 1, config.lane_count = 4;
     config.piece_min = 200;
     config.cost.per_token = 1;
     config.cost.per_row_token = 0.125;
@@ -200,7 +200,7 @@ static void prefix__requests_without_blocks_share_nothing(void **state) {
     assert_int_equal(s.tree.node_count, 0);
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = config.lane_count = 1;
+    config.kv_head_count = config.lane_count = 1;
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.attention.unit_count, 2);
     small_free(&s);
@@ -253,7 +253,7 @@ static void prefix__chains_of_a_million_need_no_stack(void **state) {
     }
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = config.lane_count = 1;
+    config.kv_head_count = config.lane_count = 1;
     small_plan(&s, &given.attention, &config);
     assert_true(s.plan.kv_token_reads < s.plan.flat_kv_token_reads / 20);
     small_free(&s);
@@ -289,7 +289,7 @@ static void prefix__bounds_are_those_of_a_chain(void **state) {
     (void)state;
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    config.head_count = 2, config.group = 3, config.lane_count = 5, config.tile_rows = 3;
+    config.kv_head_count = 2, config.group = 3, config.lane_count = 5, config.tile_rows = 3;
     config.page_size = 16;
     ptowsp_attention_limits limits = {4, 64, 0, 0, 0};
     ptowsp_prefix_sizes sizes;

@@ -8,7 +8,7 @@ typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
     char text[16000];
-    ptowsp_text_buffer buffer;
+    ptowsp_output_buffer buffer;
 } fixture;
 
 static void fixture_make(fixture *f, const char *name) {
@@ -24,10 +24,10 @@ static void fixture_free(fixture *f) {
 }
 
 // A sink that empties the fixture's text.
-static ptowsp_text sink(fixture *f) {
+static ptowsp_output sink(fixture *f) {
     f->buffer.data = f->text;
     f->buffer.size = sizeof f->text;
-    return ptowsp_text_to_buffer(&f->buffer);
+    return ptowsp_output_to_buffer(&f->buffer);
 }
 
 static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
@@ -184,11 +184,11 @@ static void build_attention(fixture *f) {
     a.note = ptowsp_kernel_make(m, &kernels[3]);
     build_tier(f, &a);
     PTOWSP_WORKLOAD(m, "decode") {
-        ptowsp_slot_set(m, 3, ptowsp_div(ptowsp_symbol(m, "cut"), ptowsp_u64(m, 2)));
+        ptowsp_slot_set_make(m, 3, ptowsp_div(ptowsp_symbol(m, "cut"), ptowsp_u64(m, 2)));
         PTOWSP_PARALLEL(m, b, a.batch) {
             PTOWSP_FOR_EACH(m, h, a.heads) {
                 const ptowsp_expr args[] = {b, h};
-                ptowsp_call(m, "tier", args, 2);
+                ptowsp_call_make(m, "tier", args, 2);
             }
             PTOWSP_FOR_EACH(m, t, ptowsp_axis_row(m, a.kv, b)) {
                 note(f, &a, t);
@@ -205,9 +205,9 @@ static void build_attention(fixture *f) {
                 memset(&view, 0, sizeof view);
                 view.tensor = a.done;
                 view.col = ptowsp_i64(m, 1);
-                ptowsp_slot_load(m, 4, &view, none, none);
+                ptowsp_slot_load_make(m, 4, &view, none, none);
                 view.cols = 2;
-                ptowsp_slot_load(m, 5, &view, none, ptowsp_i64(m, 1));
+                ptowsp_slot_load_make(m, 5, &view, none, ptowsp_i64(m, 1));
                 PTOWSP_WHEN(m, ptowsp_slot(m, 4, PTOWSP_TYPE_BOOL)) {
                     note(f, &a, ptowsp_slot(m, 3, PTOWSP_TYPE_I64));
                 }
@@ -550,10 +550,10 @@ static void print__a_text_that_does_not_fit_is_cut_and_counted(void **state) {
     (void)state;
     fixture f;
     char small[20];
-    ptowsp_text_buffer buffer = {small, sizeof small, 0};
+    ptowsp_output_buffer buffer = {small, sizeof small, 0};
     fixture_make(&f, "attention");
     build_attention(&f);
-    ptowsp_module_print(f.m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
     assert_int_equal(buffer.length, sizeof module_text - 1);
     assert_int_equal(strlen(small), sizeof small - 1);
     assert_memory_equal(small, module_text, sizeof small - 1);

@@ -31,7 +31,7 @@ static ptowsp_status execute(fixture *f) {
 
 static void print__has_every_operation(void **state) {
     fixture *f = (fixture *)*state;
-    ptowsp_text_buffer buffer = {printed, TEXT_MAX, 0};
+    ptowsp_output_buffer buffer = {printed, TEXT_MAX, 0};
     snprintf(text, sizeof text, "%s",
              "module m slots 2\n"
              "axis n 4\n"
@@ -55,7 +55,7 @@ static void print__has_every_operation(void **state) {
              "  parallel g in merges of p\n"
              "    task use(g) x = x\n");
     compile(f, NULL);
-    ptowsp_program_print(f->program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_program_print(f->program, ptowsp_output_to_buffer(&buffer));
     // Of 16 elements each of 4 ranks moves all but its quarter, twice; a broadcast all of them.
     has("moves 192 bytes");
     has("moves 128 bytes");
@@ -63,14 +63,14 @@ static void print__has_every_operation(void **state) {
     has("entry(v");
     // The module as text is read as the same module.
     static char again[TEXT_MAX];
-    ptowsp_text_buffer first = {printed, TEXT_MAX, 0}, second = {again, TEXT_MAX, 0};
+    ptowsp_output_buffer first = {printed, TEXT_MAX, 0}, second = {again, TEXT_MAX, 0};
     ptowsp_module *read;
-    ptowsp_module_print(f->module, ptowsp_text_to_buffer(&first));
+    ptowsp_module_print(f->module, ptowsp_output_to_buffer(&first));
     has("axis p plan, its merges\n");
     has("up to i columns");
     assert_int_equal(ptowsp_module_parse(f->context, printed, first.length, NULL, &read, NULL),
                      PTOWSP_OK);
-    ptowsp_module_print(read, ptowsp_text_to_buffer(&second));
+    ptowsp_module_print(read, ptowsp_output_to_buffer(&second));
     assert_string_equal(again, printed);
     ptowsp_module_destroy(read);
 }
@@ -142,8 +142,8 @@ static void channel__reads_its_depth_inside_the_array(void **state) {
 // -- long lists of what is stuck ------------------------------------------------------------------
 
 static void print_stuck(const fixture *f) {
-    ptowsp_text_buffer buffer = {printed, TEXT_MAX, 0};
-    ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {printed, TEXT_MAX, 0};
+    ptowsp_run_print_stuck(f->run, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < TEXT_MAX);
 }
 

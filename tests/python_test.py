@@ -277,7 +277,7 @@ def by_workers(plan, kernel, merge, join):
 
 
 class AttentionPlans(Case):
-    # The figure of section 10: 250, 100 and 50 tokens on 4 lanes, at a cost of 1 per token alone.
+    # The figure of section 9: 250, 100 and 50 tokens on 4 lanes, at a cost of 1 per token alone.
     FIGURE = dict(heads=1, lanes=4, cost={"per_token": 1})
 
     def test_the_figure_of_the_manual(self):
@@ -1355,7 +1355,7 @@ class ChunkPlans(Case):
         self.refuses(TypeError, "lengths must have numbers of int32", chunk, [1.5], 1)
         self.refuses(ValueError, "lengths has 4294967296", chunk, [2**32], 1)
         self.refuses(ptowsp.PtowspError, "negative length -1", chunk, [-1], 1)
-        self.refuses(ptowsp.PtowspError, "head_count is 0", chunk, [1], 0)
+        self.refuses(ptowsp.PtowspError, "kv_head_count is 0", chunk, [1], 0)
         self.refuses(ValueError, "heads is -1", chunk, [1], -1)
         self.refuses(TypeError, "heads must be an integer", chunk, [1], "8")
         self.refuses(ptowsp.PtowspError, "greater than chunk_max", chunk, [1], 1, chunk_min=9, chunk_max=8)

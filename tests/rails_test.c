@@ -34,8 +34,8 @@ static void rails_play(ptowsp_rails *rails, const step *steps, size_t count) {
             d.window != s->window || d.reference != s->reference || d.limit != s->limit ||
             d.until != s->until) {
             char data[256];
-            ptowsp_text_buffer buffer = {data, sizeof data, 0};
-            ptowsp_rails_print(&d, NULL, ptowsp_text_to_buffer(&buffer));
+            ptowsp_output_buffer buffer = {data, sizeof data, 0};
+            ptowsp_rails_print(&d, NULL, ptowsp_output_to_buffer(&buffer));
             fail_msg("step %u decides %s", (unsigned)i, data);
         }
         assert_int_equal(d.from, from);
@@ -257,8 +257,8 @@ static void rails__prints_decisions(void **state) {
         {REFUSE, R(COOLING), 1, 2, 8, 0, 0, 0, 90},
         {TRY, R(EXPLORING), 0, 1, 9, 0, 100, 0, 0}};
     char data[512];
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     for (int i = 0; i < 4; i++) {
         ptowsp_rails_print(&decisions[i], i ? names : NULL, text);
     }

@@ -11,12 +11,13 @@ typedef struct fixture {
     size_t length;
 } fixture;
 
-static void write_text(void *user, const char *text, size_t length) {
+static bool write_text(void *user, const void *text, size_t length) {
     fixture *f = (fixture *)user;
     assert_true(f->length + length < sizeof f->text);
     memcpy(f->text + f->length, text, length);
     f->length += length;
     f->text[f->length] = '\0';
+    return true;
 }
 
 static void say(fixture *f, const char *format, ...) {
@@ -143,7 +144,7 @@ static void strip_printed(char *text) {
 static void check_listing(fixture *f, ptowsp_kernel kernel) {
     static char printed[sizeof f->text];
     f->length = 0;
-    ptowsp_kernel_print(f->m, kernel, (ptowsp_text){write_text, f});
+    ptowsp_kernel_print(f->m, kernel, (ptowsp_output){write_text, f});
     memcpy(printed, f->text, sizeof printed);
     strip_printed(printed);
     const ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[kernel.id];
@@ -570,7 +571,7 @@ static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size
                                  &(ptowsp_task_desc){.kernel = two, .axes = {b}, .after = {first}});
             }
             PTOWSP_OTHERWISE(m) {
-                ptowsp_slot_set(m, 1, level);
+                ptowsp_slot_set_make(m, 1, level);
             }
         }
     }

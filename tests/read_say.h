@@ -15,16 +15,17 @@ typedef struct fixture {
     size_t length;
 } fixture;
 
-static inline void write_text(void *user, const char *text, size_t length) {
+static inline bool write_text(void *user, const void *text, size_t length) {
     fixture *f = (fixture *)user;
     assert_true(f->length + length < sizeof f->text);
     memcpy(f->text + f->length, text, length);
     f->length += length;
     f->text[f->length] = '\0';
+    return true;
 }
 
-static inline ptowsp_text sink(fixture *f) {
-    ptowsp_text text = {write_text, f};
+static inline ptowsp_output sink(fixture *f) {
+    ptowsp_output text = {write_text, f};
     f->length = 0;
     f->text[0] = '\0';
     return text;

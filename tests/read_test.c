@@ -163,9 +163,9 @@ static void read__calls_and_their_arguments(void **state) {
         ptowsp_expr n = ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
         ptowsp_expr first[] = {ptowsp_add(n, ptowsp_i64(f.m, 1)), ptowsp_bool(f.m, true)};
         ptowsp_expr second[] = {n, ptowsp_lt(n, ptowsp_i64(f.m, 3))};
-        ptowsp_call(f.m, "leaf", first, 2);
+        ptowsp_call_make(f.m, "leaf", first, 2);
         PTOWSP_COMBINE(f.m) {
-            ptowsp_call(f.m, "leaf", second, 2);
+            ptowsp_call_make(f.m, "leaf", second, 2);
         }
     }
     PTOWSP_WORKLOAD(f.m, "nobody") {
@@ -174,9 +174,9 @@ static void read__calls_and_their_arguments(void **state) {
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_expr seven = ptowsp_i64(f.m, 7);
         PTOWSP_PARALLEL(f.m, i, ptowsp_axis_dense(f.m, "heads", 2)) {
-            ptowsp_call(f.m, "mid", &i, 1);
+            ptowsp_call_make(f.m, "mid", &i, 1);
         }
-        ptowsp_call(f.m, "mid", &seven, 1);
+        ptowsp_call_make(f.m, "mid", &seven, 1);
     }
     check_statements(&f, "0 WORKLOAD main end 5\n"
                          "1 LOOP i in heads parallel end 3\n"
@@ -217,10 +217,10 @@ static void read__slots_and_views(void **state) {
     PTOWSP_WORKLOAD(f.m, "w") {
         ptowsp_view element = {
             .tensor = x, .index = {one}, .row = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), .rows = 2};
-        ptowsp_slot_set(f.m, 0, ptowsp_u64(f.m, 5));
-        ptowsp_slot_load(f.m, 1, &element, one, (ptowsp_expr){NULL, 0});
+        ptowsp_slot_set_make(f.m, 0, ptowsp_u64(f.m, 5));
+        ptowsp_slot_load_make(f.m, 1, &element, one, (ptowsp_expr){NULL, 0});
         PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 1, PTOWSP_TYPE_BOOL)) {
-            ptowsp_slot_set(f.m, 2, ptowsp_symbol(f.m, "s"));
+            ptowsp_slot_set_make(f.m, 2, ptowsp_symbol(f.m, "s"));
         }
         ptowsp_task_make(f.m,
                          &(ptowsp_task_desc){
@@ -387,13 +387,13 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
                 ptowsp_produces(m, go);
                 ptowsp_consumes(m, back);
                 PTOWSP_FOR_EACH(m, i, tiles) {
-                    ptowsp_send_task(m, loaded,
+                    ptowsp_send_task_make(m, loaded,
                                      &(ptowsp_task_desc){.kernel = write,
                                                          .axes = {i},
                                                          .views = {{.tensor = x, .row = i}}});
                 }
-                ptowsp_record(m, go);
-                ptowsp_close(m, loaded);
+                ptowsp_record_make(m, go);
+                ptowsp_close_make(m, loaded);
                 PTOWSP_RECEIVE(m, t, back) {
                 }
             }
@@ -401,7 +401,7 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
                 ptowsp_consumes(m, loaded);
                 ptowsp_produces(m, back);
                 PTOWSP_CONSUME(m, t, loaded) {
-                    ptowsp_send(m, back, t);
+                    ptowsp_send_make(m, back, t);
                     PTOWSP_WHEN(m, ptowsp_lt(t, ptowsp_i64(m, 1))) {
                         task1(m, k, ptowsp_add(t, ptowsp_mul(r, ptowsp_i64(m, 0))));
                     }
@@ -409,8 +409,8 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
             }
             PTOWSP_PROCESS(m, "last") {
                 ptowsp_consumes(m, go);
-                ptowsp_wait(m, go);
-                ptowsp_call(m, "leaf", NULL, 0);
+                ptowsp_wait_make(m, go);
+                ptowsp_call_make(m, "leaf", NULL, 0);
             }
         }
     }

@@ -20,8 +20,8 @@ static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
 }
 
 static void print(const fixture *f) {
-    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_run_print(f->run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < TEXT_MAX);
 }
 

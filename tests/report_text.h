@@ -7,7 +7,7 @@
 
 // An output into a text buffer, which must have room for all of it.
 static inline bool text_take(void *user, const void *data, size_t size) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
+    ptowsp_output_buffer *buffer = (ptowsp_output_buffer *)user;
     if (buffer->length + size >= buffer->size) {
         return false;
     }
@@ -24,12 +24,12 @@ static inline void report_has(const ptowsp_run *run, const char *const *parts,
     static const ptowsp_report_format formats[] = {PTOWSP_REPORT_TEXT, PTOWSP_REPORT_JSON,
                                                    PTOWSP_REPORT_HTML};
     for (int i = 0; i < 3; i++) {
-        ptowsp_text_buffer out = {text, sizeof text, 0};
+        ptowsp_output_buffer out = {text, sizeof text, 0};
         const ptowsp_output sink = {text_take, &out};
         assert_int_equal(ptowsp_run_report(run, formats[i], NULL, NULL, 0, sink), PTOWSP_OK);
         assert_non_null(strstr(text, parts[i]));
     }
-    ptowsp_text_buffer out = {text, sizeof text, 0};
+    ptowsp_output_buffer out = {text, sizeof text, 0};
     const ptowsp_output sink = {text_take, &out};
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);

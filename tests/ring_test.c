@@ -478,8 +478,8 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     fixture f;
     fixture_begin(&f, EACH THREE, 1);
     ptowsp_schedule s = with_rings(2, false);
-    ptowsp_text_buffer buffer = {f.text, sizeof f.text, 0};
-    ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {f.text, sizeof f.text, 0};
+    ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(
         f.text,
         "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
@@ -490,8 +490,8 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.default_cycles = 1;
-    ptowsp_text_buffer saved = {f.text, sizeof f.text, 0};
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+    ptowsp_output_buffer saved = {f.text, sizeof f.text, 0};
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     assert_true(saved.length < sizeof f.text);
     if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
@@ -513,8 +513,8 @@ static void rings__are_in_results_reports_and_pictures(void **state) {
     s.ring_sizes[PTOWSP_RING_BYTES] = 64;
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
     run(&f, &s);
-    ptowsp_text_buffer printed = {text, sizeof text, 0};
-    ptowsp_run_print(f.run, ptowsp_text_to_buffer(&printed));
+    ptowsp_output_buffer printed = {text, sizeof text, 0};
+    ptowsp_run_print(f.run, ptowsp_output_to_buffer(&printed));
     assert_non_null(strstr(text, "  ring bytes  64 at most of 64, stalled for 36 cycles\n"
                                  "  ring map  2 at most\n"));
     assert_non_null(strstr(text, ", after byte ring\n"));

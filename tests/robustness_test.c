@@ -218,7 +218,7 @@ static void batch__a_key_outside_its_array_is_told_before_the_kernel(void **stat
         task.kernel = store;
         task.views[0].tensor = x;
         ptowsp_task_make(f.m, &task);
-        ptowsp_slot_load(f.m, 0, &task.views[0], none, none);
+        ptowsp_slot_load_make(f.m, 0, &task.views[0], none, none);
         PTOWSP_FOR_EACH(f.m, i, axis) {
             memset(&task, 0, sizeof task);
             task.kernel = count;
@@ -508,7 +508,7 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
             memset(&view, 0, sizeof view);
             view.tensor = ptowsp_tensor_make(f.m, &tensor);
             const ptowsp_expr none = {NULL, 0};
-            ptowsp_slot_load(f.m, i, &view, none, none);
+            ptowsp_slot_load_make(f.m, i, &view, none, none);
         }
     }
     fixture_compile(&f, NULL);
@@ -574,13 +574,13 @@ static void known__a_sure_call_is_checked_although_another_depends_on_data(void 
         }
         PTOWSP_WORKLOAD(f.m, "main") {
             const ptowsp_expr one = ptowsp_i64(f.m, 1), row = ptowsp_i64(f.m, rows[good]);
-            ptowsp_call(f.m, "touch", &one, 1);
+            ptowsp_call_make(f.m, "touch", &one, 1);
             ptowsp_expr none = {NULL, 0};
-            ptowsp_slot_load(f.m, 0, &view, none, none);
+            ptowsp_slot_load_make(f.m, 0, &view, none, none);
             PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
-                ptowsp_call(f.m, "touch", &one, 1);
+                ptowsp_call_make(f.m, "touch", &one, 1);
             }
-            ptowsp_call(f.m, "touch", &row, 1);
+            ptowsp_call_make(f.m, "touch", &row, 1);
         }
         fixture_compile(&f, NULL);
         int32_t data[10] = {0};
@@ -609,9 +609,9 @@ static void known__a_slot_set_under_a_computed_condition_is_unknown(void **state
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_task_make(f.m, &task);
         ptowsp_expr none = {NULL, 0};
-        ptowsp_slot_load(f.m, 0, &task.views[0], none, none);
+        ptowsp_slot_load_make(f.m, 0, &task.views[0], none, none);
         PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
-            ptowsp_slot_set(f.m, 1, ptowsp_i64(f.m, 3));
+            ptowsp_slot_set_make(f.m, 1, ptowsp_i64(f.m, 3));
         }
         task.views[0].row = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
         ptowsp_task_make(f.m, &task);

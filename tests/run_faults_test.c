@@ -52,7 +52,7 @@ static void run_faults__views_outside_by_column_and_index(void **state) {
     PTOWSP_WORKLOAD(f.m, "outer") {
         const ptowsp_expr args[] = {ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64),
                                     ptowsp_slot(f.m, 1, PTOWSP_TYPE_U64)};
-        ptowsp_call(f.m, "inner", args, 2);
+        ptowsp_call_make(f.m, "inner", args, 2);
     }
     compile(&f, NULL);
     memset(&buffer, 0, sizeof buffer);
@@ -108,9 +108,9 @@ static void build_read(const fixture *f, int where) {
                 PTOWSP_WHEN(f->m, ptowsp_eq(read, b)) {
                 }
             } else if (where == 4) {
-                ptowsp_slot_set(f->m, 0, read);
+                ptowsp_slot_set_make(f->m, 0, read);
             } else if (where == 5) {
-                ptowsp_call(f->m, "callee", &read, 1);
+                ptowsp_call_make(f->m, "callee", &read, 1);
             } else if (where == 6) {
                 PTOWSP_PARALLEL(f->m, k, ptowsp_axis_row(f->m, f->kv, read)) {
                     step(f, k);
@@ -603,7 +603,7 @@ static void run_faults__two_threads_run_one_program(void **state) {
     f.step = ptowsp_kernel_make(f.m, &desc);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PARALLEL(f.m, b, f.batch) {
-            ptowsp_slot_set(f.m, 0, ptowsp_add(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), b));
+            ptowsp_slot_set_make(f.m, 0, ptowsp_add(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), b));
             step(&f, ptowsp_mul(b, b));
         }
     }

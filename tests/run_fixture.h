@@ -117,7 +117,7 @@ static inline void load(const fixture *f, uint32_t slot, ptowsp_tensor tensor, p
     memset(&view, 0, sizeof view);
     view.tensor = tensor;
     view.rows = view.cols = 2;
-    ptowsp_slot_load(f->m, slot, &view, row, col);
+    ptowsp_slot_load_make(f->m, slot, &view, row, col);
 }
 
 // Compiles what has been built and makes a run, with x and y bound if they are used.

@@ -377,7 +377,7 @@ static void line_begin(lp *p, bool is_known) {
                 ptowsp_produces(p->m, c);
                 PTOWSP_FOR_EACH(p->m, i, p->batch) {
                     desc.axes[0] = i;
-                    ptowsp_send_task(p->m, c, &desc);
+                    ptowsp_send_task_make(p->m, c, &desc);
                 }
             }
             PTOWSP_PROCESS(p->m, "b") {
@@ -397,8 +397,8 @@ static void line_begin(lp *p, bool is_known) {
 
 static bool is_stuck_text(const ptowsp_run *run) {
     char text[2000] = "";
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print_stuck(run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_run_print_stuck(run, ptowsp_output_to_buffer(&buffer));
     return text[0] != 0;
 }
 

@@ -300,7 +300,7 @@ static void build_all(lp *p, bool has_pipeline) {
                     ptowsp_produces(p->m, c);
                     PTOWSP_FOR_EACH(p->m, i, p->batch) {
                         ptowsp_task_make(p->m, &soften);
-                        ptowsp_send(p->m, c, i);
+                        ptowsp_send_make(p->m, c, i);
                     }
                 }
                 PTOWSP_PROCESS(p->m, "b") {

@@ -384,7 +384,7 @@ static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
                         soften.views[0].row = soften.views[1].row =
                             ptowsp_mul(i, lp_number(p, TILE));
                         ptowsp_task_make(p->m, &soften);
-                        ptowsp_send(p->m, done, i);
+                        ptowsp_send_make(p->m, done, i);
                     }
                 }
                 PTOWSP_PROCESS(p->m, "second") {

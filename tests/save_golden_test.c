@@ -111,7 +111,7 @@ static void save_golden__loads_and_runs_with_the_fingerprint_of_every_machine(vo
 static void save_golden__is_saved_again_to_the_same_bytes(void **state) {
     (void)state;
     static char again[BYTES_MAX];
-    ptowsp_text_buffer buffer = {again, sizeof again, 0};
+    ptowsp_output_buffer buffer = {again, sizeof again, 0};
     const ptowsp_schedule schedule = {.lane_count = 1};
     const ptowsp_program_desc desc = {NULL, &schedule};
     ptowsp_context *context;
@@ -125,7 +125,7 @@ static void save_golden__is_saved_again_to_the_same_bytes(void **state) {
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_program_save(context, module, &desc, ptowsp_text_to_buffer(&buffer)),
+    assert_int_equal(ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_string_equal(again, file_bytes);
     ptowsp_module_destroy(module);

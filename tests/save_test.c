@@ -9,9 +9,9 @@ static char saved[SAVED_MAX], printed[SAVED_MAX], again[SAVED_MAX];
 
 static size_t save(ptowsp_context *context, ptowsp_module *module, const ptowsp_program_desc *desc,
                    char *text) {
-    ptowsp_text_buffer buffer = {text, SAVED_MAX, 0};
+    ptowsp_output_buffer buffer = {text, SAVED_MAX, 0};
     ptowsp_status status =
-        ptowsp_program_save(context, module, desc, ptowsp_text_to_buffer(&buffer));
+        ptowsp_program_save(context, module, desc, ptowsp_output_to_buffer(&buffer));
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
@@ -20,8 +20,8 @@ static size_t save(ptowsp_context *context, ptowsp_module *module, const ptowsp_
 }
 
 static void print_program(const ptowsp_program *program, char *text) {
-    ptowsp_text_buffer buffer = {text, SAVED_MAX, 0};
-    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, SAVED_MAX, 0};
+    ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < SAVED_MAX);
 }
 
@@ -41,9 +41,9 @@ static void save__loads_programs_that_run_as_the_reference_says(void **state) {
             sample_schedule(s, j);
             const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
             if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
-                ptowsp_text_buffer none = {NULL, 0, 0};
+                ptowsp_output_buffer none = {NULL, 0, 0};
                 assert_int_not_equal(ptowsp_program_save(s->context, s->module.module, &desc,
-                                                         ptowsp_text_to_buffer(&none)),
+                                                         ptowsp_output_to_buffer(&none)),
                                      PTOWSP_OK);
                 assert_int_equal(none.length, 0);
                 continue;
@@ -237,9 +237,9 @@ static void save__keys_have_names_of_any_kind(void **state) {
         if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
             fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
         }
-        ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+        ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
         ptowsp_status status =
-            ptowsp_program_save(context, module, &desc, ptowsp_text_to_buffer(&buffer));
+            ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer));
         if (status != PTOWSP_OK) {
             fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
         }
@@ -280,8 +280,8 @@ static void save__refuses_what_text_cannot_say(void **state) {
     ptowsp_scope_end(module);
     assert_int_equal(ptowsp_program_create(context, module, NULL, &program), PTOWSP_OK);
     ptowsp_program_destroy(program);
-    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
-    ptowsp_text sink = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
+    ptowsp_output sink = ptowsp_output_to_buffer(&buffer);
     assert_int_equal(ptowsp_program_save(context, module, NULL, sink), PTOWSP_INVALID_PARAMS);
     assert_non_null(strstr(ptowsp_context_error(context).text,
                            "i is both a symbol and a variable here; rename one"));
@@ -445,8 +445,8 @@ static void save_and_load__survive_every_allocation_that_fails(void **state) {
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         for (size_t i = 1; status == PTOWSP_OUT_OF_MEMORY; i++) {
             ptowsp_program *program = NULL;
-            ptowsp_text_buffer buffer = {again, SAVED_MAX, 0};
-            ptowsp_text sink = ptowsp_text_to_buffer(&buffer);
+            ptowsp_output_buffer buffer = {again, SAVED_MAX, 0};
+            ptowsp_output sink = ptowsp_output_to_buffer(&buffer);
             memory.refuse_at = memory.allocations + i;
             status = is_saved ? ptowsp_program_save(context, module, NULL, sink)
                               : ptowsp_program_load(context, saved, length, NULL, &program, NULL);

@@ -59,11 +59,12 @@ static void check(const ptowsp_context *context, const char *what, ptowsp_status
     }
 }
 
-static void write_file(void *user, const char *text, size_t length) {
+static bool write_file(void *user, const void *text, size_t length) {
     file *f = user;
     f->data = not_null(realloc(f->data, f->size + length));
     memcpy(f->data + f->size, text, length);
     f->size += length;
+    return true;
 }
 
 static void remember(const ptowsp_module *module, ptowsp_parse_kernel kernel) {
@@ -125,7 +126,7 @@ ptowsp_status __wrap_ptowsp_program_create(ptowsp_context *context, ptowsp_modul
         return status;
     }
     file saved = {NULL, 0};
-    const ptowsp_text text = {write_file, &saved};
+    const ptowsp_output text = {write_file, &saved};
     ptowsp_parse_kernel kernels[KERNEL_MAX];
     ptowsp_parse_desc attached = {.kernels = kernels, .default_cycles = default_cycles};
     for (uint32_t i = 0; i < made_count; i++) {

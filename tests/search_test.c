@@ -153,8 +153,8 @@ static void search__ranks_the_schedules_of_four_tasks_as_on_paper(void **state) 
     assert_null(results[0].schedule.dispatch_key.module);
     assert_int_equal(results[2].schedule.dispatch, PTOWSP_DISPATCH_AFFINITY);
     static char text[4000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "6 of 6 schedules executed, 0 refused\n"));
     assert_non_null(strstr(text, "            11    1.000    0.0 %  dataflow, work stealing, fifo, "
                                  "2 lanes\n"));
@@ -261,8 +261,8 @@ static void search__ranks_schedules_that_fail_last(void **state) {
         assert_int_equal(results[i].makespan_cycles, i < 12 ? 8 : 0);
     }
     static char text[8000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, ptowsp_status_name(PTOWSP_STUCK)));
     desc.window_count = 1;  // now nothing is left
     assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 40, &summary),
@@ -625,13 +625,13 @@ static void search__fills_in_the_lists_that_are_left_out(void **state) {
         // Such tasks take no time at all.
         assert_int_equal(result.makespan_cycles, 0);
         char line[2048];
-        ptowsp_text_buffer buffer = {line, sizeof line, 0};
-        ptowsp_search_print(&result, &summary, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_search_print(&result, &summary, ptowsp_output_to_buffer(&buffer));
         assert_non_null(strstr(line, " refused; the budget is spent\n"));
         assert_non_null(strstr(line, "             0    1.000    0.0 %"));
         summary.is_cut = true;
         buffer.length = 0;
-        ptowsp_search_print(&result, &summary, ptowsp_text_to_buffer(&buffer));
+        ptowsp_search_print(&result, &summary, ptowsp_output_to_buffer(&buffer));
         assert_non_null(strstr(line, " refused; ended early\n"));
         tasks_free(&t);
     }

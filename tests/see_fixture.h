@@ -145,7 +145,7 @@ static inline void see_make_pipeline(see *s) {
                     PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 4)) {
                         task.kernel = load;
                         task.axes[0] = tile;
-                        ptowsp_send_task(m, c, &task);
+                        ptowsp_send_task_make(m, c, &task);
                     }
                 }
                 PTOWSP_PROCESS(m, "compute") {
@@ -190,7 +190,7 @@ static inline void see_make_workers(see *s) {
                 ptowsp_produces(m, c);
                 PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
                     loading.axes[0] = tile;
-                    ptowsp_send_task(m, c, &loading);
+                    ptowsp_send_task_make(m, c, &loading);
                 }
             }
             PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {

@@ -744,9 +744,10 @@ static void list__refuses_what_is_wrong_by_name(void **state) {
 
 // -- what comes for free --------------------------------------------------------------------------
 
-static void collect(void *user, const char *data, size_t size) {
+static bool collect(void *user, const void *data, size_t size) {
     (void)data;
     *(size_t *)user += size;
+    return true;
 }
 
 static bool collect_bytes(void *user, const void *data, size_t size) {
@@ -808,7 +809,7 @@ static void list__is_drawn_reported_and_searched(void **state) {
         assert_true(size > 0);
     }
     size_t size = 0;
-    const ptowsp_text text = {collect, &size};
+    const ptowsp_output text = {collect, &size};
     ptowsp_program_print(program, text);
     ptowsp_module_print(w.m, text);
     assert_true(size > 100);
@@ -849,8 +850,8 @@ static void list__runs_on_the_calling_thread_alone(void **state) {
     test_error_is(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "run: lists of tasks run on the calling thread, and lane_count is 2");
     char text[1000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_module_print(m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "list of 1 tasks"));
     assert_int_equal(ptowsp_module_parse(context, text, strlen(text), NULL, &read, NULL),
                      PTOWSP_INVALID_PARAMS);

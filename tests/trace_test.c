@@ -5,11 +5,11 @@
 
 static void label_is(const see *s, uint64_t index, const char *expected) {
     char data[200];
-    ptowsp_text_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
     ptowsp_task_trace task;
     assert_true(ptowsp_run_trace_find(s->run, index, &task));
     assert_int_equal(task.index, index);
-    ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(data, expected);
 }
 
@@ -68,8 +68,8 @@ static void trace__task_of_another_program_is_told_by_its_index(void **state) {
             char label[2][200], expected[40];
             ptowsp_task_trace task = ptowsp_run_trace_at(both[from].run, i);
             for (int by = 0; by < 2; by++) {
-                ptowsp_text_buffer buffer = {label[by], sizeof label[by], 0};
-                ptowsp_run_print_task(both[by].run, &task, ptowsp_text_to_buffer(&buffer));
+                ptowsp_output_buffer buffer = {label[by], sizeof label[by], 0};
+                ptowsp_run_print_task(both[by].run, &task, ptowsp_output_to_buffer(&buffer));
             }
             snprintf(expected, sizeof expected, "task %d", (int)task.index);
             strange += strcmp(label[1 - from], expected) == 0;
@@ -82,13 +82,13 @@ static void trace__task_of_another_program_is_told_by_its_index(void **state) {
     ptowsp_task_record record = *task.record;
     for (int k = 0; k < 3; k++) {
         char label[200];
-        ptowsp_text_buffer buffer = {label, sizeof label, 0};
+        ptowsp_output_buffer buffer = {label, sizeof label, 0};
         ptowsp_task_trace other = task;
         other.record = &record;
         other.axis_count += k == 0;
         other.scalar_count += k == 1;
         record.node = k == 2 ? UINT32_MAX : task.record->node;
-        ptowsp_run_print_task(both[0].run, &other, ptowsp_text_to_buffer(&buffer));
+        ptowsp_run_print_task(both[0].run, &other, ptowsp_output_to_buffer(&buffer));
         assert_string_equal(label, "task 0");
     }
     see_free(&both[0]);

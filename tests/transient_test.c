@@ -257,18 +257,18 @@ static void test_lifetimes_across_calls(void **state) {
     PTOWSP_WORKLOAD(f.m, "w") {
         make(&f, t[2]);  // 0
         PTOWSP_FOR_EACH(f.m, i, layers) {
-            ptowsp_call(f.m, "layer", NULL, 0);
+            ptowsp_call_make(f.m, "layer", NULL, 0);
         }
         mix(&f, t[1], t[1], t[TENSORS]);     // 3
-        ptowsp_call(f.m, "layer", NULL, 0);  // 4, 5
+        ptowsp_call_make(f.m, "layer", NULL, 0);  // 4, 5
         mix(&f, t[2], t[1], t[TENSORS]);     // 6
     }
     compile(&f);
     // a: a pass for each call. b: from the first iteration on, in all of the loop, to the end.
     lifetimes_are(&f, "a 1-2 4-5, b 1-6, c 0-6");
     char place[200];
-    ptowsp_text_buffer buffer = {place, sizeof place, 0};
-    ptowsp_program_print_point(f.program, 4, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    ptowsp_program_print_point(f.program, 4, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(place, "layer/task make");
     fixture_end(&f);
 }
@@ -337,7 +337,7 @@ static void random_block(fixture *f, uint64_t *random, int depth, uint32_t known
             random_block(f, random, depth + 1, known, budget, has_call);
             ptowsp_scope_end(f->m);
         } else if (kind == 7 && has_call) {
-            ptowsp_call(f->m, "part", NULL, 0);
+            ptowsp_call_make(f->m, "part", NULL, 0);
         } else if (known == 0 || kind < 2) {
             make(f, f->tensors[out]);
             known |= 1u << out;
@@ -670,7 +670,7 @@ static void test_drawn(void **state) {
     (void)state;
     static char text[20000];
     uint64_t out[15];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
     ptowsp_output output = {text_take, &buffer}, failing = {text_take, &none},
                   missing = {NULL, NULL};
     fixture f;
@@ -711,8 +711,8 @@ static void test_drawn(void **state) {
                      PTOWSP_INVALID_PARAMS);
     buffer.length = 0;
     char printed[4000];
-    ptowsp_text_buffer module = {printed, sizeof printed, 0};
-    ptowsp_module_print(f.m, ptowsp_text_to_buffer(&module));
+    ptowsp_output_buffer module = {printed, sizeof printed, 0};
+    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&module));
     assert_non_null(strstr(printed, "tensor a u64 [size(rows) * 1, 1] global transient\n"));
     fixture_end(&f);
 }
@@ -731,13 +731,13 @@ static void test_read_from_text(void **state) {
     pair_make(&f);
     const ptowsp_parse_desc desc = {.default_cycles = 10};
     for (int i = 0; i < 2; i++) {
-        ptowsp_text_buffer module = {printed[i], sizeof printed[i], 0};
+        ptowsp_output_buffer module = {printed[i], sizeof printed[i], 0};
         ptowsp_module *read = f.m;
         if (i == 1 && ptowsp_module_parse(f.context, printed[0], strlen(printed[0]), &desc, &read,
                                           NULL) != PTOWSP_OK) {
             fail_msg("%s", ptowsp_context_error(f.context).text);
         }
-        ptowsp_module_print(read, ptowsp_text_to_buffer(&module));
+        ptowsp_module_print(read, ptowsp_output_to_buffer(&module));
         if (i == 1) {
             ptowsp_module_destroy(read);
         }

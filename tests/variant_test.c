@@ -111,8 +111,8 @@ static const ptowsp_expr none;
 static const ptowsp_node first;
 
 static void print_module(const fixture *f, char *text, size_t size) {
-    ptowsp_text_buffer buffer = {text, size, 0};
-    ptowsp_module_print(f->m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, size, 0};
+    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
 }
 
 // -- what is known when the task is made ------------------------------------------------------------
@@ -190,8 +190,8 @@ static void test_tasks_choose(void **state) {
             ptowsp_run *run;
             const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
             ragged_program(&f, by_hand, NULL);
-            ptowsp_text_buffer out = {text[by_hand], sizeof text[0], 0};
-            ptowsp_program_print(f.program, ptowsp_text_to_buffer(&out));
+            ptowsp_output_buffer out = {text[by_hand], sizeof text[0], 0};
+            ptowsp_program_print(f.program, ptowsp_output_to_buffer(&out));
             assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
             assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS),
                              PTOWSP_OK);
@@ -254,8 +254,8 @@ static void test_after_a_choice(void **state) {
 static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_desc *task,
                          const char *expected) {
     char text[1000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_kernel_explain(f->m, choice, task, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_kernel_explain(f->m, choice, task, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(ptowsp_module_error(f->m).text, "");
     assert_string_equal(text, expected);
 }
@@ -479,14 +479,14 @@ static void test_sizes_and_what_is_wrong(void **state) {
 
     // An argument that is none makes the module fail, and then there is nothing to explain.
     char text[300];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     task.axes[0] = ptowsp_u64(f.m, 0);
-    ptowsp_kernel_explain(f.m, choice, &task, ptowsp_text_to_buffer(&buffer));
+    ptowsp_kernel_explain(f.m, choice, &task, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "d: variants in the order in which they are asked\n"
                               "  small                priority 0, cost 5: wrong\n"
                               "  otherwise            no variant: an error\n");
     assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_INVALID_PARAMS);
-    ptowsp_kernel_explain(f.m, choice, NULL, ptowsp_text_to_buffer(&buffer));
+    ptowsp_kernel_explain(f.m, choice, NULL, ptowsp_output_to_buffer(&buffer));
     fixture_end(&f);
     fixture_begin(&f);
     const ptowsp_kernel nothing[2] = {{0}, {99}};

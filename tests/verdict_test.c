@@ -46,7 +46,7 @@ static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
 }
 
 static const char *report(ptowsp_report_format format, const ptowsp_what_if *what, uint32_t count) {
-    ptowsp_text_buffer out = {v.text, sizeof v.text, 0};
+    ptowsp_output_buffer out = {v.text, sizeof v.text, 0};
     const ptowsp_output sink = {text_take, &out};
     v.text[0] = '\0';
     assert_int_equal(ptowsp_run_report(v.run, format, NULL, what, count, sink), PTOWSP_OK);

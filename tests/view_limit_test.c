@@ -341,7 +341,7 @@ static void view_limit__slot_loads_and_texts_know_the_limit(void **state) {
     (void)state;
     static fixture f;
     char text[2048];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_expr zero = ptowsp_i64(f.m, 0);
@@ -350,13 +350,13 @@ static void view_limit__slot_loads_and_texts_know_the_limit(void **state) {
                             .rows = 5,
                             .cols = COLS,
                             .row_count = number(&f, "rows", zero)};
-        ptowsp_slot_load(f.m, 1, &view, number(&f, "row", zero), zero);
+        ptowsp_slot_load_make(f.m, 1, &view, number(&f, "row", zero), zero);
     }
-    ptowsp_module_print(f.m, ptowsp_text_to_buffer(&buffer));
+    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "x at (2, 0) up to rows[0] rows"));
     compile(&f, NULL);
     buffer.length = 0;
-    ptowsp_program_print(f.program, ptowsp_text_to_buffer(&buffer));
+    ptowsp_program_print(f.program, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, " up to ("));
     for (int i = 0; i < ROWS * COLS; i++) {
         f.data[i] = 100 + i;
@@ -395,7 +395,7 @@ static void view_limit__a_limit_may_be_computed(void **state) {
         ptowsp_view view = {.tensor = f.x};
         ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &desc), .views = {view}};
         ptowsp_task_make(f.m, &task);
-        ptowsp_slot_load(f.m, 1, &view, none, none);
+        ptowsp_slot_load_make(f.m, 1, &view, none, none);
         task.kernel = kernel;
         task.axes[0] = ptowsp_i64(f.m, 0);
         task.views[0].row_count = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);

@@ -69,7 +69,7 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
                     ptowsp_produces(f->m, c);
                     PTOWSP_FOR_EACH(f->m, tile, ptowsp_axis_dense(f->m, "count", TILES)) {
                         first.axes[0] = tile;
-                        ptowsp_send_task(f->m, c, &first);
+                        ptowsp_send_task_make(f->m, c, &first);
                     }
                 }
                 PTOWSP_PROCESS(f->m, "compute") {
@@ -476,7 +476,7 @@ static void wall__of_plans(void **state) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_context *context;
     ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};
-    ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     static uint64_t block[2048];
     static uint32_t progress[1024];
     static ptowsp_span spans[2 * PLAN_UNITS];

@@ -1,4 +1,4 @@
-// Work descriptors and tiers: section 6 of the header. Expected values are written by hand, down to
+// Work descriptors and tiers: section 5 of the header. Expected values are written by hand, down to
 // the bytes; the texts of errors, which the header does not give, are those of the library, read
 // and found right. Memory is refused allocation by allocation, and all of it must come back.
 
@@ -96,8 +96,8 @@ static void work__of_fills_every_byte(void **state) {
 
 static void assert_prints(ptowsp_work work, const char *expected) {
     char text[128];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_work_print(&work, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, expected);
     assert_int_equal(buffer.length, strlen(expected));
 }
@@ -124,8 +124,8 @@ static void work__print_is_cut_off_at_the_end_of_a_buffer(void **state) {
     for (size_t size = 0; size < 50; size++) {
         char text[50];
         memset(text, 0x5a, sizeof text);
-        ptowsp_text_buffer buffer = {text, size, 99};
-        ptowsp_work_print(&work, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {text, size, 99};
+        ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
         assert_int_equal(buffer.length, strlen(expected));
         size_t kept = size == 0 ? 0 : size - 1 < strlen(expected) ? size - 1 : strlen(expected);
         assert_memory_equal(text, expected, kept);

@@ -202,7 +202,7 @@ static inline void ref_build_call(const ref_module *b, const ref_stmt *stmt) {
     for (int i = 0; i < count; i++) {
         args[i] = ref_build_expr(b, stmt->args[i]);
     }
-    ptowsp_call(b->module, ref_name('w', stmt->callee), args, (uint32_t)count);
+    ptowsp_call_make(b->module, ref_name('w', stmt->callee), args, (uint32_t)count);
 }
 
 static inline void ref_build_stmt(ref_module *b, int s) {
@@ -217,11 +217,11 @@ static inline void ref_build_stmt(ref_module *b, int s) {
     case REF_TASK: b->nodes[s] = ref_build_task(b, stmt); return;
     case REF_CALL: ref_build_call(b, stmt); return;
     case REF_SLOT_SET:
-        ptowsp_slot_set(m, (uint32_t)stmt->slot, ref_build_expr(b, stmt->value));
+        ptowsp_slot_set_make(m, (uint32_t)stmt->slot, ref_build_expr(b, stmt->value));
         return;
     case REF_SLOT_LOAD: {
         ptowsp_view view = ref_build_view(b, &stmt->view);
-        ptowsp_slot_load(m, (uint32_t)stmt->slot, &view, ref_build_expr(b, stmt->load_row),
+        ptowsp_slot_load_make(m, (uint32_t)stmt->slot, &view, ref_build_expr(b, stmt->load_row),
                          ref_build_expr(b, stmt->load_col));
         return;
     }

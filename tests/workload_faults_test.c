@@ -354,7 +354,7 @@ static void workload_faults__variables_outside_of_their_loop(void **state) {
         param = ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
     }
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set(f.m, 0, ptowsp_array_at(f.m, "list", PTOWSP_I8, param));
+        ptowsp_slot_set_make(f.m, 0, ptowsp_array_at(f.m, "list", PTOWSP_I8, param));
     }
     refused(&f, "main: the value of a slot: variable n belongs to a scope that is not around");
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -387,10 +387,10 @@ static void workload_faults__too_many_and_too_deep(void **state) {
     ptowsp_expr zero = number(&f, 0);
     ptowsp_workload_begin(f.m, "main");
     for (int i = 1; i < PTOWSP_MODULE_NODE_MAX; i++) {
-        ptowsp_slot_set(f.m, 0, zero);
+        ptowsp_slot_set_make(f.m, 0, zero);
     }
     assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_OK);
-    ptowsp_slot_set(f.m, 0, zero);
+    ptowsp_slot_set_make(f.m, 0, zero);
     refused_as(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, "main: more than 1000000 nodes");
     fixture_free(&f);
 }
@@ -586,7 +586,7 @@ static void workload_faults__parameters_and_calls(void **state) {
     ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
     refused(&f, "decode: parameter n: parameters come first in a workload");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set(f.m, 0, number(&f, 1));
+        ptowsp_slot_set_make(f.m, 0, number(&f, 1));
         ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
     }
     refused(&f, "main: parameter n: parameters come first in a workload");
@@ -603,19 +603,19 @@ static void workload_faults__parameters_and_calls(void **state) {
         args[i] = number(&f, i);
     }
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_call(f.m, "callee", args, PTOWSP_CALL_ARG_MAX + 1);
+        ptowsp_call_make(f.m, "callee", args, PTOWSP_CALL_ARG_MAX + 1);
     }
     refused(&f, "main: call callee: 17 arguments, which are too many");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_call(f.m, "callee", NULL, 2);
+        ptowsp_call_make(f.m, "callee", NULL, 2);
     }
     refused(&f, "main: call callee: 2 arguments, which are NULL");
     args[0] = no_expr();
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_call(f.m, "callee", args, 1);
+        ptowsp_call_make(f.m, "callee", args, 1);
     }
     refused(&f, "main: an argument of a call is no expression");
-    ptowsp_call(f.m, "callee", NULL, 0);
+    ptowsp_call_make(f.m, "callee", NULL, 0);
     refused(&f, "decode: a statement outside any workload");
     fixture_free(&f);
 }
@@ -625,38 +625,38 @@ static void workload_faults__slots(void **state) {
     fixture f;
     fixture_make(&f);
     ptowsp_view x = view_of(f.x), bad = x;
-    ptowsp_slot_set(f.m, 4, number(&f, 1));
+    ptowsp_slot_set_make(f.m, 4, number(&f, 1));
     refused_as(&f, PTOWSP_INVALID_PARAMS, 4, "decode: slot_set: slot 4, but there are 4");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 9, &x, no_expr(), no_expr());
+        ptowsp_slot_load_make(f.m, 9, &x, no_expr(), no_expr());
     }
     refused_as(&f, PTOWSP_INVALID_PARAMS, 9, "main: slot_load: slot 9, but there are 4");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set(f.m, 0, no_expr());
+        ptowsp_slot_set_make(f.m, 0, no_expr());
     }
     refused(&f, "main: the value of a slot is no expression");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 0, NULL, no_expr(), no_expr());
+        ptowsp_slot_load_make(f.m, 0, NULL, no_expr(), no_expr());
     }
     refused(&f, "main: slot_load: view is NULL");
     bad.tensor.id = 0;
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 0, &bad, no_expr(), no_expr());
+        ptowsp_slot_load_make(f.m, 0, &bad, no_expr(), no_expr());
     }
     refused(&f, "main: a view of tensor 0, which there is not");
     bad = view_of(f.w);
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 0, &bad, no_expr(), no_expr());
+        ptowsp_slot_load_make(f.m, 0, &bad, no_expr(), no_expr());
     }
     refused(&f, "main: slot_load: tensor w is f16; slots are loaded from integers and bool");
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 0, &x, no_expr(), ptowsp_u64(f.m, 0));
+        ptowsp_slot_load_make(f.m, 0, &x, no_expr(), ptowsp_u64(f.m, 0));
     }
     refused(&f, "main: the column of a slot load is u64, not i64");
     bad = x;
     bad.row = number(&f, 7);
     PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_load(f.m, 0, &bad, no_expr(), no_expr());
+        ptowsp_slot_load_make(f.m, 0, &bad, no_expr(), no_expr());
     }
     refused_as(&f, PTOWSP_INVALID_PARAMS, 7,
                "main: the row of tensor x is 7, outside of its size 4");
@@ -750,33 +750,33 @@ static void workload_faults__calls(void **state) {
     }
     PTOWSP_WORKLOAD(f.m, "one") {
         PTOWSP_COMBINE(f.m) {
-            ptowsp_call(f.m, "nobody", NULL, 0);
+            ptowsp_call_make(f.m, "nobody", NULL, 0);
         }
     }
     not_compiled(&f, "one", "one/combine/call nobody: there is no such workload");
     PTOWSP_WORKLOAD(f.m, "two") {
-        ptowsp_call(f.m, "pair", args, 1);
+        ptowsp_call_make(f.m, "pair", args, 1);
     }
     not_compiled(&f, "two", "two/call pair: 1 arguments; the workload takes 2");
     PTOWSP_WORKLOAD(f.m, "three") {
-        ptowsp_call(f.m, "pair", args, 2);
+        ptowsp_call_make(f.m, "pair", args, 2);
     }
     not_compiled(&f, "three", "three/call pair: argument 1 is u64; parameter flag is bool");
     PTOWSP_WORKLOAD(f.m, "self") {
         PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
-            ptowsp_call(f.m, "self", NULL, 0);
+            ptowsp_call_make(f.m, "self", NULL, 0);
         }
     }
     not_compiled(&f, "self",
                  "self/when/call self: workloads may not call themselves: self -> self");
     PTOWSP_WORKLOAD(f.m, "a") {
-        ptowsp_call(f.m, "b", NULL, 0);
+        ptowsp_call_make(f.m, "b", NULL, 0);
     }
     PTOWSP_WORKLOAD(f.m, "b") {
-        ptowsp_call(f.m, "c", NULL, 0);
+        ptowsp_call_make(f.m, "c", NULL, 0);
     }
     PTOWSP_WORKLOAD(f.m, "c") {
-        ptowsp_call(f.m, "b", NULL, 0);
+        ptowsp_call_make(f.m, "b", NULL, 0);
     }
     not_compiled(&f, "a", "c/call b: workloads may not call themselves: b -> c -> b");
     PTOWSP_WORKLOAD(f.m, "good") {
@@ -798,7 +798,7 @@ static void workload_faults__calls_in_one_another(void **state) {
             if (i == 0) {
                 work(&f, number(&f, 1));
             } else {
-                ptowsp_call(f.m, callee, NULL, 0);
+                ptowsp_call_make(f.m, callee, NULL, 0);
             }
         }
     }

@@ -118,7 +118,7 @@ static void build_everything(ptowsp_module *m) {
         }
     }
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_set(m, 0, ptowsp_i64(m, 1));
+        ptowsp_slot_set_make(m, 0, ptowsp_i64(m, 1));
         PTOWSP_PARALLEL(m, b, batch) {
             PTOWSP_PARALLEL(m, k, ptowsp_axis_row(m, kv, b)) {
                 ptowsp_task_desc desc = task_desc(m, one, x, b, ptowsp_rem(k, ptowsp_i64(m, 7)));
@@ -127,7 +127,7 @@ static void build_everything(ptowsp_module *m) {
             PTOWSP_SELECT(m, p, ptowsp_axis_row(m, pages, b)) {
                 ptowsp_expr n = ptowsp_array_at(m, "table", PTOWSP_U8, p);
                 n = ptowsp_cast(n, PTOWSP_TYPE_I64);
-                ptowsp_call(m, "part", &n, 1);
+                ptowsp_call_make(m, "part", &n, 1);
             }
         }
         PTOWSP_COMBINE(m) {
@@ -137,7 +137,7 @@ static void build_everything(ptowsp_module *m) {
                 ptowsp_view view;
                 memset(&view, 0, sizeof view);
                 view.tensor = flags;
-                ptowsp_slot_load(m, 1, &view, zero, zero);
+                ptowsp_slot_load_make(m, 1, &view, zero, zero);
                 PTOWSP_WHEN(m, ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)) {
                     ptowsp_task_make(m, &desc);
                 }
@@ -253,8 +253,8 @@ static void fail_each_allocation(int which, bool has_records) {
         }
         if (f.m && !f.program) {  // what there is can be printed
             char text[4000];
-            ptowsp_text_buffer buffer = {text, sizeof text, 0};
-            ptowsp_module_print(f.m, ptowsp_text_to_buffer(&buffer));
+            ptowsp_output_buffer buffer = {text, sizeof text, 0};
+            ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
             assert_null(strstr(text, "(null)"));
         }
         if (f.run) {  // only running has failed: it can be done again
@@ -577,7 +577,7 @@ static void workload_memory__a_program_is_small_whatever_it_runs_over(void **sta
         PTOWSP_WORKLOAD(f.m, "entry") {
             PTOWSP_FOR_EACH(f.m, i2, ptowsp_axis_dense(f.m, "large", extents[i])) {
                 (void)i2;
-                ptowsp_call(f.m, "main", NULL, 0);
+                ptowsp_call_make(f.m, "main", NULL, 0);
             }
         }
         size_t before = f.memory.live_bytes;

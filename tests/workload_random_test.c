@@ -65,9 +65,9 @@ static void check_saved(sample *s, const outcome *first) {
     sample_kernels kernels;
     const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
-    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+    ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     assert_int_equal(
-        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_text_to_buffer(&buffer)),
+        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_output_to_buffer(&buffer)),
         PTOWSP_OK);
     assert_int_equal(
         ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL), PTOWSP_OK);

@@ -1,5 +1,5 @@
-// The slow reference of workloads and schedules: walks a random program as the header's sections 19
-// and 20 say, and times its tasks as section 22 says, with loops over all pairs of tasks and no
+// The slow reference of workloads and schedules: walks a random program as the header's sections 16
+// and 20 say, and times its tasks as section 18 says, with loops over all pairs of tasks and no
 // cleverness. It shares nothing with the library but the types.
 //
 // What waits for what is found from pairs: two tasks are ordered by the tree when the innermost

@@ -149,14 +149,15 @@ static inline ptowsp_status sample_execute(sample *s, ptowsp_run *run, ptowsp_ru
 
 // -- saying what is wrong -------------------------------------------------------------------------
 
-static inline void write_message(void *user, const char *text, size_t length) {
+static inline bool write_message(void *user, const void *text, size_t length) {
     (void)user;
-    print_message("%.*s", (int)length, text);
+    print_message("%.*s", (int)length, (const char *)text);
+    return true;
 }
 
 // Prints the sample and the task in question (or -1), and fails.
 static inline void complain(sample *s, const ptowsp_run *run, int task, const char *what) {
-    const ptowsp_text text = {write_message, NULL};
+    const ptowsp_output text = {write_message, NULL};
     const ptowsp_task_record *records = run ? ptowsp_run_records(run) : NULL;
     ptowsp_schedule schedule = s->schedule.schedule;
     schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);

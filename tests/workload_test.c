@@ -97,11 +97,11 @@ static void workload__an_entry_is_that_of_a_sparse_loop(void **state) {
         PTOWSP_SELECT(m, e, ptowsp_axis_sparse(m, "s")) {
             kept = ptowsp_loop_entry(e);
             char text[16];
-            ptowsp_text_buffer buffer = {text, sizeof text, 0};
-            ptowsp_expr_print(kept, ptowsp_text_to_buffer(&buffer));
+            ptowsp_output_buffer buffer = {text, sizeof text, 0};
+            ptowsp_expr_print(kept, ptowsp_output_to_buffer(&buffer));
             assert_string_equal(text, "entry(e)");
         }
-        ptowsp_slot_set(m, 0, kept);
+        ptowsp_slot_set_make(m, 0, kept);
     }
     assert_string_equal(ptowsp_module_error(m).text,
                         "main: the value of a slot: variable e belongs to a scope that is not "
@@ -135,10 +135,10 @@ static void workload__records_are_named_by_the_program(void **state) {
     assert_null(ptowsp_program_kernel_name(program, 0));
     assert_null(ptowsp_program_kernel_name(program, 2));
     char text[64];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_program_print_place(program, record->node, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_program_print_place(program, record->node, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "main/parallel i/task k");
-    ptowsp_program_print_place(program, 1000, ptowsp_text_to_buffer(&buffer));
+    ptowsp_program_print_place(program, 1000, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);

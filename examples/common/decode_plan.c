@@ -16,8 +16,8 @@
 static void decode_plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[256];
-        ptowsp_text_buffer buffer = {line, sizeof line, 0};
-        ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
 }
@@ -55,7 +55,7 @@ static void decode_balanced_config(decode_step *s) {
     ptowsp_attention_config *config = &s->config;
     ptowsp_attention_batch lengths = {s->kv_lengths, s->query_lengths, s->sequence_count};
     s->lengths = lengths;
-    config->head_count = (uint32_t)s->o.kv_heads;
+    config->kv_head_count = (uint32_t)s->o.kv_heads;
     config->group = s->group;
     config->lane_count = s->o.lanes ? (uint32_t)s->o.lanes : ptowsp_context_lane_count(s->context);
     config->mode = s->o.is_invariant ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;

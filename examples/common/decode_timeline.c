@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void timeline_label(void *user, uint64_t i, ptowsp_text text) {
+static void timeline_label(void *user, uint64_t i, ptowsp_output text) {
     const ptowsp_attention_plan *plan = (const ptowsp_attention_plan *)user;
     bool is_unit = i < plan->unit_count;
     const ptowsp_work *work = is_unit ? &plan->units[i] : &plan->merges[i - plan->unit_count];

@@ -653,7 +653,7 @@ static void lengths_make(deepseek *b, setup *s) {
 
 static void plan_make(deepseek *b, setup *s) {
     const ptowsp_attention_batch batch = {.kv_lengths = b->lengths, .sequence_count = DS_T};
-    const ptowsp_attention_config config = {.head_count = 1,
+    const ptowsp_attention_config config = {.kv_head_count = 1,
                                             .group = DS_H,
                                             .lane_count = b->lane_count,
                                             .mode = PTOWSP_ATTENTION_INVARIANT,

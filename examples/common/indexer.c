@@ -112,7 +112,7 @@ static void workload_make(ptowsp_module *m, const indexer *x, ptowsp_axis reques
         PTOWSP_PARALLEL(m, r, requests) {
             PTOWSP_PARALLEL(m, i, ptowsp_axis_row(m, counts, r)) {
                 ptowsp_view chosen = setup_view(x->chosen, r, i);
-                ptowsp_slot_load(m, SLOT, &chosen, zero, zero);
+                ptowsp_slot_load_make(m, SLOT, &chosen, zero, zero);
                 ptowsp_expr token = ptowsp_slot(m, SLOT, PTOWSP_TYPE_I64);
                 ptowsp_view to = {.tensor = x->rows, .index = {r}, .row = i};
                 ptowsp_task_make(

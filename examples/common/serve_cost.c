@@ -63,8 +63,8 @@ uint64_t serve_setup_kv_tokens(const serve_setup *s, double share) {
 static void cost_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[256];
-        ptowsp_text_buffer buffer = {line, sizeof line, 0};
-        ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
 }
@@ -97,7 +97,7 @@ static void cost_deal_prompt(serve_cost *c, uint32_t kv_length, uint32_t query_l
 // Deals the units of the sequences that decode; returns the slots to merge.
 static uint64_t cost_deal_chunks(serve_cost *c, uint32_t count) {
     static const ptowsp_tier tier = {0, 1, INT32_MAX};  // any length
-    ptowsp_batch batch = {c->lengths, count, c->config.head_count};
+    ptowsp_batch batch = {c->lengths, count, c->config.kv_head_count};
     ptowsp_plan_config config;
     ptowsp_plan_info info;
     uint32_t chunk;
@@ -133,7 +133,7 @@ static double cost_chunks(serve_cost *c, const serve_step *step) {
             c->lengths[decodes++] = step->kv_lengths[i];
             continue;
         }
-        for (uint32_t head = 0; head < c->config.head_count; head++) {
+        for (uint32_t head = 0; head < c->config.kv_head_count; head++) {
             cost_deal_prompt(c, (uint32_t)step->kv_lengths[i], (uint32_t)step->query_lengths[i]);
         }
     }
@@ -189,10 +189,10 @@ serve_cost *serve_cost_create(const serve_setup *s, serve_plan plan, uint32_t se
     ptowsp_plan_info info;
     c->s = *s;
     c->plan_kind = plan;
-    uint32_t head_count = serve_setup_kv_heads(s);
-    c->fold = s->is_every_head ? 1 : cost_divisor(head_count, s->machine.lanes);
-    c->config.head_count = head_count / c->fold;
-    c->config.group = serve_setup_heads(s) / head_count;
+    uint32_t kv_head_count = serve_setup_kv_heads(s);
+    c->fold = s->is_every_head ? 1 : cost_divisor(kv_head_count, s->machine.lanes);
+    c->config.kv_head_count = kv_head_count / c->fold;
+    c->config.group = serve_setup_heads(s) / kv_head_count;
     c->config.lane_count = s->machine.lanes / c->fold;
     c->config.is_causal = true;
     c->config.page_size = s->page;

@@ -2,7 +2,7 @@
 //
 //      step = step_ns + layers * (attention + layer_ns) + dense + experts + head
 //
-// Attention is the largest lane of the plan of this batch in the machine's cost (section 10 of
+// Attention is the largest lane of the plan of this batch in the machine's cost (section 9 of
 // ptowsp.h). The other three are the larger of the time that their weights take to be read, and of
 // the arithmetic of all tokens. The experts that T tokens reach are those of uniform routing:
 // experts * (1 - (1 - top_k / experts)^T).

@@ -116,7 +116,7 @@ static void pipeline_make(const stages *p, ptowsp_axis tiles) {
                 ptowsp_produces(m, loaded);
                 PTOWSP_FOR_EACH(m, i, tiles) {
                     task = load_task(p, i, place_of(m, i));
-                    ptowsp_send_task(m, loaded, &task);  // sends i
+                    ptowsp_send_task_make(m, loaded, &task);  // sends i
                 }
             }
             PTOWSP_PROCESS(m, "compute") {
@@ -124,7 +124,7 @@ static void pipeline_make(const stages *p, ptowsp_axis tiles) {
                 ptowsp_produces(m, made);
                 PTOWSP_CONSUME(m, t, loaded) {
                     task = softmax_task(p, t, place_of(m, t));
-                    ptowsp_send_task(m, made, &task);
+                    ptowsp_send_task_make(m, made, &task);
                 }
             }
             PTOWSP_PROCESS(m, "store") {

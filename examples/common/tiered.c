@@ -333,7 +333,7 @@ void tiered_plan(tiered *d, uint32_t lane_count) {
     const ptowsp_attention_batch batch = {.kv_lengths = d->kv_lengths,
                                           .sequence_count = (uint32_t)d->batch};
     const ptowsp_attention_config config = {
-        .head_count = 1,
+        .kv_head_count = 1,
         .group = GROUP,
         .lane_count = lane_count,
         .is_causal = true,

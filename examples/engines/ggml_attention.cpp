@@ -110,8 +110,8 @@ ggml_tensor *ggml_attention(ggml_context *ctx, ggml_tensor *q, ggml_tensor *k, g
 
 static bool explain(const ptowsp_plan_info &info, std::string *error) {
     char text[256];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     *error = text;
     return false;
 }
@@ -142,7 +142,7 @@ bool ggml_attention_plan(ggml_attention_step *step, const ggml_attention_shape *
     step->batch.query_lengths = step->query_lengths.data();
     step->batch.sequence_count = static_cast<uint32_t>(count);
     step->config = {};
-    step->config.head_count = shape->kv_heads;
+    step->config.kv_head_count = shape->kv_heads;
     step->config.group = shape->heads / shape->kv_heads;
     step->config.lane_count = shape->threads;
     step->config.page_size = shape->page_size;

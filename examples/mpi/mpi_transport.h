@@ -1,4 +1,4 @@
-// A transport of ptowsp's ranks (section 15 of ptowsp.h) over MPI, to copy into an engine.
+// A transport of ptowsp's ranks (section 26 of ptowsp.h) over MPI, to copy into an engine.
 //
 //      ptowsp_transport transport;
 //      if (mpi_transport_create(MPI_COMM_WORLD, &transport) != MPI_SUCCESS) ...

@@ -1702,22 +1702,22 @@ PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 #define PWSP_TEXT_PIECE_MAX 512
 
 // Requires that the sink has a function.
-PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length);
-PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string);
-PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
-PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
+PWSP_INTERNAL void pwsp_text_write(ptowsp_output text, const char *piece, size_t length);
+PWSP_INTERNAL void pwsp_text_put(ptowsp_output text, const char *string);
+PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
 // Extends *hash by the written text; see ptowsp_hash.
-PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
+PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 
 // In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
-        ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                  \
         va_list args_;                                                                             \
         va_start(args_, format);                                                                   \
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer_), format, args_);                         \
+        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                         \
         va_end(args_);                                                                             \
     } while (0)
 
@@ -1732,8 +1732,8 @@ PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
 
 #include <stdio.h>
 
-static void pwsp_text_buffer_write(void *user, const char *text, size_t length) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
+static bool pwsp_text_buffer_write(void *user, const void *text, size_t length) {
+    ptowsp_output_buffer *buffer = (ptowsp_output_buffer *)user;
     if (buffer->data && buffer->length + 1 < buffer->size) {
         size_t room = buffer->size - buffer->length - 1;
         size_t kept = length < room ? length : room;
@@ -1741,10 +1741,11 @@ static void pwsp_text_buffer_write(void *user, const char *text, size_t length) 
         buffer->data[buffer->length + kept] = '\0';
     }
     buffer->length += length;
+    return true;
 }
 
-ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
-    ptowsp_text text = {buffer ? pwsp_text_buffer_write : NULL, buffer};
+ptowsp_output ptowsp_output_to_buffer(ptowsp_output_buffer *buffer) {
+    ptowsp_output text = {buffer ? pwsp_text_buffer_write : NULL, buffer};
     if (buffer) {
         buffer->length = 0;
         if (buffer->size > 0 && buffer->data) {
@@ -1754,30 +1755,40 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     return text;
 }
 
-static void pwsp_text_hash_write(void *user, const char *text, size_t length) {
-    uint64_t *hash = (uint64_t *)user;
-    *hash = ptowsp_hash(*hash, text, length);
+static bool pwsp_text_file_write(void *user, const void *data, size_t size) {
+    return fwrite(data, 1, size, (FILE *)user) == size;
 }
 
-PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash) {
-    ptowsp_text text = {pwsp_text_hash_write, hash};
+ptowsp_output ptowsp_output_to_file(void *file) {
+    ptowsp_output output = {file ? pwsp_text_file_write : NULL, file};
+    return output;
+}
+
+static bool pwsp_text_hash_write(void *user, const void *text, size_t length) {
+    uint64_t *hash = (uint64_t *)user;
+    *hash = ptowsp_hash(*hash, text, length);
+    return true;
+}
+
+PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash) {
+    ptowsp_output text = {pwsp_text_hash_write, hash};
     return text;
 }
 
-PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
+PWSP_INTERNAL void pwsp_text_write(ptowsp_output text, const char *piece, size_t length) {
     if (text.write) {
         text.write(text.user, piece, length);
     }
 }
 
-PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string) {
+PWSP_INTERNAL void pwsp_text_put(ptowsp_output text, const char *string) {
     const size_t length = strlen(string);
     if (length > 0) {
         pwsp_text_write(text, string, length);
     }
 }
 
-PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
+PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args) {
     char piece[PWSP_TEXT_PIECE_MAX];
     int length = vsnprintf(piece, sizeof piece, format, args);
     if (length > 0) {
@@ -1786,7 +1797,7 @@ PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_li
     }
 }
 
-PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
+PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...) {
     va_list args;
     va_start(args, format);
     pwsp_text_vformat(text, format, args);
@@ -3099,7 +3110,7 @@ PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint
 
 typedef struct pwsp_emit_desc {
     const PTOWSP_GM int32_t *lengths;  // of the whole batch
-    uint32_t head_count;
+    uint32_t kv_head_count;
     uint32_t chunk;
     uint32_t align;
     ptowsp_chunks chunks;
@@ -3158,7 +3169,7 @@ PWSP_INLINE void pwsp_emit_plain(const pwsp_emit_state *state, const pwsp_cuts *
                                  uint32_t request, uint32_t work_id, PTOWSP_GM ptowsp_work *work) {
     const uint32_t n = cuts->piece_count[i], longer_from = cuts->longer_from[i];
     const uint8_t tier = (uint8_t)cuts->tier[i];
-    for (uint32_t head = 0; head < state->desc->head_count; head++) {
+    for (uint32_t head = 0; head < state->desc->kv_head_count; head++) {
         uint32_t start = 0;
         for (uint32_t c = 0; c < n; c++) {
             uint32_t length = cuts->length[i] + (c >= longer_from ? state->desc->align : 0);
@@ -3213,7 +3224,7 @@ PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t reque
 typedef struct pwsp_block_layout {
     uint32_t piece[8];
     uint32_t head[8];
-    uint32_t head_count;  // whole heads in a block
+    uint32_t kv_head_count;  // whole heads in a block
 } pwsp_block_layout;
 
 static const pwsp_block_layout pwsp_block_layouts[9] = {
@@ -3322,8 +3333,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
     return block;
 }
 
-// Stores a block for heads 0, step, 2 * step, ... below head_count; `ids` work ids lie between.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count,
+// Stores a block for heads 0, step, 2 * step, ... below kv_head_count; `ids` work ids lie between.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t kv_head_count,
                                                     uint32_t step, uint32_t ids,
                                                     PTOWSP_GM ptowsp_work *work) {
     const __m512i heads = _mm512_set1_epi32((int)step);
@@ -3334,7 +3345,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t h
     const __m512i next_2 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads),
                                                   PWSP_ID_WORDS_2, (int)ids);
     __m512i a = block.a, b = block.b, c = block.c;
-    for (uint64_t head = 0; head < head_count; head += step) {
+    for (uint64_t head = 0; head < kv_head_count; head += step) {
         char *bytes = (char *)work;
         memcpy(bytes, &a, 64);
         memcpy(bytes + 64, &b, 64);
@@ -3355,25 +3366,25 @@ PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, con
         uint32_t c0 = k + 1 < blocks ? k * 8 : n - 8;
         pwsp_block block = pwsp_block_make(cuts, i, state->desc->align, request, work_id, c0,
                                            &pwsp_block_layouts[0]);
-        pwsp_block_store(block, state->desc->head_count, 1, n, work + c0);
+        pwsp_block_store(block, state->desc->kv_head_count, 1, n, work + c0);
     }
 }
 
 PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
                                           uint32_t count, pwsp_emit_cursor *cursor) {
-    const uint32_t head_count = state->desc->head_count, align = state->desc->align;
+    const uint32_t kv_head_count = state->desc->kv_head_count, align = state->desc->align;
     PTOWSP_GM ptowsp_work *work = cursor->work;
     uint64_t room = cursor->room;
     uint32_t work_id = cursor->work_id;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t n = cuts->piece_count[i], request = cuts->request[i];
-        const uint64_t work_count = (uint64_t)n * head_count;
+        const uint64_t work_count = (uint64_t)n * kv_head_count;
         if (n > 8) {
             pwsp_write_long_avx512(state, cuts, i, request, work_id, work);
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request, work_id, 0, layout);
-            pwsp_block_store(block, head_count, layout->head_count, layout->head_count * n, work);
+            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n, work);
         } else {
             pwsp_emit_plain(state, cuts, i, request, work_id, work);
         }
@@ -3731,7 +3742,7 @@ PWSP_AVX512 static bool pwsp_run_cuts(const pwsp_emit_state *state, const pwsp_c
 
 PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t request, uint32_t count,
                                     pwsp_emit_cursor *cursor) {
-    const bool is_run = state->desc->head_count == 1 && state->desc->chunk <= INT16_MAX;
+    const bool is_run = state->desc->kv_head_count == 1 && state->desc->chunk <= INT16_MAX;
     pwsp_cuts cuts;
     const uint32_t found = pwsp_cuts_avx512(state, request, count, &cuts);
     if (!is_run || !pwsp_run_cuts(state, &cuts, found, cursor)) {
@@ -3790,7 +3801,7 @@ static void pwsp_cut_portable(const pwsp_emit_state *state, const PTOWSP_GM int3
 static void pwsp_write_portable(const pwsp_emit_state *state, const pwsp_cuts *cuts, uint32_t count,
                                 uint32_t request, pwsp_emit_cursor *cursor) {
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t work_count = (uint64_t)cuts->piece_count[i] * state->desc->head_count;
+        uint64_t work_count = (uint64_t)cuts->piece_count[i] * state->desc->kv_head_count;
         if (work_count > 0) {
             pwsp_emit_plain(state, cuts, i, request + i, cursor->work_id, cursor->work);
             cursor->work += work_count;
@@ -3907,7 +3918,7 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text) {
     if (!info) {
         return;
     }
@@ -4026,7 +4037,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     }
 }
 
-void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
+void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text) {
     if (!work) {
         return;
     }
@@ -4148,7 +4159,7 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
                               batch->sequence_count, 0);
     }
-    if (batch->head_count == 0) {
+    if (batch->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     return PTOWSP_OK;
@@ -4291,7 +4302,7 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         status = pwsp_range_check(batch, 0, pwsp_sequence_count(batch), &range, info);
     }
     if (status == PTOWSP_OK) {
-        uint64_t limit = range.config.max_work_units / batch->head_count;
+        uint64_t limit = range.config.max_work_units / batch->kv_head_count;
         bool is_empty = range.facts.positive_count == 0;
         *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
         if (*out_chunk == range.config.chunk_max) {
@@ -4313,7 +4324,7 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
     uint64_t units =
         pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
                            range->facts.positive_count, chunk);
-    if (!pwsp_mul_fits(units, range->batch->head_count, &count) || count > INT64_MAX) {
+    if (!pwsp_mul_fits(units, range->batch->kv_head_count, &count) || count > INT64_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
     }
     *out_count = count;
@@ -4374,7 +4385,7 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->head_count, chunk,
+    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->kv_head_count, chunk,
                            range->config.align,     range->config.chunks,     range->config.tiers,
                            range->config.tier_count};
     return desc;
@@ -4455,7 +4466,7 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
         uint64_t count = pwsp_min_u64(job.block_size, job.sequence_count - block * job.block_size);
         uint64_t positive_count = pwsp_lengths_scan(lengths, count).positive_count;
         uint64_t units = pwsp_lengths_units(lengths, count, positive_count, chunk);
-        job.block_start[block + 1] = job.block_start[block] + units * job.desc.head_count;
+        job.block_start[block + 1] = job.block_start[block] + units * job.desc.kv_head_count;
     }
     PTOWSP_ASSERT(job.block_start[block_count] == work_count);  // as counted at once
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
@@ -4464,8 +4475,8 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
 PWSP_INTERNAL ptowsp_status pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
                                              const ptowsp_plan_info *info) {
     char line[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     return pwsp_fail(context, status, info->index, "%s", line);
 }
 
@@ -4547,7 +4558,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     if (!limits) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
-    if (limits->head_count == 0) {
+    if (limits->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     if (limits->length_max < 0) {
@@ -4561,11 +4572,11 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     int32_t length_max = limits->length_max < covered_max ? limits->length_max : covered_max;
     // The chunk is chunk_max, or its units number at most max_work_units; it is at least chunk_min.
-    uint64_t units = pwsp_max_u64(checked.max_work_units / limits->head_count,
+    uint64_t units = pwsp_max_u64(checked.max_work_units / limits->kv_head_count,
                                   pwsp_units_bound(limits, length_max, checked.chunk_max));
     units = pwsp_min_u64(units, pwsp_units_bound(limits, length_max, checked.chunk_min));
     uint64_t count;
-    if (!pwsp_mul_fits(units, limits->head_count, &count) || count > INT64_MAX) {
+    if (!pwsp_mul_fits(units, limits->kv_head_count, &count) || count > INT64_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
     }
     *out_count = count;
@@ -4772,7 +4783,7 @@ PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
                                                 ptowsp_plan_info *info);
 
 // Writes the costs of a plan, which may have no lists of merges, and a table of its lanes.
-PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text);
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_output text);
 
 // The bytes of all arrays of a plan; counts are below 2^32.
 PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
@@ -5267,7 +5278,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     }
     ptowsp_attention_config *c = &a->config;
     *c = *config;
-    if (c->head_count == 0) {
+    if (c->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     ptowsp_status status = pwsp_lanes_set(a, info);
@@ -5396,7 +5407,7 @@ static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
-    const uint64_t heads = a->config.head_count;
+    const uint64_t heads = a->config.kv_head_count;
     uint64_t units = pwsp_mul_u64(a->unit_count, heads);
     if (units > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
@@ -5735,7 +5746,7 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     w.plan = plan;
     w.next = plan->units;
     w.next_merge = plan->merges;
-    if (a->config.head_count > 2 && plan->unit_capacity >= 8) {
+    if (a->config.kv_head_count > 2 && plan->unit_capacity >= 8) {
         w.eight_last = plan->units + plan->unit_capacity - 8;
     }
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
@@ -5829,7 +5840,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
                                     uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
-    PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
+    PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.kv_head_count);
     const uint32_t end = head + (uint32_t)count;
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && first->is_slotted) {
         pwsp_write_slotted(w, sequence, head, count, first);
@@ -6176,7 +6187,7 @@ static bool pwsp_fill_next(pwsp_filler *f) {
 
 // Fills a lane. False when the batch has ended.
 static bool pwsp_fill_lane(pwsp_filler *f) {
-    const uint32_t heads = f->a->config.head_count;
+    const uint32_t heads = f->a->config.kv_head_count;
     for (;;) {
         if (f->head == heads && !pwsp_fill_next(f)) {
             return false;
@@ -6208,7 +6219,7 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
     f.a = a;
     f.writer = writer;
     f.at.time = time;
-    f.head = a->config.head_count;  // before the first sequence
+    f.head = a->config.kv_head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
     bool has_more = true;
     for (; f.at.lane < a->config.lane_count; f.at.lane++) {
@@ -6436,7 +6447,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
 
 // Fills a lane, and leaves what it has room for. False when the batch has ended.
 PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
-    const uint32_t heads = d->a->config.head_count;
+    const uint32_t heads = d->a->config.kv_head_count;
     uint64_t open;  // what an open head does not cost any more
     for (;;) {
         if (d->head == heads && !pwsp_decode_next(d)) {
@@ -6489,7 +6500,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      UINT32_MAX,
-                     a->config.head_count,
+                     a->config.kv_head_count,
                      0,
                      0,
                      0,
@@ -6646,7 +6657,7 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
     uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
     const uint64_t pass =
-        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
+        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.kv_head_count;
     for (uint64_t passed = pass;; passed += pass) {
         const bool is_cheap = passed < PWSP_CUT_STEPS;
         const bool writes = plan && !is_cheap && !has_cut;
@@ -6865,9 +6876,9 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->head_count);
+    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->kv_head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
-        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->head_count);
+        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->kv_head_count);
         out_sizes->slot_count = most.cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
@@ -7156,7 +7167,7 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
     for (uint32_t s = 0; s < a->sequence_count && status == PTOWSP_OK; s++) {
         const uint32_t tiles = pwsp_query_tiles(a, s);
         const uint8_t tier = tiles > 0 ? pwsp_attention_tier(a, s) : 0;
-        for (uint32_t head = 0; head < a->config.head_count && tiles > 0; head++) {
+        for (uint32_t head = 0; head < a->config.kv_head_count && tiles > 0; head++) {
             for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
                 status = pwsp_proof_tile(&proof, s, head, i, tier);
             }
@@ -7218,7 +7229,7 @@ static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uin
 }
 
 // Writes "7" or "7 to 9" in 20 columns.
-static void pwsp_print_range(double low, double high, int digits, ptowsp_text text) {
+static void pwsp_print_range(double low, double high, int digits, ptowsp_output text) {
     char range[48];
     snprintf(range, sizeof range, low < high ? "%s to %s" : "%s", pwsp_general(low, digits).text,
              pwsp_general(high, digits).text);
@@ -7226,7 +7237,7 @@ static void pwsp_print_range(double low, double high, int digits, ptowsp_text te
 }
 
 static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, uint32_t end,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
     pwsp_print_range(first, end - 1, 10, text);
     pwsp_print_range(line.units_min, line.units_max, 10, text);
@@ -7239,7 +7250,7 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
     pwsp_text_format(text, "\n");
 }
 
-PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_output text) {
     pwsp_text_format(text, "cost: largest %s, mean %s", pwsp_general(plan->cost_max, 6).text,
                      pwsp_general(plan->cost_mean, 6).text);
     if (plan->cost_mean > 0.0) {
@@ -7262,7 +7273,7 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
     }
 }
 
-void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units) ||
         (plan->merge_count > 0 && !plan->merges)) {
         return;
@@ -9550,7 +9561,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
-void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
+void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
@@ -12405,7 +12416,7 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
             reads += tile.end - tile.begin;
         }
     }
-    *out_reads = pwsp_mul_u64(reads, a->config.head_count);
+    *out_reads = pwsp_mul_u64(reads, a->config.kv_head_count);
     return pwsp_counts_check(a, info);
 }
 
@@ -12433,7 +12444,7 @@ static uint64_t pwsp_flat_reads(const pwsp_attention *a) {
             reads += tile.end - tile.begin;
         }
     }
-    return pwsp_mul_u64(reads, a->config.head_count);
+    return pwsp_mul_u64(reads, a->config.kv_head_count);
 }
 
 // Whether the rows of a position are joined: if it has several segments. A segment that has others
@@ -12474,7 +12485,7 @@ static bool pwsp_prefix_try(pwsp_prefix_work *w, ptowsp_prefix_tree *tree) {
     for (uint32_t i = 0; i < count; i++) {
         w->join_count += w->s.segments[i].count == 1 && pwsp_position_joins(w->s.segments, i);
     }
-    w->join_count *= a.config.head_count;
+    w->join_count *= a.config.kv_head_count;
     return true;
 }
 
@@ -12591,7 +12602,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     pwsp_attention_most most;
     status = pwsp_attention_configure(config, &a, info);
     PTOWSP_ASSERT(status == PTOWSP_OK);
-    const uint64_t requests = limits->sequence_count_max, heads = config->head_count;
+    const uint64_t requests = limits->sequence_count_max, heads = config->kv_head_count;
     const uint64_t query_max =
         limits->query_length_max > 0 ? (uint32_t)limits->query_length_max : 1;
     uint64_t tokens = pwsp_min_u64(requests * query_max, UINT32_MAX);  // more are refused
@@ -12804,7 +12815,7 @@ static void pwsp_position_write_joins(const ptowsp_prefix_plan *plan, uint32_t p
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    const uint32_t heads = w->a.config.head_count;
+    const uint32_t heads = w->a.config.kv_head_count;
     for (uint32_t i = 0, next = 0; i < plan->segment_count && w->join_count > 0; i++) {
         if (next == attention->merge_count || attention->merges[next].params[0] != i) {
             continue;
@@ -13054,7 +13065,7 @@ static uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t positio
 // Proves that merges have the slots of segments where they say, and joins.
 static ptowsp_status pwsp_joins_prove(const pwsp_prefix_proof *proof) {
     const ptowsp_prefix_plan *plan = proof->plan;
-    const uint32_t heads = proof->a->config.head_count;
+    const uint32_t heads = proof->a->config.kv_head_count;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 0; i < plan->segment_count && status == PTOWSP_OK; i++) {
         const ptowsp_prefix_segment *segment = &plan->segments[i];
@@ -13144,7 +13155,7 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
     return status == PTOWSP_OK ? pwsp_joins_prove(&proof) : status;
 }
 
-void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
+void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text) {
     if (!plan) {
         return;
     }
@@ -16951,7 +16962,7 @@ static uint32_t pwsp_attend_sinks_end(const ptowsp_attend_step *step, uint32_t r
     return sinks > 0 && (uint32_t)sinks < end ? (uint32_t)sinks : sinks > 0 ? end : 0;
 }
 
-// The sinks that the first unit of a tile has besides, as section 10 says under Positions.
+// The sinks that the first unit of a tile has besides, as section 9 says under Positions.
 static uint32_t pwsp_attend_sinks_beside(const ptowsp_attend_step *step, const ptowsp_work *work) {
     const ptowsp_attention_positions *positions = step->config->positions;
     const uint32_t request = ptowsp_work_request(work), start = ptowsp_work_kv_start(work);
@@ -17406,7 +17417,7 @@ static bool pwsp_attend_take(const ptowsp_attend_job *job, const ptowsp_work *wo
     *out = ptowsp_attend_unit_of(step, work);
     const uint32_t rows = ptowsp_attend_unit_rows(step, out);
     return rows > 0 && out->request < step->batch->sequence_count &&
-           out->kv_head < step->config->head_count &&
+           out->kv_head < step->config->kv_head_count &&
            slot_first + slot_count <= job->memory.slot_capacity &&
            (slot_count == 0 || rows <= job->memory.scratch.rows);
 }
@@ -17457,7 +17468,7 @@ ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job, const ptowsp_work
     }
     const ptowsp_prefix_plan *prefix = job->step->prefix;
     const uint32_t head = ptowsp_work_head(join), position = join->params[2];
-    if (!prefix || position >= prefix->request_count || head >= job->step->config->head_count) {
+    if (!prefix || position >= prefix->request_count || head >= job->step->config->kv_head_count) {
         return PTOWSP_INVALID_PARAMS;
     }
     const uint32_t begin = prefix->requests[position].token_begin;

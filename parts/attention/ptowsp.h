@@ -58,12 +58,12 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12, 30 and 31 alone, without pthreads: planning,
+//      PTOWSP_ONLY_PLAN      sections 1 to 12, 32 and 33 alone, without pthreads: planning,
 //                            dispatch, merging and attention kernels. The rest is not declared.
 //                            parts/attention/ has these two files, for engines to copy.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 24 and 30,
 //                            and no ptowsp_program_prove
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -78,9 +78,9 @@
 // and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
 //
 // 1. PLAN: cut a ragged batch into work units that are balanced over lanes, run them, and merge the
-// parts of split sequences (sections 6, 9 and 10). Here 4 lanes share 3 sequences in 6 units, 5 of
+// parts of split sequences (sections 5, 8 and 9). Here 4 lanes share 3 sequences in 6 units, 5 of
 // them parts. The toy kernel averages token numbers, so each result is half of the last number.
-// Section 7 has plans with one chunk for all sequences instead.
+// Section 6 has plans with one chunk for all sequences instead.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -97,7 +97,7 @@
 //    }
 //    int main(void) {
 //        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
-//        static ptowsp_attention_config config; config.head_count = 1, config.lane_count = 4;
+//        static ptowsp_attention_config config; config.kv_head_count = 1, config.lane_count = 4;
 //        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
 //        static uint64_t block[64]; float out[3];  // by sequence
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
@@ -114,21 +114,57 @@
 //
 // CONTENTS
 //
-//       1. Build configuration    11. MoE plans              21. Pipelines
-//       2. Status and errors      12. Prefix trees           22. Schedules
-//       3. Contexts and threads   13. Data types and tensors 23. Programs
-//       4. Text sinks             14. Layouts                24. Runs
-//       5. Spaces                 15. Ranks                  25. Seeing runs
-//       6. Work and tiers         16. Modules                26. Tuning
-//       7. Planning               17. Kernels                27. Graphs
-//       8. Dispatch               18. Tile kernels           28. Devices
-//       9. Merging                19. Scalar expressions     29. Emitting
-//      10. Attention plans        20. Workloads              30. Utilities
-//                                                            31. Attention kernels
-//                                                            32. Dumps of PTO Runtime
+//    1. Build configuration                 343    18. Schedules                          3749
+//    2. Status and errors                   449    19. Modules as text                    4231
+//    3. Contexts and threads                515    20. Programs                           4283
+//    4. Sinks                               680    21. Runs                               4362
+//    5. Work and tiers                      709    22. Seeing runs                        5042
+//    6. Chunk plans                         862    23. Graphs                             5595
+//    7. Dispatch                           1180    24. Tile kernels                       5847
+//    8. Merging                            1250    25. Pipelines                          6456
+//    9. Attention plans                    1299    26. Ranks                              6642
+//   10. Attention kernels                  1784    27. Layouts                            7186
+//   11. MoE plans                          2049    28. Devices                            7503
+//   12. Prefix trees                       2497    29. Tuning                             7665
+//   13. Data types and tensors             2781    30. Emitting                           7991
+//   14. Modules                            2866    31. Dumps of PTO Runtime               8216
+//   15. Kernels                            3075    32. Spaces                             8464
+//   16. Scalar expressions                 3388    33. Utilities                          8523
+//   17. Workloads                          3489
 //
-//      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
+//   Appendix A. Reading programs                   8537
+//   Appendix B. The grammar of modules as text     9055
+//   Appendix C. Macros                             9142
+//   Appendix D. Index of functions                 9365
+//
+// WORDS
+//
+//      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
+//      context       memory, lanes and the last error: what calls of one thread share
+//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens
+//      tier          a class of units by size, with a kernel of its own
+//      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns
+//      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit
+//                    cell by which tasks are counted or chosen
+//      merge         parts of one softmax to the whole, by their maxima and sums
+//      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
+//      module        axes, tensors, kernels and workloads, as they are built or read from text
+//      axis          the iterations of a loop: a fixed number, bound, ragged or sparse
+//      kernel        the work of a task: a C function, operations on tiles, or a source
+//      task          a call of a kernel on views of tensors
+//      view          the part of a tensor that a task reads or writes
+//      workload      a tree of loops, branches and tasks
+//      schedule      which lane runs a task, what it waits for, and how many are in flight
+//      program       a workload with its schedule, compiled: immutable, shared by runs
+//      run           a program with its bindings (sizes, lengths, memory), and its results
+//      window        how many tasks are in flight at most
+//      process       a branch of a pipeline, with a time of its own
+//      channel       a bounded queue of tokens between processes
+//      rank          one of many machines that run the same workload on their parts of tensors
+//      cycles        of the machine that a cost model stands for
+//      makespan      cycles from the start of a run to the end of its last task
+//
+// Names that end in _make, _begin and _end build: they add to a module or a graph, and run nothing.
 //
 // CONVENTIONS
 //
@@ -248,6 +284,19 @@ extern "C" {
 // The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
 // of another version than the header.
 PTOWSP_API const char *ptowsp_version(void);
+
+// Names of version 0.1, for those who still use them: the error has the new one.
+#define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
+#define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
+#define ptowsp_record         ptowsp_record_IS_NOW_ptowsp_record_make
+#define ptowsp_send           ptowsp_send_IS_NOW_ptowsp_send_make
+#define ptowsp_send_task      ptowsp_send_task_IS_NOW_ptowsp_send_task_make
+#define ptowsp_slot_load      ptowsp_slot_load_IS_NOW_ptowsp_slot_load_make
+#define ptowsp_slot_set       ptowsp_slot_set_IS_NOW_ptowsp_slot_set_make
+#define ptowsp_text           ptowsp_text_IS_NOW_ptowsp_output
+#define ptowsp_text_buffer    ptowsp_text_buffer_IS_NOW_ptowsp_output_buffer
+#define ptowsp_text_to_buffer ptowsp_text_to_buffer_IS_NOW_ptowsp_output_to_buffer
+#define ptowsp_wait           ptowsp_wait_IS_NOW_ptowsp_wait_make
 
 // -------------------------------------------------------------------------------------------------
 // 2. Status and errors
@@ -473,7 +522,7 @@ PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint
                                                    void *user);
 
 // When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
-// may; ptowsp_spans_export draws them. (What runs record is in section 25.)
+// may; ptowsp_spans_export draws them. (What runs record is in section 22.)
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
@@ -481,90 +530,36 @@ typedef struct ptowsp_span {
 } ptowsp_span;
 
 // -------------------------------------------------------------------------------------------------
-// 4. Text sinks
+// 4. Sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print write to a sink: a callback that takes pieces of text. Neither printing nor
-// reading depends on the locale: numbers always have a decimal point. Only messages of the operating
-// system in errors may be in its language.
+// Functions that print or export write to a sink: a callback that takes pieces of bytes, of text as of
+// anything else. Neither printing nor reading depends on the locale: numbers always have a decimal
+// point. Only messages of the operating system in errors may be in its language.
 
-typedef struct ptowsp_text {
-    void (*write)(void *user, const char *text, size_t length);  // text is not terminated
+// Takes bytes, which are not terminated; false: it failed. Functions that return a status end with
+// SYSTEM_FAILED then; those that return nothing continue.
+typedef struct ptowsp_output {
+    bool (*write)(void *user, const void *data, size_t size);
     void *user;
-} ptowsp_text;
+} ptowsp_output;
 
 // A sink over the caller's buffer. The text is always terminated (if size > 0) and cut off when it
 // does not fit. `length` counts all of the text, cut off or not, as snprintf does.
-typedef struct ptowsp_text_buffer {
+typedef struct ptowsp_output_buffer {
     char *data;
     size_t size;    // of data, in bytes
     size_t length;  // of the whole text so far, without terminator
-} ptowsp_text_buffer;
+} ptowsp_output_buffer;
 
 // Empties the buffer and returns a sink that appends to it. The buffer outlives the sink.
-PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
+PTOWSP_API ptowsp_output ptowsp_output_to_buffer(ptowsp_output_buffer *buffer);
+
+// A sink that appends to an open FILE of <stdio.h>, which outlives it; NULL: nothing is written.
+PTOWSP_API ptowsp_output ptowsp_output_to_file(void *file);
 
 // -------------------------------------------------------------------------------------------------
-// 5. Spaces
-// -------------------------------------------------------------------------------------------------
-//
-// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
-// set at run time. Declare a space at file scope, from a list macro:
-//
-//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
-//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
-//
-// This defines, all inline:
-//
-//      decode_space                                      a struct, with the dynamic dimensions
-//      decode_space_coord                                a struct, with all dimensions
-//      decode_space_rank                                 3
-//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
-//      decode_space_head_dynamic                         0 or 1: a constant expression
-//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
-//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
-//                                                        dimension it does not compile
-//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
-//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
-//      decode_space_coord decode_space_at(&s, index)     the inverse
-//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
-//
-// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
-// dynamic dimension still has one byte, as C requires of a struct.)
-//
-// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
-// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
-//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
-
-enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
-#define PTOWSP_SPACE_RANK_MAX 8
-
-// A space whose rank and sizes are known only at run time.
-typedef struct ptowsp_space {
-    uint32_t rank;
-    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
-} ptowsp_space;
-
-// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
-// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
-                                                        ptowsp_space *out_space);
-
-// Like the functions of a static space; coordinates are arrays of `rank` values.
-PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
-PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
-                                                    const int64_t *coord);
-PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
-                                             int64_t *out_coord);
-
-// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix B declares
-// them as ptowsp_attention_space and ptowsp_moe_space.
-#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
-    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
-#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
-
-// -------------------------------------------------------------------------------------------------
-// 6. Work and tiers
+// 5. Work and tiers
 // -------------------------------------------------------------------------------------------------
 //
 // A work descriptor names the piece of a step that one kernel call computes. It has 24 bytes, the
@@ -577,9 +572,9 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 //
 //      attention                                   request     head        kv_start    kv_len
 //      mixture of experts                          batch       expert      token_start token_count
-//      merge of parts (section 10)                 request     head        first slot  slot count
+//      merge of parts (section 9)                 request     head        first slot  slot count
 //
-// Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
+// Attention plans (section 9) use `reserved` for the query tile, and work_id for the slot of a
 // part. MoE plans (section 11) use `reserved` for the part of the output columns.
 
 typedef struct ptowsp_work {
@@ -601,7 +596,7 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
 #define PTOWSP_WORK_ROWS  0x08u  // a merge of some rows of its tile: ptowsp_work_merge_rows
 
-// A unit of attention with sinks besides its KV, or without KV (section 10, Positions).
+// A unit of attention with sinks besides its KV, or without KV (section 9, Positions).
 #define PTOWSP_WORK_POSITIONS 0x10u
 
 // Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
@@ -685,7 +680,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
 
 // Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
-PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text);
 
 // Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
 // Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
@@ -717,7 +712,7 @@ PTOWSP_API PTOWSP_AICPU int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint3
 PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 
 // -------------------------------------------------------------------------------------------------
-// 7. Planning
+// 6. Chunk plans
 // -------------------------------------------------------------------------------------------------
 //
 // A plan cuts every sequence of a batch into chunks of KV tokens. Each chunk of each head is one
@@ -726,7 +721,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 //      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
 //              max_work_units, or chunk_max when none does
-//      work units = head_count * (sum over sequences of ceil(length / chunk))
+//      work units = kv_head_count * (sum over sequences of ceil(length / chunk))
 //
 // (The text of PTO-WSP v4 says "largest" but its algorithm finds the smallest; ptowsp follows the
 // algorithm.)
@@ -743,7 +738,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 // Descriptors are ordered by sequence, then head, then chunk. work_id counts from 0. tier is the
 // tier of the whole sequence. FIRST marks chunk 0 and LAST the last chunk. A sequence of length 0
-// has no work. head_count is the number of heads that have KV of their own (KV heads under
+// has no work. kv_head_count is the number of heads that have KV of their own (KV heads under
 // grouped-query attention, 1 under MLA).
 //
 // These functions take no context. *out_info, which may be NULL, receives the fault and the
@@ -758,7 +753,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
     uint32_t sequence_count;           // 0 is an empty step
-    uint32_t head_count;               // at least 1
+    uint32_t kv_head_count;               // at least 1
 } ptowsp_batch;
 
 typedef enum ptowsp_chunks {
@@ -783,7 +778,7 @@ typedef struct ptowsp_plan_config {
 } ptowsp_plan_config;
 
 // The faults that this section reports, in the order of the checks, and then those that sections
-// 10, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
+// 9, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
 // `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
@@ -798,7 +793,7 @@ typedef struct ptowsp_plan_config {
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
     FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
-    FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                           \
     FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
     FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
@@ -1017,7 +1012,7 @@ PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
 // Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t head_count;       // the exact number
+    uint32_t kv_head_count;       // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
@@ -1032,10 +1027,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_c
                                                              ptowsp_plan_info *out_info);
 
 // Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
-PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text);
 
 // -------------------------------------------------------------------------------------------------
-// 8. Dispatch
+// 7. Dispatch
 // -------------------------------------------------------------------------------------------------
 //
 // A dispatch table has one kernel per tier id. A descriptor runs as table[work->tier](...).
@@ -1105,7 +1100,7 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
                                               uint32_t group_count, void *user);
 
 // -------------------------------------------------------------------------------------------------
-// 9. Merging
+// 8. Merging
 // -------------------------------------------------------------------------------------------------
 //
 // Attention over a chunk of KV gives a partial state per query row (online softmax, Milakov and
@@ -1154,10 +1149,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
                                                      size_t stride, uint32_t dim, float *out);
 
 // -------------------------------------------------------------------------------------------------
-// 10. Attention plans
+// 9. Attention plans
 // -------------------------------------------------------------------------------------------------
 //
-// A chunk plan (section 7) cuts all sequences by one chunk, and lanes take its units as they become
+// A chunk plan (section 6) cuts all sequences by one chunk, and lanes take its units as they become
 // free. An attention plan decides more: how much each lane computes, where sequences are split for
 // that and nowhere else, which units write their output themselves, and which lane merges the rest.
 // It is all that a launch of fixed size needs.
@@ -1191,7 +1186,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // rest. Sequences without queries, or without KV unless there are positions, have no units: nothing
 // is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
 //
-// Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
+// Units are descriptors (section 5), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
 //
 //      params      request, head, kv_start, kv_len       reserved    tile
@@ -1199,7 +1194,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      work_id     slot of the partial state, or PTOWSP_NO_SLOT for a whole unit (FIRST and LAST)
 //
 // Merges are descriptors as well: one per tile that was split, ordered as units are. Slots of one
-// tile are consecutive and in KV order: merge them in this order (section 9).
+// tile are consecutive and in KV order: merge them in this order (section 8).
 //
 //      params      request, head, first slot, number of slots    reserved    tile
 //      work_id     index of the merge                            flags       0; tier is not used
@@ -1243,7 +1238,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      sinks in front of a window          before, sinks
 //
 // So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
-// one sequence; rows of all of them are then merged (section 9):
+// one sequence; rows of all of them are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
 //      const ptowsp_attention_positions positions = {
@@ -1267,10 +1262,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are
 // zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section
-// 9). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
+// 8). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
-// bits of a mask (section 31). Take a tree of q drafts after c tokens, under a window. Draft j, of
+// bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
 // depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
 // is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
 // packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
@@ -1314,7 +1309,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
 //        or at multiples of the block size from KV token 0
-//      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
+//      - a row that sees nothing of a piece has the empty state (section 8), which merging ignores
 //      - a whole unit has the bits of ptowsp_merge_finish, merged parts have the bits of
 //        ptowsp_merge_partials
 //
@@ -1372,11 +1367,11 @@ typedef struct ptowsp_attention_cost {
 
 #define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
 #define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
-#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 31
+#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 10
 
-// Zero fields mean the defaults; head_count and lane_count are required.
+// Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t head_count;          // KV heads (1 under MLA)
+    uint32_t kv_head_count;          // KV heads (1 under MLA)
     uint32_t group;               // query heads per KV head; default 1
     uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
@@ -1536,7 +1531,7 @@ ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attentio
 
 // Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
 // stands for consecutive lanes where there are many. Requires a plan that was made.
-PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text);
 
 // Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
 // slot_rows * (dim + 2) floats.
@@ -1639,6 +1634,271 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
                                               const ptowsp_attention_job *job);
 
 // -------------------------------------------------------------------------------------------------
+// 10. Attention kernels
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
+// section 9 or 12. A job is a step, its cache and memory for partial states. The threads of an
+// engine, inside its operator, each call
+//
+//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//
+// and when all have returned, the outputs are complete. Before that, once for each step:
+//
+//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      uint64_t bytes;
+//      ptowsp_attend_size(&limits, &bytes, &info);
+//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
+//      job.cache = &cache;  // where keys and values are
+//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//
+// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
+// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
+// configuration: nothing is said twice. Merges are part of the run.
+//
+// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
+// ptowsp_attention_job.
+//
+// Mask     As section 9 says: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
+//          config.positions: as Positions says there.
+// Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
+//          log-sum-exp is -INFINITY, or its sink.
+// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
+//          their positions. It does not depend on where the unit starts before them or ends after
+//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
+//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
+//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
+//          otherwise.
+// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
+//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
+//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
+//          may be; they change nothing.
+// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
+// Threads  Pure functions, but for the memory of a job.
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
+//          multiples of 32. Any group, any number of rows.
+// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
+
+#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
+#define PTOWSP_ATTEND_WORKER_MAX 65536
+
+typedef enum ptowsp_attend_type {
+    PTOWSP_ATTEND_F32 = 0,
+    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
+    PTOWSP_ATTEND_BF16,  // the upper half of an f32
+    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
+    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
+    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
+    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    PTOWSP_ATTEND_Q8_0,  // 34 bytes
+    PTOWSP_ATTEND_Q4_0,  // 18 bytes
+    PTOWSP_ATTEND_TYPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_ATTEND)
+} ptowsp_attend_type;
+
+// Elements from one page, one token of a page, and one KV head to the next.
+typedef struct ptowsp_attend_strides {
+    size_t page, token, head;
+} ptowsp_attend_strides;
+
+// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
+// for a head begins at element
+//
+//      page * strides.page + slot * strides.token + head * strides.head
+//
+// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
+// slots, dimension D:
+//
+//                                             page             token    head         values
+//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
+//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
+//      [token][head][dim], no pages           H * D            H * D    D            another array
+//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
+typedef struct ptowsp_attend_cache {
+    const void *keys, *values;  // values may be keys
+    ptowsp_attend_strides key_strides, value_strides;
+    const float *key_scales, *value_scales;  // I8; otherwise not read
+    ptowsp_attend_strides scale_strides;     // of both
+    ptowsp_attend_type type;
+    uint32_t key_dim, value_dim;
+    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+} ptowsp_attend_cache;
+
+// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+typedef struct ptowsp_attend_step {
+    const ptowsp_attention_batch *batch;
+    const ptowsp_attention_config *config;
+    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
+    const struct ptowsp_prefix_plan *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+
+    const float *queries;  // not scaled
+    size_t query_token_stride, query_head_stride;
+    float *outputs;
+    size_t output_token_stride, output_head_stride;
+    float *lse;  // log-sum-exp of rows; NULL: not wanted
+    size_t lse_token_stride, lse_head_stride;
+
+    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
+    const uint32_t *pages;         // page tables of all requests
+    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    size_t page_stride;
+
+    float scale;  // of scores; 0: 1 / sqrt(key_dim)
+    float cap;    // > 0: scores are cap * tanh(score / cap)
+    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
+    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
+    const float *sinks;
+    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
+    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
+    // NULL: none.
+    const float *slopes;
+    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
+    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
+    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
+    const uint32_t *mask;
+    size_t mask_stride;
+    const uint32_t *mask_starts;  // [request] NULL: 0
+} ptowsp_attend_step;
+
+// -- jobs -----------------------------------------------------------------------------------------
+
+// What memory has room for.
+typedef struct ptowsp_attend_limits {
+    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
+                                  // ptowsp_prefix_sizes the field `attention`
+    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
+    uint32_t value_dim;           // of the cache
+    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
+} ptowsp_attend_limits;
+
+// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
+typedef struct ptowsp_attend_memory {
+    ptowsp_attention_scratch scratch;
+    uint32_t *progress;  // [progress_capacity]
+    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint64_t slot_capacity, progress_capacity;
+    uint32_t worker_capacity;
+} ptowsp_attend_memory;
+
+// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
+// of a model, each with its cache and step.
+typedef struct ptowsp_attend_job {
+    const ptowsp_attend_cache *cache;
+    const ptowsp_attend_step *step;
+    ptowsp_attend_memory memory;
+    bool is_stealing;    // as in ptowsp_attention_job
+    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
+} ptowsp_attend_job;
+
+// The bytes of a block for the memory of a job within limits.
+// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
+                                                         uint64_t *out_bytes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places memory in a block, aligned to 8, and makes it ready for the first run.
+// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
+// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_attend_memory *out_memory,
+                                                          ptowsp_plan_info *out_info);
+
+// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
+// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
+// tables and strides are taken as they are.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
+// Cost     O(units + requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
+                                                          ptowsp_plan_info *out_info);
+
+// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
+// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
+//
+// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
+//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
+//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
+//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
+//          in the run already, or a run of another worker_count has not ended: this call does
+//          nothing). The run ends when all workers have come. After errors of some workers alone,
+//          place the memory again.
+// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
+                                                               uint32_t worker,
+                                                               uint32_t worker_count,
+                                                               ptowsp_plan_info *out_info);
+
+// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
+// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
+PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
+
+// -- kernels of a job -----------------------------------------------------------------------------
+//
+// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
+// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
+// not of the job's plan.
+
+// Computes a unit: into its slot, or, if it has none, into outputs and lse.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *work);
+
+// Merges all rows of a tile into outputs and lse, when all of its parts are done.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
+                                                          const ptowsp_work *merge);
+
+// The same for a request and KV head of a prefix plan.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *join);
+
+// -- single units ---------------------------------------------------------------------------------
+
+// Which rows against which tokens.
+typedef struct ptowsp_attend_unit {
+    uint32_t request, kv_head;
+    uint32_t query_start, query_count;  // query tokens of the request
+    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
+    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
+    // All of them see all of the KV of `request`; query_start is where they lie in
+    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
+    const uint32_t *tokens;
+    uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
+} ptowsp_attend_unit;
+
+// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
+                                                                 const ptowsp_work *work);
+
+// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
+PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
+                                                         const ptowsp_attend_unit *unit);
+
+// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
+// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
+//          batch): nothing is written.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
+                                                            const ptowsp_attend_step *step,
+                                                            const ptowsp_attend_unit *unit,
+                                                            ptowsp_partial *states, float *accs);
+
+// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
+                                                            ptowsp_attend_type type, size_t count,
+                                                            float *to);
+
+// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
+PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
+
+// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
+PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
+
+// -------------------------------------------------------------------------------------------------
 // 11. MoE plans
 // -------------------------------------------------------------------------------------------------
 //
@@ -1700,7 +1960,7 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // Memory   None. All arrays are the caller's.
 // Threads  Pure functions, but for ptowsp_moe_sort_parallel.
-// Errors   A status; *out_info, which may be NULL, has the fault (section 7) and the pair, load,
+// Errors   A status; *out_info, which may be NULL, has the fault (section 6) and the pair, load,
 //          expert or replica at fault in info.index. Nothing is written then.
 // Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
 //          PTOWSP_ATTENTION_LANE_MAX lanes.
@@ -1781,7 +2041,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 
 // -- units ----------------------------------------------------------------------------------------
 //
-// Units are descriptors (section 6), ordered by expert, part, batch and row over all lanes. A lane
+// Units are descriptors (section 5), ordered by expert, part, batch and row over all lanes. A lane
 // has a contiguous share of them, so few experts are read by several lanes: together they read at
 // most lane_count - 1 experts more than there are.
 //
@@ -1809,7 +2069,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // with P parts a P-th of per_token and per_expert. Of the numbers 1, 2, 3, 4, 6, 8, 12, ... up to
 // column_parts, and column_parts itself, it takes the one whose busiest lane costs least. An expert is
 // split at multiples of block_rows of its tokens. Costs are rounded as in attention plans (section
-// 10). Descriptors from unit_count to unit_capacity are INVALID.
+// 9). Descriptors from unit_count to unit_capacity are INVALID.
 
 // As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
 typedef struct ptowsp_moe_cost {
@@ -1896,10 +2156,10 @@ PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_or
 }
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
-PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,
-// section 10): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
+// section 9): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
 PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
 
 // -- looking --------------------------------------------------------------------------------------
@@ -2116,17 +2376,17 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //
 // Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
 // cost slots. A node that is not shared is read by the segments below it. All choices are weighed
-// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is
+// in the cost of section 9, exactly, by dynamic programming over the tree. Not sharing at all is
 // one of them, so the cost never exceeds the cost of the flat plan. The lanes are then cut as in
-// section 10; if that makes the predicted time longer than the flat plan's, nothing is shared.
+// section 9; if that makes the predicted time longer than the flat plan's, nothing is shared.
 //
-// Segments take the place of section 10's sequences: the first parameter of units is the segment. A
+// Segments take the place of section 9's sequences: the first parameter of units is the segment. A
 // segment has the query tokens of all its requests, in order: `tokens` maps each to its token in
 // the batch. They are cut into tiles of config.tile_rows, which limits the rows of a unit. All rows
 // of a shared segment see all of its KV, which is read from segment.request, its first request. The
 // last segment of a request is its own, maybe without KV.
 //
-//      whole segments     the only segments of their requests: units and merges as in section 10
+//      whole segments     the only segments of their requests: units and merges as in section 9
 //      others             every unit has a slot, and every tile an entry in `merges`, even with one
 //                         slot: a list of the slots of its rows, and no merge to be done. The rows
 //                         are merged by *joins*, one for each request and KV head: over the
@@ -2141,7 +2401,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //      ptowsp_prefix_tree tree;
 //      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
 //      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
-//      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};
+//      ptowsp_attention_config config = {.kv_head_count = 8, .group = 4, .lane_count = 24};
 //      ptowsp_plan_info info;
 //      ptowsp_prefix_sizes sizes;
 //      ptowsp_prefix_plan plan;
@@ -2342,7 +2602,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention
                                                           ptowsp_plan_info *out_info);
 
 // Writes lines about sharing, then as ptowsp_attention_print.
-PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text);
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text);
 
 #endif  // PTOWSP_ONLY_ATTENTION
 
@@ -2369,7 +2629,66 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_prefix_join_row(const ptowsp_prefix_plan *
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan);
 
 // -------------------------------------------------------------------------------------------------
-// 30. Utilities
+// 32. Spaces
+// -------------------------------------------------------------------------------------------------
+//
+// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
+// set at run time. Declare a space at file scope, from a list macro:
+//
+//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
+//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
+//
+// This defines, all inline:
+//
+//      decode_space                                      a struct, with the dynamic dimensions
+//      decode_space_coord                                a struct, with all dimensions
+//      decode_space_rank                                 3
+//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
+//      decode_space_head_dynamic                         0 or 1: a constant expression
+//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
+//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
+//                                                        dimension it does not compile
+//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
+//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
+//      decode_space_coord decode_space_at(&s, index)     the inverse
+//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
+//
+// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
+// dynamic dimension still has one byte, as C requires of a struct.)
+//
+// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
+//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+
+enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
+#define PTOWSP_SPACE_RANK_MAX 8
+
+// A space whose rank and sizes are known only at run time.
+typedef struct ptowsp_space {
+    uint32_t rank;
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
+} ptowsp_space;
+
+// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
+// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
+                                                        ptowsp_space *out_space);
+
+// Like the functions of a static space; coordinates are arrays of `rank` values.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
+                                                    const int64_t *coord);
+PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
+                                             int64_t *out_coord);
+
+// The two spaces of serving: attention over KV chunks, and mixture of experts. Appendix C declares
+// them as ptowsp_attention_space and ptowsp_moe_space.
+#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
+    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
+#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
+
+// -------------------------------------------------------------------------------------------------
+// 33. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
@@ -2381,283 +2700,18 @@ PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
 PTOWSP_API uint64_t ptowsp_clock_ns(void);
 
 // -------------------------------------------------------------------------------------------------
-// 31. Attention kernels
+// Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
-// section 10 or 12. A job is a step, its cache and memory for partial states. The threads of an
-// engine, inside its operator, each call
-//
-//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
-//
-// and when all have returned, the outputs are complete. Before that, once for each step:
-//
-//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
-//      uint64_t bytes;
-//      ptowsp_attend_size(&limits, &bytes, &info);
-//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
-//      job.cache = &cache;  // where keys and values are
-//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
-//
-// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
-// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
-// configuration: nothing is said twice. Merges are part of the run.
-//
-// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
-// ptowsp_attention_job.
-//
-// Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
-//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
-//          config.positions: as Positions says there.
-// Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
-//          log-sum-exp is -INFINITY, or its sink.
-// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
-//          their positions. It does not depend on where the unit starts before them or ends after
-//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
-//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
-//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
-//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
-//          otherwise.
-// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
-//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
-//          may be; they change nothing.
-// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
-// Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
-//          multiples of 32. Any group, any number of rows.
-// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
-
-#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
-#define PTOWSP_ATTEND_WORKER_MAX 65536
-
-typedef enum ptowsp_attend_type {
-    PTOWSP_ATTEND_F32 = 0,
-    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
-    PTOWSP_ATTEND_BF16,  // the upper half of an f32
-    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
-    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
-    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
-    PTOWSP_ATTEND_Q8_0,  // 34 bytes
-    PTOWSP_ATTEND_Q4_0,  // 18 bytes
-    PTOWSP_ATTEND_TYPE_COUNT,
-    PWSP_FORCE_INT(PTOWSP_ATTEND)
-} ptowsp_attend_type;
-
-// Elements from one page, one token of a page, and one KV head to the next.
-typedef struct ptowsp_attend_strides {
-    size_t page, token, head;
-} ptowsp_attend_strides;
-
-// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
-// for a head begins at element
-//
-//      page * strides.page + slot * strides.token + head * strides.head
-//
-// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
-// slots, dimension D:
-//
-//                                             page             token    head         values
-//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
-//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
-//      [token][head][dim], no pages           H * D            H * D    D            another array
-//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
-typedef struct ptowsp_attend_cache {
-    const void *keys, *values;  // values may be keys
-    ptowsp_attend_strides key_strides, value_strides;
-    const float *key_scales, *value_scales;  // I8; otherwise not read
-    ptowsp_attend_strides scale_strides;     // of both
-    ptowsp_attend_type type;
-    uint32_t key_dim, value_dim;
-    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
-} ptowsp_attend_cache;
-
-// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
-// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
-typedef struct ptowsp_attend_step {
-    const ptowsp_attention_batch *batch;
-    const ptowsp_attention_config *config;
-    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const ptowsp_prefix_plan *prefix;   // of which `plan` is a part; NULL: a plan of section 10
-
-    const float *queries;  // not scaled
-    size_t query_token_stride, query_head_stride;
-    float *outputs;
-    size_t output_token_stride, output_head_stride;
-    float *lse;  // log-sum-exp of rows; NULL: not wanted
-    size_t lse_token_stride, lse_head_stride;
-
-    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
-    const uint32_t *pages;         // page tables of all requests
-    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
-    size_t page_stride;
-
-    float scale;  // of scores; 0: 1 / sqrt(key_dim)
-    float cap;    // > 0: scores are cap * tanh(score / cap)
-    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
-    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
-    const float *sinks;
-    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
-    // the score, after the cap. Positions are as in the plan, so drafts of a tree stand by index.
-    // NULL: none.
-    const float *slopes;
-    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
-    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
-    const uint32_t *mask;
-    size_t mask_stride;
-    const uint32_t *mask_starts;  // [request] NULL: 0
-} ptowsp_attend_step;
-
-// -- jobs -----------------------------------------------------------------------------------------
-
-// What memory has room for.
-typedef struct ptowsp_attend_limits {
-    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
-                                  // ptowsp_prefix_sizes the field `attention`
-    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
-    uint32_t value_dim;           // of the cache
-    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
-} ptowsp_attend_limits;
-
-// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
-typedef struct ptowsp_attend_memory {
-    ptowsp_attention_scratch scratch;
-    uint32_t *progress;  // [progress_capacity]
-    uint32_t *workers;   // [worker_capacity + 4] who is in a run
-    uint64_t slot_capacity, progress_capacity;
-    uint32_t worker_capacity;
-} ptowsp_attend_memory;
-
-// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
-// of a model, each with its cache and step.
-typedef struct ptowsp_attend_job {
-    const ptowsp_attend_cache *cache;
-    const ptowsp_attend_step *step;
-    ptowsp_attend_memory memory;
-    bool is_stealing;    // as in ptowsp_attention_job
-    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
-} ptowsp_attend_job;
-
-// The bytes of a block for the memory of a job within limits.
-// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
-                                                         uint64_t *out_bytes,
-                                                         ptowsp_plan_info *out_info);
-
-// Places memory in a block, aligned to 8, and makes it ready for the first run.
-// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
-// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
-                                                          void *block, uint64_t block_bytes,
-                                                          ptowsp_attend_memory *out_memory,
-                                                          ptowsp_plan_info *out_info);
-
-// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
-// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables and strides are taken as they are.
-// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
-// Cost     O(units + requests).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
-                                                          ptowsp_plan_info *out_info);
-
-// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
-// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
-//
-// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
-//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
-//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
-//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
-//          in the run already, or a run of another worker_count has not ended: this call does
-//          nothing). The run ends when all workers have come. After errors of some workers alone,
-//          place the memory again.
-// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
-                                                               uint32_t worker,
-                                                               uint32_t worker_count,
-                                                               ptowsp_plan_info *out_info);
-
-// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
-// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
-PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
-
-// -- kernels of a job -----------------------------------------------------------------------------
-//
-// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
-// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
-// not of the job's plan.
-
-// Computes a unit: into its slot, or, if it has none, into outputs and lse.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
-                                                         const ptowsp_work *work);
-
-// Merges all rows of a tile into outputs and lse, when all of its parts are done.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
-                                                          const ptowsp_work *merge);
-
-// The same for a request and KV head of a prefix plan.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
-                                                         const ptowsp_work *join);
-
-// -- single units ---------------------------------------------------------------------------------
-
-// Which rows against which tokens.
-typedef struct ptowsp_attend_unit {
-    uint32_t request, kv_head;
-    uint32_t query_start, query_count;  // query tokens of the request
-    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
-    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
-    // All of them see all of the KV of `request`; query_start is where they lie in
-    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
-    const uint32_t *tokens;
-    uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
-} ptowsp_attend_unit;
-
-// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
-PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
-                                                                 const ptowsp_work *work);
-
-// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
-PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
-                                                         const ptowsp_attend_unit *unit);
-
-// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
-// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
-// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
-//          batch): nothing is written.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
-                                                            const ptowsp_attend_step *step,
-                                                            const ptowsp_attend_unit *unit,
-                                                            ptowsp_partial *states, float *accs);
-
-// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
-// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
-                                                            ptowsp_attend_type type, size_t count,
-                                                            float *to);
-
-// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
-PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
-
-// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
-PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
-
-// -------------------------------------------------------------------------------------------------
-// Appendix B. Macros
-// -------------------------------------------------------------------------------------------------
-//
-// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 20 and 21. Programs use those, and nothing else of this appendix.
+// The machinery behind PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the
+// scopes of sections 17 and 25. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-// Spaces (section 5). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
+// Spaces (section 32). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
 // (head, 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. A size
 // is recognised as dynamic by pasting it to PWSP_SPACE_IS_. (Parenthesised sizes, which cannot be
 // pasted, are handled before.) So a static dimension has no member. In place of a setter it has an
@@ -2814,7 +2868,7 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
 PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
-// Tiers (section 8): a kernel, a table entry and a case for each, from the list of tiers.
+// Tiers (section 7): a kernel, a table entry and a case for each, from the list of tiers.
 // clang-format off
 #define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
     PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
@@ -2852,6 +2906,146 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
     }                                                                                              \
     PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
 // clang-format on
+
+// -------------------------------------------------------------------------------------------------
+// Appendix D. Index of functions
+// -------------------------------------------------------------------------------------------------
+//
+//      ptowsp_              add 3447, algorithm_name 6758, and 3471, array_at 3417,
+//                           bf16_from_f32 2833, bitand 3454, bitnot 3460, bitor 3455, bitxor 3456,
+//                           bool 3408, call_make 3653, cast 3480, channel_make 6608, clock_ns 8532,
+//                           close_make 6631, combine_begin 3547, consume_begin 6596, consumes 6615,
+//                           convert 2841, core_timing_of 6418, cost_check 6423, decode_tiers 859,
+//                           depth_name 3901, div 3450, edge_reason_name 5189, eq 3463,
+//                           event_make 6637, f16_from_f32 2831, fingerprint_print 5039,
+//                           for_each_begin 3541, ge 3468, gt 3467, hash 8529, i64 3406,
+//                           instruction 6351, le 3466, links_make 6884, location_name 2825,
+//                           lt 3465, max 3453, memory_name 5923, min 3452, mul 3449, ne 3464,
+//                           neg 3459, not 3473, opcode_name 8897, or 3472, otherwise_begin 3546,
+//                           pipe_name 5924, pipeline_begin 6591, process_begin 6593,
+//                           processor_count 618, produces 6616, receive_begin 6598,
+//                           record_make 6638, rem 3451, replicate_begin 6594, ring_name 3884,
+//                           scope_end 3549, search_print 5591, sequence_begin 3548,
+//                           shared_memory_of 4106, shl 3457, shr 3458, spans_export 5367,
+//                           stall_name 4785, sub 3448, support_name 4215, symbol 3412,
+//                           target_name 4214, tier_find 850, u64 3407, unit_name 3164, version 433,
+//                           wait_make 6639, when_begin 3545
+//      ptowsp_attend_       bytes 2043, check 1964, compute 2031, convert 2038, join 2002,
+//                           merge 1998, place 1954, run 1985, run_worker 1978, size 1947,
+//                           unit_of 2020, unit_rows 2024, variant 2046, work 1994
+//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6000, export 1677,
+//                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
+//                           lane_units 1649, merge_row 1701, place 1601, print 1681,
+//                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
+//                           see 1628, size 1591, states 1692
+//      ptowsp_axis_         dense 2958, dynamic 2959, plan 3004, plan_lanes 3006, plan_merges 3005,
+//                           ragged 2960, row 2966, size 3422, sparse 2961
+//      ptowsp_capability_   at 4212, count 4211, print 4213
+//      ptowsp_collective_   choose 6914, name 6757, plan 6804, print 6811, time 6904
+//      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
+//                           run_worker 667
+//      ptowsp_control_      cost_name 4023, make 4064
+//      ptowsp_device_       alloc 7581, cancel 7649, close 7574, copy_in 7592, copy_out 7594,
+//                           core_tasks 7662, free 7586, launch 7644, open 7565, result 7658,
+//                           run 7615, run_graph 7606, start 7620
+//      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
+//      ptowsp_dtype_        name 2822, size 2821
+//      ptowsp_dump_         check 8329, close 8323, explain 8340, open 8321, print 8334,
+//                           replay_export 8455, replay_print 8450, replay_run 8443,
+//                           rings_least 8377, rings_try 8382
+//      ptowsp_expr_         print 3486, type 3483
+//      ptowsp_f32_          from_bf16 2834, from_f16 2832
+//      ptowsp_graph_        add 5812, cancel 5755, clear 5692, create 5686, destroy 5688,
+//                           edge_make 5710, lanes 5844, limit 5761, poll 5772, record 5748,
+//                           result 5843, run 5736, run_worker 5740, seal 5721, start 5770,
+//                           task_cycles 5825, task_make 5701, task_status 5820, wait 5771
+//      ptowsp_hub_          create 6959, destroy 6963, transport 6967
+//      ptowsp_kernel_       begin 6025, choice 3630, collective 7073, end 6030, explain 3641,
+//                           hash 3342, insn_at 6446, insn_count 6445, make 3335, measure 6439,
+//                           print 6450, rule 7481
+//      ptowsp_linear_       apply 7380, blocked 7365, compose 7370, conflicts 7388, identity 7362,
+//                           inverse 7375, rank 7381, strided 7363, swizzle 7367, transpose 7373
+//      ptowsp_loop_         entry 3426, field 3432
+//      ptowsp_machine_      910b 5965, 950pr 5966
+//      ptowsp_measure_      (itself) 7832, samples 7837
+//      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
+//      ptowsp_mesh_         check 7241, coordinate 7245, layout_check 7253, layout_join 7295,
+//                           layout_part_of 7264, layout_print 7270, layout_relayout 7333
+//      ptowsp_module_       create 2930, destroy 2935, error 2939, mesh 7409, parse 4277,
+//                           print 2946
+//      ptowsp_moe_          check 2274, column_begin 2284, column_end 2291, combine 2183,
+//                           generate 2265, history_add 2337, index 2429, look 2328, move 2420,
+//                           place 2396, plan_units 2310, print 2306, routes_generate 2489,
+//                           row_bound 2151, scratch_bytes 2387, share 2439, sort 2159,
+//                           sort_parallel 2169, unit_bound 2252, unit_rows 2298
+//      ptowsp_npu_          build 8131, build_run 8182, destroy 8135, directory 8138, emit 8086,
+//                           emit_files 8094, execute 8176, measure 8209, record 8106,
+//                           was_cached 8136
+//      ptowsp_output_       to_buffer 703, to_file 706
+//      ptowsp_parallel_     begin 3539, for 632
+//      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
+//                           generate_range 1145, is_invariant 1646, total_work 1122,
+//                           work_bound 1171
+//      ptowsp_prefix_       add 2698, bound 2710, build 2681, build_given 2689, check 2745,
+//                           generate 2734, join_row 2770, place 2724, print 2752,
+//                           progress_size 2776, remove 2701, size 2717, tree_bytes 2671,
+//                           tree_place 2672, unit_tokens 2758
+//      ptowsp_program_      check 9009, create 4302, destroy 4307, kernel_name 4313,
+//                           lane_count 9002, load 4356, print 4320, print_place 4316,
+//                           print_point 4662, print_schedule 9005, prove 9021, read 8999,
+//                           save 4346, size 4310
+//      ptowsp_rails_        fail 7978, init 7959, print 7985, propose 7973, reason_text 7981,
+//                           sample 7965, tick 7969
+//      ptowsp_ranks_        count 6996, create 6989, destroy 6993, poll 7017, rank 6995,
+//                           relayout 7497, run 7009, start 7014, wait 7018
+//      ptowsp_run_          bind 4508, bind_array 4527, bind_batch 4594, bind_csr 4545,
+//                           bind_lengths 4536, bind_plan 4567, bind_ranks 7110, bind_size 4516,
+//                           bind_slot 4667, bind_symbol 4521, bind_tensor 4551,
+//                           bind_transients 4626, bind_work 4573, bound_array 9038,
+//                           bound_batch 9044, bound_csr 9041, bound_plan 9042, bound_size 9035,
+//                           bound_slot 9052, bound_symbol 9036, bound_tensor 9048,
+//                           bound_transients 9050, cancel 4730, channels 4918, clock_at 5112,
+//                           create 4442, critical_path 4857, critical_steps 4950, decisions 5472,
+//                           destroy 4444, edges 5212, execute 4718, execute_worker 4723,
+//                           expect 5036, explore 4999, export 5317, export_decisions 5476,
+//                           export_transients 5326, find_bounds 5404, fingerprint 5029,
+//                           group_export 7179, group_simulate 7154, idle 5137, kernels 5132,
+//                           lanes 4849, lifetime_at 4659, pipelines 4914, poll 4749, print 5004,
+//                           print_stuck 4956, print_task 5119, processes 4916, program 9034,
+//                           rank_waits 7170, record 5086, records 4852, report 5445, result 4848,
+//                           size_transients 4649, slot 4673, start 4740, steps 4945, trace_at 5099,
+//                           trace_count 5098, trace_find 5102, usage 5147, wait 4748, what_if 5420
+//      ptowsp_schedule_     check 4222, print 4228, search 5579, search_cancel 5587
+//      ptowsp_select_       (itself) 3476, begin 3543
+//      ptowsp_send_         make 6621, task_make 6626
+//      ptowsp_slot_         (itself) 3436, load_make 3663, set_make 3657
+//      ptowsp_space_        at 8513, index 8511, make 8506, multiply 9149, total 8510
+//      ptowsp_status_       name 497, text 498
+//      ptowsp_task_         arg 3443, axis 3116, cols 3122, fail 3133, list_make 3746, make 3587,
+//                           rows 3119, scalar 3125, tag 3444, variable 3442
+//      ptowsp_tensor_       layout 7424, make 3044, spread 7418, transient 3070
+//      ptowsp_tile_         abs 6118, add 6095, alloc 6350, carry 6292, col_broadcast 6134,
+//                           colmax 6129, colmin 6130, cols 6295, colsum 6128, compare 6180,
+//                           const 6046, cos 6113, cvt 6156, deinterleave 6210, dequantize 6162,
+//                           div 6098, exp 6105, full 6049, gather 6199, gelu 6115, in 6034,
+//                           inout 6038, interleave 6209, iota 6051, load 6055, log 6106,
+//                           loop_begin 6289, loop_end 6291, matmul 6139, matmul_acc 6140,
+//                           matmul_bias 6141, max 6099, merge_sort 6193, min 6100, mul 6097,
+//                           neg 6117, next 6293, out 6036, quantize 6161, recip 6109, relu 6114,
+//                           row_broadcast 6133, rowmax 6125, rowmean 6127, rowmin 6126, rows 6294,
+//                           rowsum 6123, rowsum_f32 6124, rsqrt 6108, scalar 6043, select 6181,
+//                           sigmoid 6111, silu 6116, sin 6112, slice 6204, slice_at 6296,
+//                           sort32 6192, sqrt 6107, store 6060, store_add 6063, store_at 6298,
+//                           sub 6096, tanh 6110, topk_indices 6195, topk_values 6194,
+//                           transpose 6165
+//      ptowsp_tuning_       add 7754, bucket 7719, compact 7799, count 7786, create 7734,
+//                           destroy 7736, find 7768, record_at 7789, refresh 7743
+//      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
+//                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
+//                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,
+//                           print 830, request 752, slot 788, slot_count 794, slot_first 791,
+//                           tile 782, token_count 776, token_end 779, token_start 773
+//      ptowsp_workload_     begin 3538, param 3646
 
 #ifdef __cplusplus
 }

@@ -156,7 +156,7 @@ static uint32_t pwsp_attend_sinks_end(const ptowsp_attend_step *step, uint32_t r
     return sinks > 0 && (uint32_t)sinks < end ? (uint32_t)sinks : sinks > 0 ? end : 0;
 }
 
-// The sinks that the first unit of a tile has besides, as section 10 says under Positions.
+// The sinks that the first unit of a tile has besides, as section 9 says under Positions.
 static uint32_t pwsp_attend_sinks_beside(const ptowsp_attend_step *step, const ptowsp_work *work) {
     const ptowsp_attention_positions *positions = step->config->positions;
     const uint32_t request = ptowsp_work_request(work), start = ptowsp_work_kv_start(work);

@@ -165,7 +165,7 @@ static bool pwsp_attend_take(const ptowsp_attend_job *job, const ptowsp_work *wo
     *out = ptowsp_attend_unit_of(step, work);
     const uint32_t rows = ptowsp_attend_unit_rows(step, out);
     return rows > 0 && out->request < step->batch->sequence_count &&
-           out->kv_head < step->config->head_count &&
+           out->kv_head < step->config->kv_head_count &&
            slot_first + slot_count <= job->memory.slot_capacity &&
            (slot_count == 0 || rows <= job->memory.scratch.rows);
 }
@@ -216,7 +216,7 @@ ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job, const ptowsp_work
     }
     const ptowsp_prefix_plan *prefix = job->step->prefix;
     const uint32_t head = ptowsp_work_head(join), position = join->params[2];
-    if (!prefix || position >= prefix->request_count || head >= job->step->config->head_count) {
+    if (!prefix || position >= prefix->request_count || head >= job->step->config->kv_head_count) {
         return PTOWSP_INVALID_PARAMS;
     }
     const uint32_t begin = prefix->requests[position].token_begin;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-static void pwsp_text_buffer_write(void *user, const char *text, size_t length) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
+static bool pwsp_text_buffer_write(void *user, const void *text, size_t length) {
+    ptowsp_output_buffer *buffer = (ptowsp_output_buffer *)user;
     if (buffer->data && buffer->length + 1 < buffer->size) {
         size_t room = buffer->size - buffer->length - 1;
         size_t kept = length < room ? length : room;
@@ -14,10 +14,11 @@ static void pwsp_text_buffer_write(void *user, const char *text, size_t length) 
         buffer->data[buffer->length + kept] = '\0';
     }
     buffer->length += length;
+    return true;
 }
 
-ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
-    ptowsp_text text = {buffer ? pwsp_text_buffer_write : NULL, buffer};
+ptowsp_output ptowsp_output_to_buffer(ptowsp_output_buffer *buffer) {
+    ptowsp_output text = {buffer ? pwsp_text_buffer_write : NULL, buffer};
     if (buffer) {
         buffer->length = 0;
         if (buffer->size > 0 && buffer->data) {
@@ -27,30 +28,40 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     return text;
 }
 
-static void pwsp_text_hash_write(void *user, const char *text, size_t length) {
-    uint64_t *hash = (uint64_t *)user;
-    *hash = ptowsp_hash(*hash, text, length);
+static bool pwsp_text_file_write(void *user, const void *data, size_t size) {
+    return fwrite(data, 1, size, (FILE *)user) == size;
 }
 
-PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash) {
-    ptowsp_text text = {pwsp_text_hash_write, hash};
+ptowsp_output ptowsp_output_to_file(void *file) {
+    ptowsp_output output = {file ? pwsp_text_file_write : NULL, file};
+    return output;
+}
+
+static bool pwsp_text_hash_write(void *user, const void *text, size_t length) {
+    uint64_t *hash = (uint64_t *)user;
+    *hash = ptowsp_hash(*hash, text, length);
+    return true;
+}
+
+PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash) {
+    ptowsp_output text = {pwsp_text_hash_write, hash};
     return text;
 }
 
-PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
+PWSP_INTERNAL void pwsp_text_write(ptowsp_output text, const char *piece, size_t length) {
     if (text.write) {
         text.write(text.user, piece, length);
     }
 }
 
-PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string) {
+PWSP_INTERNAL void pwsp_text_put(ptowsp_output text, const char *string) {
     const size_t length = strlen(string);
     if (length > 0) {
         pwsp_text_write(text, string, length);
     }
 }
 
-PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
+PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args) {
     char piece[PWSP_TEXT_PIECE_MAX];
     int length = vsnprintf(piece, sizeof piece, format, args);
     if (length > 0) {
@@ -59,7 +70,7 @@ PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_li
     }
 }
 
-PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
+PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...) {
     va_list args;
     va_start(args, format);
     pwsp_text_vformat(text, format, args);

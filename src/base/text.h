@@ -19,22 +19,22 @@
 #define PWSP_TEXT_PIECE_MAX 512
 
 // Requires that the sink has a function.
-PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length);
-PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string);
-PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
-PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
+PWSP_INTERNAL void pwsp_text_write(ptowsp_output text, const char *piece, size_t length);
+PWSP_INTERNAL void pwsp_text_put(ptowsp_output text, const char *string);
+PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
 // Extends *hash by the written text; see ptowsp_hash.
-PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
+PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 
 // In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
-        ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                  \
         va_list args_;                                                                             \
         va_start(args_, format);                                                                   \
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer_), format, args_);                         \
+        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                         \
         va_end(args_);                                                                             \
     } while (0)
 

@@ -72,20 +72,20 @@ static const pwsp_process *pwsp_deadlock_find_cycle(pwsp_exchange *exchange) {
 // -- text -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_process_print_name(const char *name, uint32_t replica,
-                                           uint32_t replica_count, ptowsp_text text) {
+                                           uint32_t replica_count, ptowsp_output text) {
     pwsp_text_format(text, "%s", name);
     if (replica_count > 1) {
         pwsp_text_format(text, "[%u]", replica);
     }
 }
 
-PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_output text) {
     pwsp_process_print_name(process->name, process->replica, process->replica_count, text);
 }
 
 // "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
-                                            const pwsp_process *process, ptowsp_text text) {
+                                            const pwsp_process *process, ptowsp_output text) {
     const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
     bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
     if (channel->is_event) {
@@ -110,7 +110,7 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
 }
 
 // "a (full) -> b (empty) -> a"
-PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_output text) {
     const pwsp_process *first = exchange->cycle, *at = first;
     uint32_t count = 0;
     do {
@@ -130,7 +130,7 @@ PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptow
 }
 
 static void pwsp_deadlock_print_depth_hint(const pwsp_exchange *exchange,
-                                           const pwsp_process *process, ptowsp_text text) {
+                                           const pwsp_process *process, ptowsp_output text) {
     const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
     if (channel->is_event) {
         pwsp_text_format(text, "a channel with a depth instead of event %s would let ",
@@ -171,7 +171,7 @@ static bool pwsp_deadlock_is_shortage(const pwsp_exchange *exchange) {
     return true;
 }
 
-static void pwsp_deadlock_print_shortage_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+static void pwsp_deadlock_print_shortage_hint(const pwsp_exchange *exchange, ptowsp_output text) {
     const pwsp_process *first = exchange->cycle;
     const pwsp_process *next = pwsp_deadlock_next(exchange, first);
     const char *name = pwsp_deadlock_channel(exchange, first)->name;
@@ -210,7 +210,7 @@ static const pwsp_process *pwsp_deadlock_find_back(const pwsp_exchange *exchange
 // the channel holds may remain in it, as each that is received comes back.
 static void pwsp_deadlock_print_prime_hint(const pwsp_exchange *exchange,
                                            const pwsp_process *process, bool counts,
-                                           ptowsp_text text) {
+                                           ptowsp_output text) {
     const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
     if (channel->sent) {
         pwsp_text_format(text, "the tokens of channel %s are too few: ", channel->name);
@@ -234,7 +234,7 @@ static void pwsp_deadlock_print_prime_hint(const pwsp_exchange *exchange,
 
 // The ways out of the cycle: more tokens, or taking all at once; room; the end of a stream that a
 // process waits for; or a process that sends first.
-static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_output text) {
     const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
     bool counts;
     if (pwsp_deadlock_is_shortage(exchange)) {
@@ -268,7 +268,7 @@ static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp
 }
 
 // The ways out without a cycle: every process that could have released another has ended.
-PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_output text) {
     if (exchange->cycle) {
         pwsp_deadlock_print_cycle_hint(exchange, text);
         return;
@@ -294,8 +294,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptows
 
 PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error) {
     char what[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {what, sizeof what, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {what, sizeof what, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     uint32_t shown = 0, left = exchange->running_count - exchange->ended_count;
     uint64_t time = 0;
     pwsp_deadlock_find_firsts(exchange);

@@ -1,4 +1,4 @@
-// Processes that exchange tokens through channels, section 21 of ptowsp.h: their state, and which
+// Processes that exchange tokens through channels, section 25 of ptowsp.h: their state, and which
 // one moves. rules.h defines send and receive.
 //
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
@@ -214,13 +214,13 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
 
 // "compute[1]"
 PWSP_INTERNAL void pwsp_process_print_name(const char *name, uint32_t replica,
-                                           uint32_t replica_count, ptowsp_text text);
+                                           uint32_t replica_count, ptowsp_output text);
 
 // The parts of a longer report, after that call.
-PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_output text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
-                                            const pwsp_process *process, ptowsp_text text);
-PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text);
-PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text);
+                                            const pwsp_process *process, ptowsp_output text);
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_output text);
+PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_output text);
 
 #endif

@@ -450,7 +450,7 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
 
 #define PWSP_STUCK_MAX 200  // processes that the report lists
 
-PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_output text) {
     if (!pipelines->is_stuck) {
         return;
     }

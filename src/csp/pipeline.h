@@ -189,14 +189,14 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, pto
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
 // "compute[1]"; "compute[1] receives 3 from loaded".
-PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_output text);
 PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
-                                    ptowsp_text text);
+                                    ptowsp_output text);
 
 // The steps of an order that gets stuck, one on each line.
-PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text);
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_output text);
 
 // A report of why the last execution deadlocked, if it did.
-PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_output text);
 
 #endif

@@ -92,12 +92,12 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_output text) {
     pwsp_process_print_name(process->name, process->replica, process->replica_count, text);
 }
 
 PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
-                                    ptowsp_text text) {
+                                    ptowsp_output text) {
     const char *channel =
         step->channel == UINT32_MAX ? "" : pipelines->channel_stats[step->channel].name;
     pwsp_steps_print_name(&pipelines->process_stats[step->process], text);
@@ -116,7 +116,7 @@ PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptows
     }
 }
 
-PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_output text) {
     uint64_t count = pipelines->exchange.step_count;
     uint64_t first = count > PWSP_ORDER_STEP_MAX ? count - PWSP_ORDER_STEP_MAX : 0;
     pwsp_text_format(text, "  order:\n");

@@ -140,7 +140,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
 // Words of texts have at most PTOWSP_NAME_MAX characters.
 PWSP_INTERNAL pwsp_quoted_name pwsp_quoted_behind(const char *before, const char *name) {
     pwsp_quoted_name quoted;
-    ptowsp_text_buffer buffer = {quoted.text, sizeof quoted.text, 0};
+    ptowsp_output_buffer buffer = {quoted.text, sizeof quoted.text, 0};
     // Words that stand where a name may stand, but mean something else there.
     static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
     bool is_word =
@@ -151,11 +151,11 @@ PWSP_INTERNAL pwsp_quoted_name pwsp_quoted_behind(const char *before, const char
     for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
         is_word = name[0] != reserved[i][0] || strcmp(name, reserved[i]) != 0;
     }
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), is_word ? "%s%s" : "%s\"%s\"", before, name);
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), is_word ? "%s%s" : "%s\"%s\"", before, name);
     return quoted;
 }
 
-static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
+static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_output text) {
     if (node->type == PTOWSP_TYPE_BOOL) {
         pwsp_text_format(text, "%s", node->value ? "true" : "false");
     } else if (node->type == PTOWSP_TYPE_I64) {
@@ -167,7 +167,7 @@ static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text)
 
 // Prints a leaf, or a read of an array; false if it is an operator.
 static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node *node,
-                                  ptowsp_text text) {
+                                  ptowsp_output text) {
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
@@ -199,7 +199,7 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
 
 // Prints an operand, in parentheses if it binds less tightly than `precedence`.
 static void pwsp_exprs_print_operand(const pwsp_exprs *exprs, uint32_t id, uint32_t precedence,
-                                     ptowsp_text text) {
+                                     ptowsp_output text) {
     const pwsp_expr_node *node = &exprs->nodes[id];
     uint32_t own =
         node->op >= PWSP_EXPR_ADD ? pwsp_operator_of((pwsp_expr_op)node->op)->precedence : 0;
@@ -209,7 +209,7 @@ static void pwsp_exprs_print_operand(const pwsp_exprs *exprs, uint32_t id, uint3
     pwsp_text_format(text, "%s", is_open ? ")" : "");
 }
 
-PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_output text) {
     const pwsp_expr_node *node = &exprs->nodes[id];
     if (pwsp_exprs_print_leaf(exprs, node, text)) {
         return;

@@ -6,7 +6,7 @@
 #include "../base/base.h"
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. Operations that trap or are undefined in C are defined here: see section 19 of the
+// 0 or 1. Operations that trap or are undefined in C are defined here: see section 16 of the
 // header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
@@ -121,7 +121,7 @@ PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptows
 
 PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type);
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
-PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text);
+PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_output text);
 
 // A name as texts of modules have it: a word as it is, anything else in quotes. The text right
 // before it is part of the word.

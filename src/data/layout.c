@@ -268,7 +268,7 @@ PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spre
 // -- text -----------------------------------------------------------------------------------------
 
 void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
-                              ptowsp_text text) {
+                              ptowsp_output text) {
     if (!mesh || !layout) {
         return;
     }
@@ -299,8 +299,8 @@ void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout 
 
 PWSP_INTERNAL const char *pwsp_layout_text(const ptowsp_mesh *mesh,
                                            const ptowsp_mesh_layout *layout, char *out) {
-    ptowsp_text_buffer buffer = {out, PWSP_LAYOUT_TEXT_MAX, 0};
-    ptowsp_mesh_layout_print(mesh, layout, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {out, PWSP_LAYOUT_TEXT_MAX, 0};
+    ptowsp_mesh_layout_print(mesh, layout, ptowsp_output_to_buffer(&buffer));
     return out;
 }
 

@@ -1,4 +1,4 @@
-// Rules of kernels (section 17 of the header), axis by axis of the mesh. The first tile that is
+// Rules of kernels (section 15 of the header), axis by axis of the mesh. The first tile that is
 // written says how the work is spread along an axis, and all other tiles follow:
 //
 //      result          work        operands

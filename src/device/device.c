@@ -409,11 +409,11 @@ static void pwsp_device_done(void *user, const pwsp_turn *turn, uint32_t by, boo
 static void pwsp_device_lose(void *user, const pwsp_turn *turn, uint32_t core) {
     ptowsp_device *device = (ptowsp_device *)user;
     char text[sizeof device->stuck_text];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     device->job.stop(user);
     pwsp_mutex_lock(&device->cores.mutex);
     uint64_t index =
-        device->job.describe(user, turn->entry, turn->part, ptowsp_text_to_buffer(&buffer));
+        device->job.describe(user, turn->entry, turn->part, ptowsp_output_to_buffer(&buffer));
     if (!device->has_stuck || index < device->stuck_index ||
         (index == device->stuck_index && turn->part < device->stuck_part)) {
         device->has_stuck = true;

@@ -36,7 +36,7 @@ typedef struct pwsp_device_job {
     void (*done)(void *user, const pwsp_core_result *result, uint32_t by);
     void (*stop)(void *user);  // once set, is_wanted is false: the device is lost
     // Describes an entry for an error, and returns the error's index.
-    uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_text text);
+    uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_output text);
     bool is_clocked;
 } pwsp_device_job;
 

@@ -238,7 +238,7 @@ static void pwsp_device_graph_stop(void *user) {
 }
 
 static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t part,
-                                           ptowsp_text text) {
+                                           ptowsp_output text) {
     const char *name = pwsp_graph_name(pwsp_graph_on(user), task);
     (void)part;
     pwsp_text_format(text, "task %u%s%s%s", (unsigned)task, name ? " '" : "", name ? name : "",

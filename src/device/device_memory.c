@@ -196,8 +196,8 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
     ptowsp_status status = PTOWSP_OK;
     if (memory->piece_count > 0) {
         char list[PWSP_LEAKS_NAMED * (PTOWSP_NAME_MAX + 40) + 8];
-        ptowsp_text_buffer buffer = {list, sizeof list, 0};
-        ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+        ptowsp_output_buffer buffer = {list, sizeof list, 0};
+        ptowsp_output text = ptowsp_output_to_buffer(&buffer);
         uint32_t named = pwsp_min_u64(memory->piece_count, PWSP_LEAKS_NAMED) & UINT32_MAX;
         uint64_t number = 0;
         for (uint32_t i = 0; i < named; i++) {

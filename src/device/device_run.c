@@ -60,7 +60,7 @@ static void pwsp_program_stop(void *user) {
     pwsp_store_seq_cst(&((ptowsp_device *)user)->is_run_stopped, 1u);
 }
 
-static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part, ptowsp_text text) {
+static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part, ptowsp_output text) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     (void)part;
@@ -131,8 +131,8 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
         const void *begin = (const void *)(bound->data + bound->low * size);
         uint64_t bytes = (uint64_t)(bound->high - bound->low + 1) * (uint64_t)size;
         char what[PTOWSP_NAME_MAX + 16];
-        ptowsp_text_buffer buffer = {what, sizeof what, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "tensor %s",
+        ptowsp_output_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "tensor %s",
                          program->tensors.items[i].name);
         ptowsp_status status = pwsp_device_memory_check(&device->memory, begin, bytes, what);
         if (status != PTOWSP_OK) {

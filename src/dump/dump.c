@@ -70,7 +70,7 @@ static bool dump_format_check(ptowsp_dump *dump, ptowsp_dump_format format) {
                            "dump: there is no format %u", (unsigned)format);
 }
 
-ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
+ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_output text) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format) && dump_check_once(dump)) {
         dump_print_check(dump, format, text);
@@ -78,7 +78,7 @@ ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, pt
     return dump_done(dump);
 }
 
-ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_text text) {
+ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_output text) {
     PTOWSP_ASSERT(dump);
     const uint32_t index = dump_find(dump, task);
     if (index == DUMP_NONE) {
@@ -106,7 +106,7 @@ ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump, const ptowsp_dump_replay
 }
 
 ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump, const ptowsp_dump_replay *how,
-                                       ptowsp_dump_format format, ptowsp_text text) {
+                                       ptowsp_dump_format format, ptowsp_output text) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format)) {
         dump_show(dump, how, format, text);

@@ -66,10 +66,10 @@ DUMP_INTERNAL bool dump_grow(void **array, uint32_t count, uint32_t *capacity, s
 // Zeroed memory for count elements, at least one; NULL: there is none.
 DUMP_INTERNAL void *dump_zeroed(uint64_t count, size_t size);
 
-DUMP_INTERNAL void dump_write(ptowsp_text text, const char *data, size_t size);
-DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) DUMP_PRINTF(2, 3);
+DUMP_INTERNAL void dump_write(ptowsp_output text, const char *data, size_t size);
+DUMP_INTERNAL void dump_print(ptowsp_output text, const char *format, ...) DUMP_PRINTF(2, 3);
 // With what JSON or HTML escapes, by the format; without quotes.
-DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string);
+DUMP_INTERNAL void dump_escaped(ptowsp_output text, ptowsp_dump_format format, const char *string);
 
 // -- JSON -----------------------------------------------------------------------------------------
 
@@ -310,14 +310,14 @@ DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_du
                                                     uint32_t before, uint32_t after);
 
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
-                                    ptowsp_text text);
+                                    ptowsp_output text);
 
 // Prints why a task started when it did. False: there is no memory.
-DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_text text);
+DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_output text);
 
 // Prints, and draws, a replay or, with NULL, those that are usually asked for.
 DUMP_INTERNAL void dump_show(ptowsp_dump *dump, const ptowsp_dump_replay *how,
-                             ptowsp_dump_format format, ptowsp_text text);
+                             ptowsp_dump_format format, ptowsp_output text);
 DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay *how,
                                      ptowsp_export_format format,
                                      const ptowsp_export_options *options, ptowsp_output output);

@@ -58,14 +58,14 @@ DUMP_INTERNAL bool dump_out_of_memory(ptowsp_dump *dump) {
     return dump_fail(dump, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "dump: out of memory");
 }
 
-DUMP_INTERNAL void dump_write(ptowsp_text text, const char *data, size_t size) {
+DUMP_INTERNAL void dump_write(ptowsp_output text, const char *data, size_t size) {
     if (text.write && size) {
         text.write(text.user, data, size);
     }
 }
 
 // Pieces are short: names are at most DUMP_JSON_TEXT.
-DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
+DUMP_INTERNAL void dump_print(ptowsp_output text, const char *format, ...) {
     char piece[1024];
     va_list args;
     va_start(args, format);
@@ -75,7 +75,7 @@ DUMP_INTERNAL void dump_print(ptowsp_text text, const char *format, ...) {
     dump_write(text, piece, (size_t)length < sizeof piece ? (size_t)length : sizeof piece - 1);
 }
 
-DUMP_INTERNAL void dump_escaped(ptowsp_text text, ptowsp_dump_format format, const char *string) {
+DUMP_INTERNAL void dump_escaped(ptowsp_output text, ptowsp_dump_format format, const char *string) {
     static const char marks[][8] = {"", "\"\\", "<>&\"'"};
     static const char escapes[][8] = {"?", "\\u%04x", "&#%u;"};
     for (const char *at = string; *at; at++) {

@@ -40,7 +40,7 @@ static void dump_causes_find(const ptowsp_dump *dump, dump_cause *causes) {
 }
 
 // Times count from the first start of the swimlane.
-static void dump_explain_task(const ptowsp_dump *dump, uint32_t t, ptowsp_text text) {
+static void dump_explain_task(const ptowsp_dump *dump, uint32_t t, ptowsp_output text) {
     const dump_task *task = &dump->tasks[t];
     char room[DUMP_KERNEL_TEXT];
     dump_print(text, "task %llu (", (unsigned long long)task->id);
@@ -54,7 +54,7 @@ static void dump_explain_task(const ptowsp_dump *dump, uint32_t t, ptowsp_text t
 }
 
 // Who made an edge, by which argument and tensor of the task that waits.
-static void dump_explain_edge(const ptowsp_dump *dump, const dump_edge *edge, ptowsp_text text) {
+static void dump_explain_edge(const ptowsp_dump *dump, const dump_edge *edge, ptowsp_output text) {
     const dump_task *succ = &dump->tasks[edge->succ];
     dump_print(text, " by ");
     dump_escaped(text, PTOWSP_DUMP_TEXT, dump_source_name(dump, edge->source));
@@ -67,7 +67,7 @@ static void dump_explain_edge(const ptowsp_dump *dump, const dump_edge *edge, pt
 
 // The time between both ends of an edge. `other` is the end that is not explained.
 static void dump_explain_line(const ptowsp_dump *dump, const dump_edge *edge, uint32_t other,
-                              bool is_cause, ptowsp_text text) {
+                              bool is_cause, ptowsp_output text) {
     const dump_task *before = &dump->tasks[edge->pred], *after = &dump->tasks[edge->succ];
     dump_print(text, is_cause ? "  * " : "    ");
     dump_explain_task(dump, other, text);
@@ -81,7 +81,7 @@ static void dump_explain_line(const ptowsp_dump *dump, const dump_edge *edge, ui
     dump_print(text, "\n");
 }
 
-DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text text) {
+DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_output text) {
     const dump_task *task = &dump->tasks[t];
     dump_cause *causes = (dump_cause *)dump_zeroed(dump->task_count, sizeof *causes);
     if (!causes) {

@@ -25,7 +25,7 @@ static const char *dump_hazard_text(uint32_t hazards) {
 
 // Task 3 (softmax), argument 1: INOUT of tensor 77 [32, 450] + 14400
 static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, uint64_t id,
-                            uint32_t ordinal, ptowsp_text text) {
+                            uint32_t ordinal, ptowsp_output text) {
     const dump_task *task = &dump->tasks[dump_find(dump, id)];
     const bool is_json = format == PTOWSP_DUMP_JSON;
     char room[DUMP_KERNEL_TEXT];
@@ -53,7 +53,7 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
     dump_print(text, is_json ? "}" : "");
 }
 
-static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text text) {
+static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_output text) {
     static const char advices[][64] = {"edges added above order these, too",
                                        "the view is larger than the buffer",
                                        "they write into one line of 64 bytes, and may run together",
@@ -70,7 +70,7 @@ static void dump_print_advice(const ptowsp_dump_finding *finding, ptowsp_text te
 }
 
 static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format format,
-                               const ptowsp_dump_finding *finding, ptowsp_text text) {
+                               const ptowsp_dump_finding *finding, ptowsp_output text) {
     static const char begins[][32] = {"  ", "{\"kind\":\"", "<tr><td>"};
     static const char tasks[][32] = {"\n    ", "\",\"tasks\":[", "</td><td>"};
     static const char betweens[][32] = {"\n    ", ",", "<br>"};
@@ -90,7 +90,7 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
 }
 
 // Words that this version does not know: what they are, and how often.
-static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
+static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_output text) {
     static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};
     static const char texts[][32] = {": ", "\",\"text\":\"", ": "};
     static const char counts[][32] = {", %llu times\n", "\",\"count\":%llu}", ", %llu times</p>\n"};
@@ -104,7 +104,7 @@ static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
 }
 
 static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format,
-                              ptowsp_text text) {
+                              ptowsp_output text) {
     const ptowsp_dump_report *report = &dump->report;
     static const char heads[][512] = {
         "%llu tasks, %llu edges: %s\n",
@@ -133,7 +133,7 @@ static void dump_print_counts(const ptowsp_dump *dump, ptowsp_dump_format format
 }
 
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
-                                    ptowsp_text text) {
+                                    ptowsp_output text) {
     static const char heads[][32] = {"", "],\"findings\":[\n", "<table>\n"};
     static const char ends[][32] = {"", "]}\n", "</table>\n"};
     dump_print_counts(dump, format, text);

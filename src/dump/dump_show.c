@@ -136,7 +136,7 @@ static unsigned long long dump_share(uint64_t part, uint64_t whole) {
     return whole ? (unsigned long long)(1000.0 * (double)part / (double)whole + 0.5) : 0;
 }
 
-static void dump_show_head(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+static void dump_show_head(const dump_replay *r, ptowsp_dump_format format, ptowsp_output text) {
     static const char heads[][512] = {
         "%llu instances of tasks, %llu edges; the longest chain takes %llu cycles\n"
         "  %-52s %14llu\n",
@@ -157,7 +157,7 @@ static void dump_show_head(const dump_replay *r, ptowsp_dump_format format, ptow
 }
 
 // Reasons why cores were idle, the largest part of all cores' time first.
-static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptowsp_output text) {
     static const char parts[][32] = {"%s%s %llu.%llu %%", "%s\"%s\":%llu.%llu",
                                      "%s%s %llu.%llu %%"};
     const uint64_t cores = (uint64_t)r->result.cube_cores + r->result.vector_cores;
@@ -187,7 +187,7 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
 }
 
 // How busy AICPU threads are, if there are any.
-static void dump_show_threads(const dump_replay *r, ptowsp_dump_format format, ptowsp_text text) {
+static void dump_show_threads(const dump_replay *r, ptowsp_dump_format format, ptowsp_output text) {
     static const char rows[][48] = {"; %llu.%llu of %u AICPU threads busy",
                                     ",\"busy_threads\":%llu.%llu,\"threads\":%u",
                                     "; %llu.%llu of %u AICPU threads busy"};
@@ -203,7 +203,7 @@ static void dump_show_threads(const dump_replay *r, ptowsp_dump_format format, p
 
 // One replay, or the status with which it failed.
 static void dump_show_row(const dump_replay *r, const char *question, bool is_good, bool is_first,
-                          ptowsp_dump_format format, ptowsp_text text) {
+                          ptowsp_dump_format format, ptowsp_output text) {
     static const char begins[][64] = {"  ", "{\"question\":\"", "<tr><td>"};
     static const char fails[][64] = {" -  %s\n", "\",\"error\":\"%s\"}", "<td>-<td><td>%s\n"};
     static const char rows[][128] = {
@@ -286,7 +286,7 @@ static void dump_questions_make(const dump_replay *r, dump_question *questions) 
 
 // Answers all questions. One that fails says so in its row.
 static void dump_show_all(const dump_replay *observed, ptowsp_dump_format format,
-                          ptowsp_text text) {
+                          ptowsp_output text) {
     ptowsp_dump *dump = observed->dump;
     dump_question questions[DUMP_QUESTIONS];
     dump_questions_make(observed, questions);
@@ -303,12 +303,12 @@ static void dump_show_all(const dump_replay *observed, ptowsp_dump_format format
 }
 
 static bool dump_forward(void *user, const void *data, size_t size) {
-    dump_write(*(const ptowsp_text *)user, (const char *)data, size);
+    dump_write(*(const ptowsp_output *)user, (const char *)data, size);
     return true;
 }
 
 DUMP_INTERNAL void dump_show(ptowsp_dump *dump, const ptowsp_dump_replay *how,
-                             ptowsp_dump_format format, ptowsp_text text) {
+                             ptowsp_dump_format format, ptowsp_output text) {
     static const char ends[][16] = {"", "]}\n", "</table>\n"};
     dump_replay replay;
     if (dump_replay_make(&replay, dump, how)) {

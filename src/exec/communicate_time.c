@@ -68,7 +68,7 @@ static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, uint64_t
 
 // Chooses an algorithm if there is none. False with an error.
 static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *error) {
-    const ptowsp_text none = {NULL, NULL};
+    const ptowsp_output none = {NULL, NULL};
     if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         c->node_size = pwsp_links_inner(c, &comm->bound.links);
     } else if (c->kind == PTOWSP_SEND) {

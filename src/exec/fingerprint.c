@@ -221,7 +221,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
     return status;
 }
 
-void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text) {
+void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output text) {
     if (!fingerprint) {
         return;
     }

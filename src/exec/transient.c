@@ -80,9 +80,9 @@ static void pwsp_transients_fail_room(const pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
     const pwsp_transients *t = &bindings->transients;
     char place[PWSP_ERROR_TEXT_MAX / 4];
-    ptowsp_text_buffer where = {place, sizeof place, 0};
+    ptowsp_output_buffer where = {place, sizeof place, 0};
     pwsp_error error;
-    ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));
+    ptowsp_program_print_point(p, t->placement.point, ptowsp_output_to_buffer(&where));
     pwsp_transient_fail_room(&error, t->placed, (uint32_t)p->transients.count,
                              (const pwsp_lifetime *)p->lifetimes.items, &t->placement, place,
                              t->size);

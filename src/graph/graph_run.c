@@ -87,8 +87,8 @@ static ptowsp_status pwsp_graph_fail_cut(ptowsp_graph *graph, uint32_t flags) {
 // added.
 static ptowsp_status pwsp_graph_fail_task(ptowsp_graph *graph, uint32_t task) {
     char why[160];
-    ptowsp_text_buffer buffer = {why, sizeof why, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {why, sizeof why, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     ptowsp_status status = (ptowsp_status)(int32_t)graph->arrays.outcomes[task];
     const char *name = pwsp_graph_name(graph, task), *inner = NULL;
     uint32_t culprit = task;

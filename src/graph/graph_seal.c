@@ -139,8 +139,8 @@ static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previ
     }
     previous[task] = after;
     char list[320];
-    ptowsp_text_buffer buffer = {list, sizeof list, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {list, sizeof list, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     at = lowest;
     for (uint32_t i = 0; i <= length; i++) {
         if (buffer.length > sizeof list - 100 && i < length) {

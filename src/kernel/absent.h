@@ -111,7 +111,7 @@ PWSP_INLINE bool pwsp_parse_body_end(struct pwsp_parser *p) {
     return true;
 }
 
-PWSP_INLINE void pwsp_body_write(const ptowsp_body *body, ptowsp_text text) {
+PWSP_INLINE void pwsp_body_write(const ptowsp_body *body, ptowsp_output text) {
     PTOWSP_ASSERT(!body);
     (void)text;
 }
@@ -126,7 +126,7 @@ PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, p
 }
 
 PWSP_INLINE void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
-                                          ptowsp_text text) {
+                                          ptowsp_output text) {
     (void)module;
     (void)kernel;
     (void)text;

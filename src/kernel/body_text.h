@@ -35,7 +35,7 @@
 #define PWSP_BODY_IS_READ 1  // in absent.h it is 0
 
 // Writes the body of a finished kernel, with two spaces before each line.
-PWSP_INTERNAL void pwsp_body_write(const ptowsp_body *body, ptowsp_text text);
+PWSP_INTERNAL void pwsp_body_write(const ptowsp_body *body, ptowsp_output text);
 
 // The words of memories and layouts; NULL after the last.
 PWSP_INTERNAL const char *pwsp_memory_word(uint32_t memory);

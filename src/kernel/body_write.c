@@ -71,7 +71,7 @@ static uint32_t pwsp_write_find_like(const ptowsp_body *body, uint32_t at, const
 // -- parts ----------------------------------------------------------------------------------------
 
 // The shortest decimal that reads back as the same number; a NaN with its bits.
-static void pwsp_write_number(double number, ptowsp_text text) {
+static void pwsp_write_number(double number, ptowsp_output text) {
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     if (number != number) {
@@ -83,7 +83,7 @@ static void pwsp_write_number(double number, ptowsp_text text) {
 }
 
 static void pwsp_write_offset(const ptowsp_body *body, uint32_t at, uint32_t start, uint32_t loop,
-                              bool is_number, ptowsp_text text) {
+                              bool is_number, ptowsp_output text) {
     if (loop) {
         pwsp_text_format(text, "%%%u", body->loop_begins[loop]);
     } else if (start == 0 || is_number) {
@@ -95,7 +95,7 @@ static void pwsp_write_offset(const ptowsp_body *body, uint32_t at, uint32_t sta
 
 // Nothing for a store of the whole.
 static void pwsp_write_window(const ptowsp_body *body, uint32_t at, const pwsp_kop *op,
-                              ptowsp_text text) {
+                              ptowsp_output text) {
     if (op->kind == PWSP_KOP_STORE) {
         const pwsp_kop *from = pwsp_body_built(body, op->src[0]);
         const pwsp_body_param *to = &body->tiles[op->param - 1];
@@ -111,11 +111,11 @@ static void pwsp_write_window(const ptowsp_body *body, uint32_t at, const pwsp_k
     pwsp_text_format(text, ")");
 }
 
-static void pwsp_write_size(uint32_t size, bool is_given, ptowsp_text text) {
+static void pwsp_write_size(uint32_t size, bool is_given, ptowsp_output text) {
     pwsp_text_format(text, is_given ? " %u" : " ?", size);
 }
 
-static void pwsp_write_type(const pwsp_kop *op, ptowsp_text text) {
+static void pwsp_write_type(const pwsp_kop *op, ptowsp_output text) {
     const bool is_alloc = op->kind == PWSP_KOP_ALLOC;
     pwsp_text_format(text, " : %s",
                      op->is_mask ? "mask" : ptowsp_dtype_name((ptowsp_dtype)op->dtype));
@@ -127,7 +127,7 @@ static void pwsp_write_type(const pwsp_kop *op, ptowsp_text text) {
 }
 
 static void pwsp_write_alloc(const ptowsp_body *body, uint32_t at, const pwsp_kop *op,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     const uint32_t like = pwsp_write_find_like(body, at, op);
     pwsp_text_format(text, " %s %s", pwsp_memory_word(op->memory), pwsp_layout_word(op->layout));
     if (like) {
@@ -135,7 +135,7 @@ static void pwsp_write_alloc(const ptowsp_body *body, uint32_t at, const pwsp_ko
     }
 }
 
-static void pwsp_write_values(const uint32_t *values, uint32_t capacity, ptowsp_text text) {
+static void pwsp_write_values(const uint32_t *values, uint32_t capacity, ptowsp_output text) {
     pwsp_text_format(text, " (");
     for (uint32_t i = 0; i < capacity && values[i]; i++) {
         pwsp_text_format(text, i ? ", %%%u" : "%%%u", values[i]);
@@ -143,7 +143,7 @@ static void pwsp_write_values(const uint32_t *values, uint32_t capacity, ptowsp_
     pwsp_text_format(text, ")");
 }
 
-static void pwsp_write_instruction(const pwsp_body_insn *insn, ptowsp_text text) {
+static void pwsp_write_instruction(const pwsp_body_insn *insn, ptowsp_output text) {
     pwsp_text_format(text, " %s", ptoisa_op_name((ptoisa_op)insn->op));
     pwsp_write_values(insn->dst, PWSP_INSN_DST_MAX, text);
     pwsp_write_values(insn->src, PWSP_INSN_SRC_MAX, text);
@@ -164,7 +164,7 @@ static void pwsp_write_instruction(const pwsp_body_insn *insn, ptowsp_text text)
 // -- lines ----------------------------------------------------------------------------------------
 
 static void pwsp_write_part(const ptowsp_body *body, uint32_t at, const pwsp_kop *op, char part,
-                            ptowsp_text text) {
+                            ptowsp_output text) {
     switch (part) {
     case ',': pwsp_text_format(text, ","); break;
     case 'x': pwsp_text_format(text, " %%%u", op->src[0]); break;
@@ -198,7 +198,7 @@ static void pwsp_write_part(const ptowsp_body *body, uint32_t at, const pwsp_kop
     }
 }
 
-static void pwsp_write_machine(const ptowsp_body *body, ptowsp_text text) {
+static void pwsp_write_machine(const ptowsp_body *body, ptowsp_output text) {
     const ptoisa_machine *m = &body->machine;
     pwsp_text_format(text, "  machine \"%s\"", m->name);
     if (memcmp(m, ptoisa_machine_910b(), sizeof *m) != 0 &&
@@ -216,7 +216,7 @@ static void pwsp_write_machine(const ptowsp_body *body, ptowsp_text text) {
     pwsp_text_format(text, "%s\n", body->is_fused ? ", fused" : "");
 }
 
-void pwsp_body_write(const ptowsp_body *body, ptowsp_text text) {
+void pwsp_body_write(const ptowsp_body *body, ptowsp_output text) {
     pwsp_write_machine(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = pwsp_body_built(body, i);

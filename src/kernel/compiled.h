@@ -159,7 +159,7 @@ PWSP_INTERNAL bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *a
 
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
-                                   ptowsp_text text);
+                                   ptowsp_output text);
 
 // Executes one instruction on the core; its tiles are in core->tiles. Global memory belongs to
 // task, which may be NULL on a dry core.

@@ -82,7 +82,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 // -- text -----------------------------------------------------------------------------------------
 
 // Nothing for the mode that all have who say none.
-static void pwsp_kernel_print_round(uint8_t mode, ptowsp_text text) {
+static void pwsp_kernel_print_round(uint8_t mode, ptowsp_output text) {
     if (mode != PTOISA_CAST_NONE && mode != PTOISA_CAST_RINT) {
         pwsp_text_format(text, " %s", pwsp_round_text(mode));
     }
@@ -100,7 +100,7 @@ static const char *pwsp_kernel_print_layout(uint8_t layout) {
 }
 
 // "x", "0.5" or "%4".
-static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, ptowsp_output text) {
     const pwsp_kop *op = &body->ops[value];
     if (op->kind == PWSP_KOP_PARAM) {
         pwsp_text_format(text, "%s", body->tiles[op->param - 1].name);
@@ -119,7 +119,7 @@ static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, pto
 }
 
 static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
-                                          ptowsp_text text) {
+                                          ptowsp_output text) {
     pwsp_text_format(text, "  %s", ptoisa_op_name((ptoisa_op)insn->op));
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX && insn->dst[i]; i++) {
         pwsp_text_format(text, " ");
@@ -138,13 +138,13 @@ static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_bo
 }
 
 // "16", "i1": where a window begins in one direction.
-static void pwsp_kernel_print_at(uint32_t start, uint32_t loop, ptowsp_text text) {
+static void pwsp_kernel_print_at(uint32_t start, uint32_t loop, ptowsp_output text) {
     PTOWSP_ASSERT(start == 0 || loop == 0);
     pwsp_text_format(text, loop ? "i%u" : "%u", loop ? loop : start);
 }
 
 static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t col,
-                                     uint32_t col_loop, ptowsp_text text) {
+                                     uint32_t col_loop, ptowsp_output text) {
     pwsp_text_format(text, "(");
     pwsp_kernel_print_at(row, row_loop, text);
     pwsp_text_format(text, ", ");
@@ -153,7 +153,7 @@ static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t c
 }
 
 // The operations around a loop's body, and on its carried values. False for any other operation.
-static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, ptowsp_output text) {
     const pwsp_kop *op = &body->ops[value];
     switch ((pwsp_kop_kind)op->kind) {
     case PWSP_KOP_LOOP:
@@ -176,7 +176,7 @@ static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, p
     }
 }
 
-static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_output text) {
     const pwsp_kop *op = &body->ops[value];
     if (pwsp_kernel_print_loop_op(body, value, text)) {
         return;
@@ -226,7 +226,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
 
 // The other operands of an instruction: a part, runs, a mode, a variant, a scalar.
 static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_code *code,
-                                      const pwsp_insn *insn, ptowsp_text text) {
+                                      const pwsp_insn *insn, ptowsp_output text) {
     switch ((ptoisa_op)insn->op) {
     case PTOISA_TMRGSORT:
         if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -272,7 +272,7 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_c
 }
 
 static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                                   ptowsp_text text) {
+                                   ptowsp_output text) {
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
@@ -318,7 +318,7 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_text text) {
+static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_output text) {
     pwsp_text_format(text, "tile kernel %s(", body->name);
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
@@ -338,7 +338,7 @@ static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_text text) {
 // The memory, address and layout of a tile, and the value that it was made for (later values may
 // reuse its bytes).
 static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                                   ptowsp_text text) {
+                                   ptowsp_output text) {
     const pwsp_list_tile *tile = &code->tiles[i];
     uint32_t begin = code->tiles[tile->root].address + tile->offset;
     uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
@@ -369,7 +369,7 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
 
 // The instructions of one core, or all; numbered as in the whole list.
 static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code *code,
-                                   uint32_t side, ptowsp_text text) {
+                                   uint32_t side, ptowsp_output text) {
     if (side != PWSP_SIDE_ANY) {
         pwsp_text_format(text, "%s half\n", side == PWSP_SIDE_CUBE ? "cube" : "vector");
     }
@@ -380,7 +380,7 @@ static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code
     }
 }
 
-void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
+void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_output text) {
     pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];

@@ -85,7 +85,7 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
     }
 }
 
-// Does the source of a kernel mention a function of section 9?
+// Does the source of a kernel mention a function of section 8?
 static bool npu_has_merges(const npu_emitter *emitter) {
     static const char kernels[] = "aicore/kernels/";
     for (uint32_t i = 0; i < emitter->file_count; i++) {

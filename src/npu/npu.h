@@ -88,7 +88,7 @@ NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) NPU_PRINTF(2, 0);
 // A sink of section 4 that appends.
-NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text);
+NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text);
 
 // As a string literal of C and C++, with its quotes: "say \"when\"". Any bytes are allowed.
 NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);

@@ -127,12 +127,13 @@ NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) {
     va_end(args);
 }
 
-static void npu_text_sink_write(void *user, const char *data, size_t size) {
-    npu_write((npu_text *)user, data, size);
+static bool npu_text_sink_write(void *user, const void *data, size_t size) {
+    npu_write((npu_text *)user, (const char *)data, size);
+    return true;
 }
 
-NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text) {
-    ptowsp_text sink = {npu_text_sink_write, text};
+NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text) {
+    ptowsp_output sink = {npu_text_sink_write, text};
     return sink;
 }
 

@@ -128,7 +128,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     }
     ptowsp_attention_config *c = &a->config;
     *c = *config;
-    if (c->head_count == 0) {
+    if (c->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     ptowsp_status status = pwsp_lanes_set(a, info);
@@ -257,7 +257,7 @@ static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
-    const uint64_t heads = a->config.head_count;
+    const uint64_t heads = a->config.kv_head_count;
     uint64_t units = pwsp_mul_u64(a->unit_count, heads);
     if (units > UINT32_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,

@@ -188,7 +188,7 @@ PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
                                                 ptowsp_plan_info *info);
 
 // Writes the costs of a plan, which may have no lists of merges, and a table of its lanes.
-PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text);
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_output text);
 
 // The bytes of all arrays of a plan; counts are below 2^32.
 PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {

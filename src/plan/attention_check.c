@@ -208,7 +208,7 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
     for (uint32_t s = 0; s < a->sequence_count && status == PTOWSP_OK; s++) {
         const uint32_t tiles = pwsp_query_tiles(a, s);
         const uint8_t tier = tiles > 0 ? pwsp_attention_tier(a, s) : 0;
-        for (uint32_t head = 0; head < a->config.head_count && tiles > 0; head++) {
+        for (uint32_t head = 0; head < a->config.kv_head_count && tiles > 0; head++) {
             for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
                 status = pwsp_proof_tile(&proof, s, head, i, tier);
             }

@@ -95,7 +95,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
 
 // Fills a lane, and leaves what it has room for. False when the batch has ended.
 PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
-    const uint32_t heads = d->a->config.head_count;
+    const uint32_t heads = d->a->config.kv_head_count;
     uint64_t open;  // what an open head does not cost any more
     for (;;) {
         if (d->head == heads && !pwsp_decode_next(d)) {
@@ -148,7 +148,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      UINT32_MAX,
-                     a->config.head_count,
+                     a->config.kv_head_count,
                      0,
                      0,
                      0,

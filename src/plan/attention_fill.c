@@ -225,7 +225,7 @@ static bool pwsp_fill_next(pwsp_filler *f) {
 
 // Fills a lane. False when the batch has ended.
 static bool pwsp_fill_lane(pwsp_filler *f) {
-    const uint32_t heads = f->a->config.head_count;
+    const uint32_t heads = f->a->config.kv_head_count;
     for (;;) {
         if (f->head == heads && !pwsp_fill_next(f)) {
             return false;
@@ -257,7 +257,7 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
     f.a = a;
     f.writer = writer;
     f.at.time = time;
-    f.head = a->config.head_count;  // before the first sequence
+    f.head = a->config.kv_head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
     bool has_more = true;
     for (; f.at.lane < a->config.lane_count; f.at.lane++) {

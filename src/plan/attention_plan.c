@@ -140,9 +140,9 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->head_count);
+    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->kv_head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
-        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->head_count);
+        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->kv_head_count);
         out_sizes->slot_count = most.cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {

@@ -34,7 +34,7 @@ static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uin
 }
 
 // Writes "7" or "7 to 9" in 20 columns.
-static void pwsp_print_range(double low, double high, int digits, ptowsp_text text) {
+static void pwsp_print_range(double low, double high, int digits, ptowsp_output text) {
     char range[48];
     snprintf(range, sizeof range, low < high ? "%s to %s" : "%s", pwsp_general(low, digits).text,
              pwsp_general(high, digits).text);
@@ -42,7 +42,7 @@ static void pwsp_print_range(double low, double high, int digits, ptowsp_text te
 }
 
 static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, uint32_t end,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
     pwsp_print_range(first, end - 1, 10, text);
     pwsp_print_range(line.units_min, line.units_max, 10, text);
@@ -55,7 +55,7 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
     pwsp_text_format(text, "\n");
 }
 
-PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_output text) {
     pwsp_text_format(text, "cost: largest %s, mean %s", pwsp_general(plan->cost_max, 6).text,
                      pwsp_general(plan->cost_mean, 6).text);
     if (plan->cost_mean > 0.0) {
@@ -78,7 +78,7 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
     }
 }
 
-void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units) ||
         (plan->merge_count > 0 && !plan->merges)) {
         return;

@@ -19,7 +19,7 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     w.plan = plan;
     w.next = plan->units;
     w.next_merge = plan->merges;
-    if (a->config.head_count > 2 && plan->unit_capacity >= 8) {
+    if (a->config.kv_head_count > 2 && plan->unit_capacity >= 8) {
         w.eight_last = plan->units + plan->unit_capacity - 8;
     }
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
@@ -113,7 +113,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
                                     uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
-    PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
+    PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.kv_head_count);
     const uint32_t end = head + (uint32_t)count;
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && first->is_slotted) {
         pwsp_write_slotted(w, sequence, head, count, first);

@@ -36,7 +36,7 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text) {
     if (!info) {
         return;
     }

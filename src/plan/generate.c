@@ -48,7 +48,7 @@ static void pwsp_cut_portable(const pwsp_emit_state *state, const PTOWSP_GM int3
 static void pwsp_write_portable(const pwsp_emit_state *state, const pwsp_cuts *cuts, uint32_t count,
                                 uint32_t request, pwsp_emit_cursor *cursor) {
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t work_count = (uint64_t)cuts->piece_count[i] * state->desc->head_count;
+        uint64_t work_count = (uint64_t)cuts->piece_count[i] * state->desc->kv_head_count;
         if (work_count > 0) {
             pwsp_emit_plain(state, cuts, i, request + i, cursor->work_id, cursor->work);
             cursor->work += work_count;

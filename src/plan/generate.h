@@ -7,7 +7,7 @@
 
 typedef struct pwsp_emit_desc {
     const PTOWSP_GM int32_t *lengths;  // of the whole batch
-    uint32_t head_count;
+    uint32_t kv_head_count;
     uint32_t chunk;
     uint32_t align;
     ptowsp_chunks chunks;

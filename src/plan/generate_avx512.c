@@ -30,7 +30,7 @@
 typedef struct pwsp_block_layout {
     uint32_t piece[8];
     uint32_t head[8];
-    uint32_t head_count;  // whole heads in a block
+    uint32_t kv_head_count;  // whole heads in a block
 } pwsp_block_layout;
 
 static const pwsp_block_layout pwsp_block_layouts[9] = {
@@ -139,8 +139,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
     return block;
 }
 
-// Stores a block for heads 0, step, 2 * step, ... below head_count; `ids` work ids lie between.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count,
+// Stores a block for heads 0, step, 2 * step, ... below kv_head_count; `ids` work ids lie between.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t kv_head_count,
                                                     uint32_t step, uint32_t ids,
                                                     PTOWSP_GM ptowsp_work *work) {
     const __m512i heads = _mm512_set1_epi32((int)step);
@@ -151,7 +151,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t h
     const __m512i next_2 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads),
                                                   PWSP_ID_WORDS_2, (int)ids);
     __m512i a = block.a, b = block.b, c = block.c;
-    for (uint64_t head = 0; head < head_count; head += step) {
+    for (uint64_t head = 0; head < kv_head_count; head += step) {
         char *bytes = (char *)work;
         memcpy(bytes, &a, 64);
         memcpy(bytes + 64, &b, 64);
@@ -172,25 +172,25 @@ PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, con
         uint32_t c0 = k + 1 < blocks ? k * 8 : n - 8;
         pwsp_block block = pwsp_block_make(cuts, i, state->desc->align, request, work_id, c0,
                                            &pwsp_block_layouts[0]);
-        pwsp_block_store(block, state->desc->head_count, 1, n, work + c0);
+        pwsp_block_store(block, state->desc->kv_head_count, 1, n, work + c0);
     }
 }
 
 PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
                                           uint32_t count, pwsp_emit_cursor *cursor) {
-    const uint32_t head_count = state->desc->head_count, align = state->desc->align;
+    const uint32_t kv_head_count = state->desc->kv_head_count, align = state->desc->align;
     PTOWSP_GM ptowsp_work *work = cursor->work;
     uint64_t room = cursor->room;
     uint32_t work_id = cursor->work_id;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t n = cuts->piece_count[i], request = cuts->request[i];
-        const uint64_t work_count = (uint64_t)n * head_count;
+        const uint64_t work_count = (uint64_t)n * kv_head_count;
         if (n > 8) {
             pwsp_write_long_avx512(state, cuts, i, request, work_id, work);
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request, work_id, 0, layout);
-            pwsp_block_store(block, head_count, layout->head_count, layout->head_count * n, work);
+            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n, work);
         } else {
             pwsp_emit_plain(state, cuts, i, request, work_id, work);
         }
@@ -548,7 +548,7 @@ PWSP_AVX512 static bool pwsp_run_cuts(const pwsp_emit_state *state, const pwsp_c
 
 PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t request, uint32_t count,
                                     pwsp_emit_cursor *cursor) {
-    const bool is_run = state->desc->head_count == 1 && state->desc->chunk <= INT16_MAX;
+    const bool is_run = state->desc->kv_head_count == 1 && state->desc->chunk <= INT16_MAX;
     pwsp_cuts cuts;
     const uint32_t found = pwsp_cuts_avx512(state, request, count, &cuts);
     if (!is_run || !pwsp_run_cuts(state, &cuts, found, cursor)) {

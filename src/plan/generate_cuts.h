@@ -39,7 +39,7 @@ PWSP_INLINE void pwsp_emit_plain(const pwsp_emit_state *state, const pwsp_cuts *
                                  uint32_t request, uint32_t work_id, PTOWSP_GM ptowsp_work *work) {
     const uint32_t n = cuts->piece_count[i], longer_from = cuts->longer_from[i];
     const uint8_t tier = (uint8_t)cuts->tier[i];
-    for (uint32_t head = 0; head < state->desc->head_count; head++) {
+    for (uint32_t head = 0; head < state->desc->kv_head_count; head++) {
         uint32_t start = 0;
         for (uint32_t c = 0; c < n; c++) {
             uint32_t length = cuts->length[i] + (c >= longer_from ? state->desc->align : 0);

@@ -147,7 +147,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
-void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
+void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }

@@ -101,7 +101,7 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
                               batch->sequence_count, 0);
     }
-    if (batch->head_count == 0) {
+    if (batch->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     return PTOWSP_OK;
@@ -244,7 +244,7 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         status = pwsp_range_check(batch, 0, pwsp_sequence_count(batch), &range, info);
     }
     if (status == PTOWSP_OK) {
-        uint64_t limit = range.config.max_work_units / batch->head_count;
+        uint64_t limit = range.config.max_work_units / batch->kv_head_count;
         bool is_empty = range.facts.positive_count == 0;
         *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
         if (*out_chunk == range.config.chunk_max) {
@@ -266,7 +266,7 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
     uint64_t units =
         pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
                            range->facts.positive_count, chunk);
-    if (!pwsp_mul_fits(units, range->batch->head_count, &count) || count > INT64_MAX) {
+    if (!pwsp_mul_fits(units, range->batch->kv_head_count, &count) || count > INT64_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
     }
     *out_count = count;
@@ -327,7 +327,7 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->head_count, chunk,
+    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->kv_head_count, chunk,
                            range->config.align,     range->config.chunks,     range->config.tiers,
                            range->config.tier_count};
     return desc;
@@ -408,7 +408,7 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
         uint64_t count = pwsp_min_u64(job.block_size, job.sequence_count - block * job.block_size);
         uint64_t positive_count = pwsp_lengths_scan(lengths, count).positive_count;
         uint64_t units = pwsp_lengths_units(lengths, count, positive_count, chunk);
-        job.block_start[block + 1] = job.block_start[block] + units * job.desc.head_count;
+        job.block_start[block + 1] = job.block_start[block] + units * job.desc.kv_head_count;
     }
     PTOWSP_ASSERT(job.block_start[block_count] == work_count);  // as counted at once
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
@@ -417,8 +417,8 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
 PWSP_INTERNAL ptowsp_status pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
                                              const ptowsp_plan_info *info) {
     char line[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     return pwsp_fail(context, status, info->index, "%s", line);
 }
 
@@ -500,7 +500,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     if (!limits) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
-    if (limits->head_count == 0) {
+    if (limits->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     if (limits->length_max < 0) {
@@ -514,11 +514,11 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     int32_t length_max = limits->length_max < covered_max ? limits->length_max : covered_max;
     // The chunk is chunk_max, or its units number at most max_work_units; it is at least chunk_min.
-    uint64_t units = pwsp_max_u64(checked.max_work_units / limits->head_count,
+    uint64_t units = pwsp_max_u64(checked.max_work_units / limits->kv_head_count,
                                   pwsp_units_bound(limits, length_max, checked.chunk_max));
     units = pwsp_min_u64(units, pwsp_units_bound(limits, length_max, checked.chunk_min));
     uint64_t count;
-    if (!pwsp_mul_fits(units, limits->head_count, &count) || count > INT64_MAX) {
+    if (!pwsp_mul_fits(units, limits->kv_head_count, &count) || count > INT64_MAX) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
     }
     *out_count = count;

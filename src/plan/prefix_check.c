@@ -185,7 +185,7 @@ static uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t positio
 // Proves that merges have the slots of segments where they say, and joins.
 static ptowsp_status pwsp_joins_prove(const pwsp_prefix_proof *proof) {
     const ptowsp_prefix_plan *plan = proof->plan;
-    const uint32_t heads = proof->a->config.head_count;
+    const uint32_t heads = proof->a->config.kv_head_count;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 0; i < plan->segment_count && status == PTOWSP_OK; i++) {
         const ptowsp_prefix_segment *segment = &plan->segments[i];
@@ -275,7 +275,7 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
     return status == PTOWSP_OK ? pwsp_joins_prove(&proof) : status;
 }
 
-void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
+void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text) {
     if (!plan) {
         return;
     }

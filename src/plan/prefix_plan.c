@@ -199,7 +199,7 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
             reads += tile.end - tile.begin;
         }
     }
-    *out_reads = pwsp_mul_u64(reads, a->config.head_count);
+    *out_reads = pwsp_mul_u64(reads, a->config.kv_head_count);
     return pwsp_counts_check(a, info);
 }
 
@@ -227,7 +227,7 @@ static uint64_t pwsp_flat_reads(const pwsp_attention *a) {
             reads += tile.end - tile.begin;
         }
     }
-    return pwsp_mul_u64(reads, a->config.head_count);
+    return pwsp_mul_u64(reads, a->config.kv_head_count);
 }
 
 // Whether the rows of a position are joined: if it has several segments. A segment that has others
@@ -268,7 +268,7 @@ static bool pwsp_prefix_try(pwsp_prefix_work *w, ptowsp_prefix_tree *tree) {
     for (uint32_t i = 0; i < count; i++) {
         w->join_count += w->s.segments[i].count == 1 && pwsp_position_joins(w->s.segments, i);
     }
-    w->join_count *= a.config.head_count;
+    w->join_count *= a.config.kv_head_count;
     return true;
 }
 
@@ -385,7 +385,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     pwsp_attention_most most;
     status = pwsp_attention_configure(config, &a, info);
     PTOWSP_ASSERT(status == PTOWSP_OK);
-    const uint64_t requests = limits->sequence_count_max, heads = config->head_count;
+    const uint64_t requests = limits->sequence_count_max, heads = config->kv_head_count;
     const uint64_t query_max =
         limits->query_length_max > 0 ? (uint32_t)limits->query_length_max : 1;
     uint64_t tokens = pwsp_min_u64(requests * query_max, UINT32_MAX);  // more are refused
@@ -598,7 +598,7 @@ static void pwsp_position_write_joins(const ptowsp_prefix_plan *plan, uint32_t p
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    const uint32_t heads = w->a.config.head_count;
+    const uint32_t heads = w->a.config.kv_head_count;
     for (uint32_t i = 0, next = 0; i < plan->segment_count && w->join_count > 0; i++) {
         if (next == attention->merge_count || attention->merges[next].params[0] != i) {
             continue;

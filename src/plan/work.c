@@ -54,7 +54,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     }
 }
 
-void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
+void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text) {
     if (!work) {
         return;
     }

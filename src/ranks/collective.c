@@ -137,7 +137,7 @@ ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_colle
 
 static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
     static const char spaces[][8] = {"in", "out", "scratch"};
-    const ptowsp_text text = *(const ptowsp_text *)user;
+    const ptowsp_output text = *(const ptowsp_output *)user;
     const char *from = spaces[s->from], *to = spaces[s->to];
     pwsp_text_format(text, "%4" PRIu32 "  ", s->round);
     const uint64_t from_end = s->from_at + s->count, to_end = s->to_at + s->count;
@@ -161,7 +161,7 @@ static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
 }
 
 void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     if (!collective) {
         return;
     }

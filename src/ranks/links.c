@@ -224,7 +224,7 @@ typedef struct pwsp_algorithm_choice {
 
 static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *links,
                                const pwsp_algorithm_choice *choices, uint32_t count,
-                               ptowsp_text text) {
+                               ptowsp_output text) {
     uint64_t elements = c->count;
     for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
         elements += c->counts[i];
@@ -243,7 +243,7 @@ static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *l
 }
 
 ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collective *collective,
-                                       const ptowsp_links *links, ptowsp_text text) {
+                                       const ptowsp_links *links, ptowsp_output text) {
     ptowsp_status status = pwsp_collective_check(context, collective);
     if (status == PTOWSP_OK) {
         status = pwsp_links_check(context, links);

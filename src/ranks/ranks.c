@@ -384,7 +384,7 @@ static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
     const uint64_t hash = pwsp_collective_hash(c);
     pwsp_ranks_choice *choice = &r->choices[pwsp_mix64(hash) % PWSP_RANKS_CHOICES];
     if (hash != choice->hash || choice->algorithm == PTOWSP_ALGORITHM_AUTO) {
-        const ptowsp_text none = {NULL, NULL};
+        const ptowsp_output none = {NULL, NULL};
         const ptowsp_status status = ptowsp_collective_choose(r->context, c, &r->links, none);
         if (status != PTOWSP_OK) {
             return status;

@@ -95,8 +95,8 @@ static void pwsp_decide_loops(pwsp_decider *d) {
         const pwsp_loop *loop = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
         if (loop && loop->block) {
             const pwsp_loop_block *block = &p->blocks.items[loop->block - 1];
-            ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
-            const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+            ptowsp_output_buffer buffer = {d->subject, sizeof d->subject, 0};
+            const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
             pwsp_text_format(text, "loop ");
             ptowsp_program_print_place(p, op->node, text);
             pwsp_decide_chosen(d, "%d iterations at a time", PWSP_COLUMN_MAX);
@@ -110,8 +110,8 @@ static void pwsp_decide_loops(pwsp_decider *d) {
 static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
     pwsp_decider *d = (pwsp_decider *)user;
     const ptowsp_program *p = d->result->program;
-    ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
-    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {d->subject, sizeof d->subject, 0};
+    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     pwsp_text_format(text, "loop ");
     ptowsp_program_print_place(p, conflict->loop->node, text);
     pwsp_decide_chosen(d, "iterations conflict on tensor %s: they run %s",

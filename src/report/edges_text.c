@@ -83,9 +83,9 @@ static void pwsp_edge_write_group(const pwsp_edge_writer *writer, size_t group, 
     if (picture->options->fold == PTOWSP_FOLD_KERNELS) {
         name = pwsp_picture_kernel(picture, writer->members[group]);
     } else if (writer->members[group]) {
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         pwsp_program_print_place(picture->program, writer->members[group], NULL,
-                                 ptowsp_text_to_buffer(&buffer));
+                                 ptowsp_output_to_buffer(&buffer));
     } else {
         name = "no loop";
     }

@@ -197,7 +197,7 @@ static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
 }
 
 // What identifies a span beyond its kernel.
-static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
+static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_output text) {
     const pwsp_export_ranks *e = (const pwsp_export_ranks *)user;
     uint32_t low = 0, high = e->group->rank_count;
     while (low + 1 < high) {
@@ -207,9 +207,9 @@ static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
     const ptowsp_run *run = e->group->runs[low];
     const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[low]);
     char label[PWSP_LABEL_MAX];
-    ptowsp_text_buffer buffer = {label, sizeof label, 0};
+    ptowsp_output_buffer buffer = {label, sizeof label, 0};
     label[0] = '\0';
-    ptowsp_run_print_task(run, &task, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print_task(run, &task, ptowsp_output_to_buffer(&buffer));
     const size_t name = strlen(e->names[e->spans[i].kind]);  // which comes first
     if (strlen(label) > name) {
         pwsp_text_format(text, "%s", label + name + 1);

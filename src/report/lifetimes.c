@@ -47,10 +47,10 @@ static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
     for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
         ptowsp_lifetime at = pwsp_result_lifetime_at(job->result, i);
         char from[PTOWSP_NAME_MAX * 4], to[PTOWSP_NAME_MAX * 4];
-        ptowsp_text_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
+        ptowsp_output_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
         const char *name = pwsp_lifetime_name(job->result, &at);
-        ptowsp_program_print_point(job->result->program, at.first, ptowsp_text_to_buffer(&first));
-        ptowsp_program_print_point(job->result->program, at.last, ptowsp_text_to_buffer(&last));
+        ptowsp_program_print_point(job->result->program, at.first, ptowsp_output_to_buffer(&first));
+        ptowsp_program_print_point(job->result->program, at.last, ptowsp_output_to_buffer(&last));
         if (is_csv) {
             pwsp_csv_print(out, "%s,%" PRIu64 ",%" PRIu64 ",%u,%u,%s,%s\r\n", name, at.offset,
                            at.size, at.first, at.last, from, to);

@@ -43,12 +43,13 @@ PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
     pwsp_out_bytes(out, digits, pwsp_label_u64(value, digits));
 }
 
-static void pwsp_out_write(void *user, const char *text, size_t length) {
-    pwsp_out_utf8((pwsp_out *)user, text, length);
+static bool pwsp_out_write(void *user, const void *text, size_t length) {
+    pwsp_out_utf8((pwsp_out *)user, (const char *)text, length);
+    return true;
 }
 
-PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out) {
-    ptowsp_text text = {pwsp_out_write, out};
+PWSP_INTERNAL ptowsp_output pwsp_out_sink(pwsp_out *out) {
+    ptowsp_output text = {pwsp_out_write, out};
     return text;
 }
 

@@ -50,7 +50,7 @@ PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_
 PWSP_INTERNAL void pwsp_out_utf8(pwsp_out *out, const char *text, size_t length);
 
 // A text sink that writes here.
-PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out);
+PWSP_INTERNAL ptowsp_output pwsp_out_sink(pwsp_out *out);
 
 // Copies text with U+FFFD for bytes that are not UTF-8, and cuts it where the room of `size` bytes
 // ends, between characters. Terminates it; returns its length.

@@ -371,8 +371,8 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
         pwsp_picture_lane_name(picture, track, name + length);
         return;
     }
-    ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     if (track >= picture->track_count) {
         pwsp_text_format(text, "-");
         return;
@@ -392,8 +392,8 @@ PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t t
     }
     if (row > first) {
         const size_t length = strlen(name);
-        ptowsp_text_buffer buffer = {name + length, PWSP_TRACK_NAME_MAX - length, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), " (%u)", row - first + 1);
+        ptowsp_output_buffer buffer = {name + length, PWSP_TRACK_NAME_MAX - length, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), " (%u)", row - first + 1);
     }
 }
 
@@ -436,9 +436,9 @@ static size_t pwsp_picture_label_span(const pwsp_picture *picture, uint64_t slot
     if (set->label && detail != PWSP_LABEL_KERNEL) {
         room[length] = ' ';
         size_t begin = length + (length > 0);
-        ptowsp_text_buffer buffer = {room + begin, PWSP_LABEL_MAX - begin, 0};
+        ptowsp_output_buffer buffer = {room + begin, PWSP_LABEL_MAX - begin, 0};
         room[begin] = '\0';
-        set->label(set->user, slot, ptowsp_text_to_buffer(&buffer));
+        set->label(set->user, slot, ptowsp_output_to_buffer(&buffer));
         length = begin + strlen(room + begin);
     }
     room[length] = '\0';

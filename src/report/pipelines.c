@@ -19,7 +19,7 @@ static const char *pwsp_report_state(ptowsp_process_state state) {
 }
 
 static void pwsp_report_processes(const pwsp_result *result, const ptowsp_pipeline_stats *pipeline,
-                                  ptowsp_text text) {
+                                  ptowsp_output text) {
     for (uint32_t i = 0; i < pipeline->process_count && i < PWSP_REPORT_PROCESS_MAX; i++) {
         const ptowsp_process_stats *process =
             &result->pipelines->process_stats[pipeline->first_process + i];
@@ -39,7 +39,7 @@ static void pwsp_report_processes(const pwsp_result *result, const ptowsp_pipeli
 }
 
 static void pwsp_report_channels(const pwsp_result *result, const ptowsp_pipeline_stats *pipeline,
-                                 ptowsp_text text) {
+                                 ptowsp_output text) {
     for (uint32_t i = 0; i < pipeline->channel_count && i < PWSP_REPORT_CHANNEL_MAX; i++) {
         const ptowsp_channel_stats *channel =
             &result->pipelines->channel_stats[pipeline->first_channel + i];
@@ -61,13 +61,13 @@ static void pwsp_report_channels(const pwsp_result *result, const ptowsp_pipelin
 
 // One step of a critical chain: "60 to 110  compute receives token 3 from loaded".
 static void pwsp_report_step(const pwsp_result *result, const ptowsp_step_record *step,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
     pwsp_steps_print(result->pipelines, step, text);
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_report_chain(const pwsp_result *result, uint32_t pipeline, ptowsp_text text) {
+static void pwsp_report_chain(const pwsp_result *result, uint32_t pipeline, ptowsp_output text) {
     uint64_t count;
     const uint64_t *chain = pwsp_result_critical_steps(result, pipeline, &count);
     if (count == 0) {
@@ -83,7 +83,7 @@ static void pwsp_report_chain(const pwsp_result *result, uint32_t pipeline, ptow
     }
 }
 
-PWSP_INTERNAL void pwsp_report_pipelines(const pwsp_result *result, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_report_pipelines(const pwsp_result *result, ptowsp_output text) {
     for (uint32_t i = 0; i < result->program->pipelines.count; i++) {
         const ptowsp_pipeline_stats *pipeline = &result->pipelines->stats[i];
         if (pipeline->run_count == 0) {

@@ -10,9 +10,9 @@ PWSP_INLINE double pwsp_report_percent(uint64_t part, uint64_t whole) {
 }
 
 // Writes what its pipelines, their processes and channels did, and why one is stuck.
-PWSP_INTERNAL void pwsp_report_pipelines(const pwsp_result *result, ptowsp_text text);
+PWSP_INTERNAL void pwsp_report_pipelines(const pwsp_result *result, ptowsp_output text);
 
 // Writes how full its rings were, a line each.
-PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_text text);
+PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_output text);
 
 #endif

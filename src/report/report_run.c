@@ -13,8 +13,8 @@ static void pwsp_facts_add(pwsp_facts *facts, pwsp_limit_kind kind, uint32_t poo
     const char *of = kind == PWSP_LIMIT_WORK ? facts->bounds.pool_names[pool] : "";
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
     PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
-    ptowsp_text_buffer buffer = {row->name, sizeof row->name, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s%s", of, *of ? " " : "", name);
+    ptowsp_output_buffer buffer = {row->name, sizeof row->name, 0};
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s%s%s", of, *of ? " " : "", name);
     row->kind = kind;
     row->pool = pool;
     row->cycles = cycles;
@@ -156,8 +156,8 @@ PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts) {
 
 PWSP_INTERNAL void pwsp_what_if_name(const pwsp_picture *picture, const ptowsp_what_if *what,
                                      char name[PWSP_WHAT_IF_TEXT_MAX]) {
-    ptowsp_text_buffer buffer = {name, PWSP_WHAT_IF_TEXT_MAX, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {name, PWSP_WHAT_IF_TEXT_MAX, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     if (what->kernel) {
         pwsp_text_format(text, "%s took %u %%", pwsp_picture_kernel(picture, what->kernel),
                          what->percent);

@@ -8,7 +8,7 @@
 #define PWSP_REPORT_LANE_MAX     32
 #define PWSP_REPORT_CRITICAL_MAX 32
 
-static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) {
+static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_output text) {
     bool has_any = false;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (stats->stall_cycles[i]) {
@@ -20,7 +20,7 @@ static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) 
     pwsp_text_format(text, "%s", has_any ? " cycles\n" : "");
 }
 
-static void pwsp_report_critical(const pwsp_result *result, ptowsp_text text) {
+static void pwsp_report_critical(const pwsp_result *result, ptowsp_output text) {
     const uint64_t *path = result->critical, count = result->critical_count;
     if (count == 0) {
         return;
@@ -48,7 +48,7 @@ static void pwsp_report_critical(const pwsp_result *result, ptowsp_text text) {
     }
 }
 
-PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_output text) {
     const ptowsp_schedule *schedule = &result->program->schedule;
     const ptowsp_run_stats *stats = result->stats;
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
@@ -66,7 +66,7 @@ PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_text text
     }
 }
 
-static void pwsp_report_shared(const ptowsp_run_stats *stats, ptowsp_text text) {
+static void pwsp_report_shared(const ptowsp_run_stats *stats, ptowsp_output text) {
     if (stats->hbm_bytes || stats->l2_bytes) {
         pwsp_text_format(text,
                          "  memory  %" PRIu64 " bytes from HBM, short for %" PRIu64
@@ -77,7 +77,7 @@ static void pwsp_report_shared(const ptowsp_run_stats *stats, ptowsp_text text) 
     }
 }
 
-void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+void ptowsp_run_print(const ptowsp_run *run, ptowsp_output text) {
     const pwsp_result *result = pwsp_run_result(run);
     const ptowsp_run_stats *stats = result->stats;
     uint64_t capacity;

@@ -22,8 +22,8 @@ static const char *pwsp_place_text(pwsp_places *places, const ptowsp_program *pr
                                    uint32_t node) {
     uint32_t at = node % PWSP_PLACE_COUNT;
     if (!places->is_known[at] || places->nodes[at] != node) {
-        ptowsp_text_buffer buffer = {places->texts[at], PWSP_PLACE_MAX, 0};
-        pwsp_program_print_place(program, node, NULL, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {places->texts[at], PWSP_PLACE_MAX, 0};
+        pwsp_program_print_place(program, node, NULL, ptowsp_output_to_buffer(&buffer));
         places->is_known[at] = true;
         places->nodes[at] = node;
     }

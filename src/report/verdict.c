@@ -23,10 +23,10 @@ static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) 
 static void pwsp_verdict_add(pwsp_conclusion *verdict, const char *format, ...) {
     PTOWSP_ASSERT(verdict->count < PWSP_VERDICT_MAX);
     char *line = verdict->lines[verdict->count++];
-    ptowsp_text_buffer buffer = {line, PWSP_VERDICT_LINE_MAX, 0};
+    ptowsp_output_buffer buffer = {line, PWSP_VERDICT_LINE_MAX, 0};
     va_list args;
     va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    pwsp_text_vformat(ptowsp_output_to_buffer(&buffer), format, args);
     va_end(args);
 }
 
@@ -110,9 +110,9 @@ static void pwsp_verdict_control(const pwsp_facts *facts, pwsp_conclusion *verdi
     const uint32_t threads = facts->picture->program->schedule.control.threads;
     const uint64_t enough = pwsp_verdict_threads(facts);
     char advice[48] = "";
-    ptowsp_text_buffer buffer = {advice, sizeof advice, 0};
+    ptowsp_output_buffer buffer = {advice, sizeof advice, 0};
     if (enough > threads) {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "; %" PRIu64 " would do", enough);
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "; %" PRIu64 " would do", enough);
     }
     verdict->limit = pwsp_limit_texts[PWSP_LIMIT_THREADS].word;
     pwsp_verdict_add(verdict, "The AICPU threads are the limit: %s of %u busy%s.",

@@ -127,7 +127,7 @@ typedef struct pwsp_timed {
     // By tensor, for a ring of bytes: the node of a transient tensor's scope, or 0. NULL: none.
     const uint32_t *tensor_scopes;
     // Writes the place of a node, for texts of errors.
-    void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
+    void (*print_place)(const void *user, uint32_t node, ptowsp_output text);
     const void *user;
 } pwsp_timed;
 

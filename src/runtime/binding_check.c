@@ -422,8 +422,8 @@ PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pw
         }
     }
     char list[PWSP_ERROR_TEXT_MAX / 2];
-    ptowsp_text_buffer buffer = {list, sizeof list, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {list, sizeof list, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     for (uint32_t i = 0; i < named_count; i++) {
         pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "", named[i]->name, named[i]->bytes);
     }

@@ -15,8 +15,8 @@
 static ptowsp_status pwsp_plan_fail_fault(pwsp_error *error, const char *when, const char *name,
                                           ptowsp_status status, const ptowsp_plan_info *info) {
     char line[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
     const char *text = strstr(line, ": ");
     PTOWSP_ASSERT(status != PTOWSP_OK && text);
     return pwsp_error_set(error, status, info->index, "%s: plan %s%s", when, name, text);

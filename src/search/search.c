@@ -276,7 +276,7 @@ void ptowsp_schedule_search_cancel(ptowsp_context *context) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
+static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_output text) {
     uint64_t idle = 0;
     double all = (double)result->makespan_cycles * result->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
@@ -286,7 +286,7 @@ static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_te
                      pwsp_fixed(all > 0.0 ? 100.0 * (double)idle / all : 0.0, 1).text);
 }
 
-static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
+static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_output text) {
     double all = (double)result->makespan_cycles * result->lane_count;
     const char *before = "; idle:";
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
@@ -299,7 +299,7 @@ static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp
     }
 }
 
-static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text text) {
+static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_output text) {
     pwsp_text_format(text, "  %s, %s, %s, ", pwsp_schedule_word("issue", (uint32_t)s->issue),
                      pwsp_schedule_word("dispatch", (uint32_t)s->dispatch),
                      pwsp_schedule_word("ready", (uint32_t)s->ready));
@@ -315,7 +315,7 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
 }
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
-                         ptowsp_text text) {
+                         ptowsp_output text) {
     if (!summary || (!results && summary->result_count > 0)) {
         return;
     }

@@ -331,7 +331,7 @@ static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
         !pwsp_parse_exprs(p, PTOWSP_CALL_ARG_MAX, args, &count)) {
         return false;
     }
-    ptowsp_call(p->module, name, args, count);
+    ptowsp_call_make(p->module, name, args, count);
     return pwsp_parse_built(p, p->line, p->start);
 }
 
@@ -345,7 +345,7 @@ static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
         if (!pwsp_parse_expr(p, &value)) {
             return false;
         }
-        ptowsp_slot_set(p->module, (uint32_t)slot, value);
+        ptowsp_slot_set_make(p->module, (uint32_t)slot, value);
     } else {
         ptowsp_view view;
         ptowsp_expr row = {NULL, 0}, col = {NULL, 0};
@@ -353,7 +353,7 @@ static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
             (pwsp_parse_try(p, "element") && !pwsp_parse_pair(p, &row, &col))) {
             return false;
         }
-        ptowsp_slot_load(p->module, (uint32_t)slot, &view, row, col);
+        ptowsp_slot_load_make(p->module, (uint32_t)slot, &view, row, col);
     }
     return pwsp_parse_built(p, p->line, p->start);
 }
@@ -473,13 +473,13 @@ static bool pwsp_parse_send(pwsp_parser *p, pwsp_node_kind kind) {
             !pwsp_parse_expect(p, ")")) {
             return false;
         }
-        ptowsp_send(p->module, channel, token);
+        ptowsp_send_make(p->module, channel, token);
     } else if (kind == PWSP_NODE_CLOSE) {
-        ptowsp_close(p->module, channel);
+        ptowsp_close_make(p->module, channel);
     } else if (kind == PWSP_NODE_RECORD) {
-        ptowsp_record(p->module, channel);
+        ptowsp_record_make(p->module, channel);
     } else {
-        ptowsp_wait(p->module, channel);
+        ptowsp_wait_make(p->module, channel);
     }
     return pwsp_parse_built(p, p->line, p->start);
 }

@@ -9,19 +9,19 @@
 
 // -- declarations ---------------------------------------------------------------------------------
 
-static void pwsp_print_size(int64_t size, ptowsp_text text) {
+static void pwsp_print_size(int64_t size, ptowsp_output text) {
     pwsp_text_format(text, size == PTOWSP_DYNAMIC ? "?" : "%" PRId64, size);
 }
 
 // Lengths that expressions read have a data type.
 static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis,
-                              ptowsp_text text) {
+                              ptowsp_output text) {
     ptowsp_dtype dtype = PWSP_ARRAY(m, axis->array)->dtype;
     pwsp_text_format(text, "ragged%s%s\n", dtype ? " " : "", dtype ? ptowsp_dtype_name(dtype) : "");
 }
 
 // An axis where it is used: a plan has up to three of one name.
-static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
+static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_output text) {
     pwsp_text_format(text, "%s%s",
                      axis->kind == PWSP_AXIS_PLAN_MERGES  ? "merges of "
                      : axis->kind == PWSP_AXIS_PLAN_LANES ? "lanes of "
@@ -29,7 +29,7 @@ static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
                      pwsp_quoted(axis->name).text);
 }
 
-static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
+static void pwsp_print_axes(const ptowsp_module *m, ptowsp_output text) {
     for (uint32_t i = 1; i < m->axes.count; i++) {
         const pwsp_axis_info *axis = PWSP_AXIS(m, i);
         if (axis->declared != i) {
@@ -53,7 +53,7 @@ static const char *pwsp_direction_name(ptowsp_direction direction) {
 }
 
 // A scalar may be called as the directions of tiles are.
-static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_text text) {
+static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_output text) {
     bool is_direction = false;
     for (int i = PTOWSP_IN; i <= PTOWSP_INOUT; i++) {
         is_direction =
@@ -64,7 +64,7 @@ static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_te
                      pwsp_type_name(scalar->type));
 }
 
-static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
+static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_output text) {
     for (uint32_t i = 1; i < m->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
         if (kernel->variant_count) {
@@ -114,7 +114,7 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
     }
 }
 
-static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
+static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_output text) {
     pwsp_text_format(text, "module %s", pwsp_quoted(m->name).text);
     if (m->slot_count != PTOWSP_SLOT_COUNT) {
         pwsp_text_format(text, " slots %u", m->slot_count);
@@ -163,7 +163,7 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
 // -- the tree -------------------------------------------------------------------------------------
 
 // 0 where none is given; a 0 that is given is in parentheses, as it is an expression of the program.
-static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text text) {
+static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_output text) {
     bool is_zero =
         expr && m->exprs.nodes[expr].op == PWSP_EXPR_CONST && m->exprs.nodes[expr].value == 0;
     pwsp_text_format(text, is_zero ? "(" : expr ? "" : "0");
@@ -175,7 +175,7 @@ static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text
 
 // `is_open`: the size of the tile is the view's, and not known from elsewhere.
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
-                            ptowsp_text text) {
+                            ptowsp_output text) {
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
     pwsp_text_put(text, pwsp_quoted(tensor->name).text);
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
@@ -207,7 +207,7 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
 }
 
 static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     pwsp_text_format(text, "(");
     for (uint32_t i = 0; i < count; i++) {
         pwsp_text_format(text, "%s", i ? ", " : "");
@@ -217,7 +217,7 @@ static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint
 }
 
 // The explicit edges that end at a task or pipeline, and its own name where edges begin at it.
-static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
     const pwsp_task_info *task = PWSP_NODE(m, id)->task;
     for (uint32_t i = 0; i < task->after_count; i++) {
         pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
@@ -227,7 +227,7 @@ static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text te
     }
 }
 
-static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
     const pwsp_task_info *task = PWSP_NODE(m, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
     pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
@@ -249,7 +249,7 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
 }
 
 // The axis of a process, and the channels that it consumes and produces.
-static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
+static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_output text) {
     if (process->axis) {
         const char *name = process->variable ? PWSP_VARIABLE(m, process->variable)->name : "";
         pwsp_text_format(text, " replicas %s in ", pwsp_quoted(name).text);
@@ -272,7 +272,7 @@ static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process,
 
 // An expression, or without one a number.
 static void pwsp_print_given(const ptowsp_module *m, const char *before, uint32_t expr,
-                             uint64_t number, ptowsp_text text) {
+                             uint64_t number, ptowsp_output text) {
     pwsp_text_put(text, before);
     if (expr) {
         pwsp_exprs_print(&m->exprs, expr, text);
@@ -283,7 +283,7 @@ static void pwsp_print_given(const ptowsp_module *m, const char *before, uint32_
 
 // The channels of a pipeline, each on a line of its own.
 static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint32_t depth,
-                                ptowsp_text text) {
+                                ptowsp_output text) {
     for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
          i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
         const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
@@ -298,7 +298,7 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
 }
 
 // The rest of a node's line, after its step.
-static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
     const pwsp_node *node = PWSP_NODE(m, id);
     switch (node->kind) {
     case PWSP_NODE_WORKLOAD:
@@ -362,7 +362,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     }
 }
 
-void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+void ptowsp_module_print(const ptowsp_module *module, ptowsp_output text) {
     PTOWSP_ASSERT(module);
     pwsp_print_declarations(module, text);
     for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree

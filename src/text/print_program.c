@@ -10,7 +10,7 @@ typedef struct pwsp_cell_text {
     char text[PTOWSP_NAME_MAX + 48];
 } pwsp_cell_text;
 
-static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
+static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_output text) {
     if (cell == 0) {
         pwsp_text_format(text, "0");
     } else if (cell < p->first_arg) {
@@ -34,15 +34,15 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
 
 static pwsp_cell_text pwsp_cell(const ptowsp_program *p, uint32_t cell) {
     pwsp_cell_text out;
-    ptowsp_text_buffer buffer = {out.text, sizeof out.text, 0};
-    pwsp_print_cell(p, cell, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {out.text, sizeof out.text, 0};
+    pwsp_print_cell(p, cell, ptowsp_output_to_buffer(&buffer));
     return out;
 }
 
 static pwsp_cell_text pwsp_value(const ptowsp_program *p, const pwsp_code *code) {
     pwsp_cell_text out;
-    ptowsp_text_buffer buffer = {out.text, sizeof out.text, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {out.text, sizeof out.text, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     if (code->begin != code->end) {
         pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
     }
@@ -56,7 +56,7 @@ static const char pwsp_opcode_names[][16] = {
 #undef PWSP_OPCODE_NAME
 };
 
-static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
+static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_output text) {
     const pwsp_instruction *at = &p->instructions.items[i];
     uint32_t operands[3] = {at->a, at->b, at->c};
     pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_names[at->opcode]);
@@ -83,7 +83,7 @@ static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_t
 }
 
 static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t count,
-                             ptowsp_text text) {
+                             ptowsp_output text) {
     for (uint32_t i = 0; i < count; i++) {
         pwsp_text_format(text, "%s%s", i ? ", " : "",
                          pwsp_value(p, &p->codes.items[first + i]).text);
@@ -91,7 +91,7 @@ static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t c
 }
 
 static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *view,
-                                 ptowsp_text text) {
+                                 ptowsp_output text) {
     pwsp_text_format(text, "%s[", p->tensors.items[view->tensor].name);
     for (uint32_t i = 0; i < view->lead; i++) {
         pwsp_text_format(text, "%s, ", pwsp_value(p, &view->index[i]).text);
@@ -104,7 +104,7 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
     }
 }
 
-static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
+static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_output text) {
     pwsp_print_tile_view(p, &load->view, text);
     if (load->has_row || load->has_col) {
         pwsp_text_format(text, " element (%s, %s)", pwsp_value(p, &load->row).text,
@@ -128,7 +128,7 @@ static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_vie
 }
 
 // The most bytes that a rank moves in a task of a collective, as in ptowsp_relayout_step.
-static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_text text) {
+static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_output text) {
     const pwsp_kernel_info *kernel = &p->kernels.items[task->kernel];
     const uint64_t members = kernel->collective.members;
     const uint32_t which = kernel->collective.kind == PTOWSP_ALL_GATHER;  // the whole is `out`
@@ -148,7 +148,7 @@ static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, 
 }
 
 static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
-                               ptowsp_text text) {
+                               ptowsp_output text) {
     pwsp_text_format(text, "(");
     pwsp_print_codes(p, task->first_code, task->axis_count + task->scalar_count, text);
     pwsp_text_format(text, ")");
@@ -170,7 +170,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
 
 // The tensors that a pipeline accesses, and a line for each channel and each process.
 static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
-                                   uint32_t target, ptowsp_text text) {
+                                   uint32_t target, ptowsp_output text) {
     for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
         const pwsp_tile_view *view = &p->views.items[pipeline->task.first_view + i];
         pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
@@ -214,7 +214,7 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
     }
 }
 
-static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_output text) {
     const pwsp_receive_op *receive = &p->receives.items[op->at];
     pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
     if (!receive->is_wait) {
@@ -223,7 +223,7 @@ static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, pt
     }
 }
 
-static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_output text) {
     const char *step = PWSP_PLACE_AT(p, op->node)->step;
     switch (op->kind) {
     case PWSP_OP_LOOP: {
@@ -295,7 +295,7 @@ const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t k
     return kernel && kernel < program->kernels.count ? program->kernels.items[kernel].name : NULL;
 }
 
-void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
+void ptowsp_program_print(const ptowsp_program *program, ptowsp_output text) {
     PTOWSP_ASSERT(program);
     const ptowsp_program *p = program;
     pwsp_text_format(text, "program of module %s\n", p->name);

@@ -131,7 +131,7 @@ ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, siz
 // -- saving ---------------------------------------------------------------------------------------
 
 static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_desc *desc,
-                            ptowsp_text text) {
+                            ptowsp_output text) {
     const char *first = desc ? desc->workload : NULL;
     ptowsp_module_print(module, text);
     first = first ? first : PWSP_NODE(module, module->workload)->name;
@@ -151,7 +151,7 @@ static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, 
 }
 
 ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
-                                  const ptowsp_program_desc *desc, ptowsp_text text) {
+                                  const ptowsp_program_desc *desc, ptowsp_output text) {
     PTOWSP_ASSERT(context);
     if (!text.write) {
         return pwsp_fail_null(context, "program: the function of text");
@@ -162,15 +162,15 @@ ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module
         return status;
     }
     ptowsp_program_destroy(program);
-    ptowsp_text_buffer buffer = {NULL, 0, 0};
-    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {NULL, 0, 0};
+    pwsp_save_print(module, desc, ptowsp_output_to_buffer(&buffer));
     const size_t length = buffer.length;
     buffer.size = length + 1;
     buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
     if (!buffer.data) {
         return PWSP_NO_MEMORY(context, "save: out of memory");
     }
-    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    pwsp_save_print(module, desc, ptowsp_output_to_buffer(&buffer));
     PTOWSP_ASSERT(buffer.length == length);
     status = pwsp_save_check(context, buffer.data, length);
     if (status == PTOWSP_OK) {

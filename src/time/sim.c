@@ -24,15 +24,15 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what, const cha
     const ptowsp_schedule *schedule = sim->schedule;
     char window[32] = "";
     if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
-        ptowsp_text_buffer room = {window, sizeof window, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&room), " (window %u)", schedule->window);
+        ptowsp_output_buffer room = {window, sizeof window, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&room), " (window %u)", schedule->window);
     }
     char threshold[64];
-    ptowsp_text_buffer buffer = {threshold, sizeof threshold, 0};
+    ptowsp_output_buffer buffer = {threshold, sizeof threshold, 0};
     if (schedule->start == PTOWSP_START_ALL_ISSUED) {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "all tasks");
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "all tasks");
     } else {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%" PRIu64 " tasks",
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%" PRIu64 " tasks",
                          schedule->start_threshold);
     }
     return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
@@ -54,8 +54,8 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
     const pwsp_rings *rings = &sim->rings;
     uint64_t size = sim->schedule->ring_sizes[ring], needed = rings->needed[ring];
     char text[256 + 2 * (PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX)];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_text out = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output out = ptowsp_output_to_buffer(&buffer);
     pwsp_text_format(out, "ring %s of %" PRIu64 " has no room for %" PRIu64, ptowsp_ring_name(ring),
                      size, needed);
     pwsp_text_format(out, " of ");
@@ -79,10 +79,10 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
 
 PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
     char text[PTOWSP_NAME_MAX + 64];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const uint32_t group = sim->rings.groups[depth];
     const char *name = depth == PTOWSP_DEPTH_POOL ? sim->timed->pools[group].name : "";
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
                      ptowsp_depth_name(depth), *name ? " " : "", name,
                      pwsp_rings_depth(sim->timed, depth, group));
     return pwsp_sim_fail_gate(sim, text, "a larger depth, ");
@@ -90,8 +90,8 @@ PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
 
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
-    ptowsp_text_buffer buffer = {place, sizeof place, 0};
-    sim->timed->print_place(sim->timed->user, node, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    sim->timed->print_place(sim->timed->user, node, ptowsp_output_to_buffer(&buffer));
     return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }

@@ -234,7 +234,7 @@ static const char *pwsp_rails_action_name(ptowsp_rails_action action) {
     return (uint32_t)action <= PTOWSP_RAILS_REFUSE ? names[action] : "unknown";
 }
 
-static void pwsp_rails_print_variant(uint32_t variant, const char *const *names, ptowsp_text text) {
+static void pwsp_rails_print_variant(uint32_t variant, const char *const *names, ptowsp_output text) {
     if (names) {
         pwsp_text_format(text, "%s", names[variant]);
     } else {
@@ -243,7 +243,7 @@ static void pwsp_rails_print_variant(uint32_t variant, const char *const *names,
 }
 
 void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
-                        ptowsp_text text) {
+                        ptowsp_output text) {
     if (!decision) {
         return;
     }

@@ -166,8 +166,8 @@ PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t le
 PWSP_INTERNAL size_t pwsp_tuning_line_write(char line[PWSP_TUNING_LINE_MAX],
                                             const ptowsp_tuning_key *key, uint64_t value,
                                             const char *label) {
-    ptowsp_text_buffer buffer = {line, PWSP_TUNING_LINE_MAX, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {line, PWSP_TUNING_LINE_MAX, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     pwsp_text_format(text, "%s %016" PRIx64 " %s ", PWSP_TUNING_VERSION, key->kernel, key->machine);
     int size_count = PTOWSP_TUNING_SIZE_MAX;
     while (size_count > 0 && key->sizes[size_count - 1] == 0) {

@@ -23,8 +23,8 @@ PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t w
 // A call in a cycle of calls: names them.
 static bool pwsp_check_cycle(pwsp_checker *checker, uint32_t call, uint32_t from) {
     char way[PWSP_ERROR_TEXT_MAX / 2];
-    ptowsp_text_buffer buffer = {way, sizeof way, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {way, sizeof way, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     for (uint32_t i = from; i < checker->path_count; i++) {
         pwsp_text_format(text, "%s -> ", PWSP_NODE(checker->module, checker->path[i])->name);
     }

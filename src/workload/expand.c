@@ -16,8 +16,8 @@
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) {
-    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {x->text, sizeof x->text, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     pwsp_program_print_place(x->program, x->node, x->cells, text);
     pwsp_text_format(text, ": ");
     va_list args;
@@ -30,11 +30,11 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
 }
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt) {
-    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
+    ptowsp_output_buffer buffer = {x->text, sizeof x->text, 0};
     x->status = pwsp_halt_status(halt);
     x->index = PTOWSP_NO_INDEX;
     PTOWSP_ASSERT(x->status != PTOWSP_OK);
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s", ptowsp_status_text(x->status));
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s", ptowsp_status_text(x->status));
     return PWSP_EVENT_ERROR;
 }
 

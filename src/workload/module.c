@@ -24,7 +24,7 @@ static const char pwsp_statement_words[][12] = {"", "",
 };
 
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t id,
-                                          ptowsp_text text) {
+                                          ptowsp_output text) {
     const pwsp_node *node = PWSP_NODE(module, id);
     const char *name = node->variable  ? PWSP_VARIABLE(module, node->variable)->name
                        : node->channel ? PWSP_CHANNEL(module, node->channel)->name
@@ -49,7 +49,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 
 // Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
 // the last steps: "attention/.../task attn".
-static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node, ptowsp_text text) {
+static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node, ptowsp_output text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
     uint32_t count = 0;
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
@@ -57,8 +57,8 @@ static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node, 
     }
     uint32_t shown = 0;
     for (size_t length = 0; shown < count; shown++) {
-        ptowsp_text_buffer step = {NULL, 0, 0};
-        pwsp_module_print_step(module, path[shown], ptowsp_text_to_buffer(&step));
+        ptowsp_output_buffer step = {NULL, 0, 0};
+        pwsp_module_print_step(module, path[shown], ptowsp_output_to_buffer(&step));
         length += step.length + 1;
         if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
             pwsp_module_print_step(module, path[count - 1], text);
@@ -77,8 +77,8 @@ static void pwsp_module_set_error(ptowsp_module *module, uint32_t place, ptowsp_
     if (module->status != PTOWSP_OK) {
         return;
     }
-    ptowsp_text_buffer buffer = {module->text, sizeof module->text, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_output_buffer buffer = {module->text, sizeof module->text, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     if (place) {
         pwsp_module_print_place(module, place, text);
         if (module->task_kernel) {
@@ -426,8 +426,8 @@ static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc
                                     desc->name, i);
         }
         char what[PTOWSP_NAME_MAX + 48];
-        ptowsp_text_buffer buffer = {what, sizeof what, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "transient tensor %s: the size",
+        ptowsp_output_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "transient tensor %s: the size",
                          desc->name);
         out_sizes[i] = is_given ? pwsp_module_use(module, sizes[i], PTOWSP_TYPE_I64, what) : 0;
     }

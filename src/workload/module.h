@@ -342,9 +342,9 @@ PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_modu
 PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor);
 
 // Writes the lines and ends of lines that a mesh, a spread tensor and a rule have in texts.
-PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text);
+PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_output text);
 PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tensor,
-                                      ptowsp_text text);
+                                      ptowsp_output text);
 
 // Places the relayouts that the tasks of a workload ask for, which has just been closed.
 PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload);
@@ -397,7 +397,7 @@ PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *fro
 // Writes the rest of the line of a kernel that communicates, after its unit: ", all_reduce, by
 // ring".
 PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
-                                              const pwsp_collective_info *info, ptowsp_text text);
+                                              const pwsp_collective_info *info, ptowsp_output text);
 PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction);
 
 // ptowsp_kernel_hash of it, without the module.
@@ -409,7 +409,7 @@ PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_ke
 
 // Writes one step of a place: "parallel b".
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
-                                          ptowsp_text text);
+                                          ptowsp_output text);
 
 // An expression of a task's arguments with their values: argument i is args[i], 0 from count on.
 // 0 with an error.
@@ -423,7 +423,7 @@ PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
 
 // Writes ", cube, L1 1024 bytes, ...": the unit and the memory of a tile kernel; else nothing.
 PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
-                                            ptowsp_text text);
+                                            ptowsp_output text);
 
 // Adds the task of a choice: a task for each variant that may take it, under conditions.
 PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_task_desc *desc);

@@ -1,4 +1,4 @@
-// Relayouts that the library places: see "layouts in a module" in section 17 of the header.
+// Relayouts that the library places: see "layouts in a module" in section 15 of the header.
 //
 //      task norm x = s            s partial        task all_reduce.tp.f32 in = s out = s.1
 //                                           ==>    task norm x = s.1
@@ -38,10 +38,10 @@ static bool pwsp_placer_fail(const pwsp_placer *p, uint32_t node, const pwsp_rul
                              uint32_t which, const pwsp_rule_fault *fault, ptowsp_status status) {
     const pwsp_task_info *task = PWSP_NODE(p->module, node)->task;
     char have[PWSP_LAYOUT_TEXT_MAX], need[PWSP_LAYOUT_TEXT_MAX], dim[32];
-    ptowsp_text_buffer buffer = {dim, sizeof dim, 0};
+    ptowsp_output_buffer buffer = {dim, sizeof dim, 0};
     dim[0] = '\0';
     if (fault->dim != PWSP_RULE_NO_DIM) {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), ", dimension %" PRIu32, fault->dim);
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), ", dimension %" PRIu32, fault->dim);
     }
     return pwsp_module_fail_at(
         p->module, node, status, "parameter %s, tensor %s%s, axis '%s': %s: %s, and %s is needed",

@@ -42,8 +42,8 @@ static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_s
         }
     }
     for (uint32_t i = 1;; i++) {
-        ptowsp_text_buffer buffer = {name, sizeof name, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%.50s.%" PRIu32, layout.name, i);
+        ptowsp_output_buffer buffer = {name, sizeof name, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%.50s.%" PRIu32, layout.name, i);
         if (!pwsp_names_find(&m->bindables, name)) {
             break;
         }
@@ -130,8 +130,8 @@ PWSP_INTERNAL uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relay
                                                                : 0;
     for (uint32_t i = 1;; i++) {
         char name[PTOWSP_NAME_MAX + 1];
-        ptowsp_text_buffer buffer = {name, sizeof name, 0};
-        ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+        ptowsp_output_buffer buffer = {name, sizeof name, 0};
+        ptowsp_output text = ptowsp_output_to_buffer(&buffer);
         pwsp_text_format(text, "%s.%.16s.%s%s%s", ptowsp_collective_name(desc.kind),
                          p->mesh->names[step->axis], ptowsp_dtype_name(desc.dtype),
                          desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "", ways[way]);

@@ -125,7 +125,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *modul
 
 // -- printing -------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_output text) {
     for (uint32_t i = 0; i < schedule->pool_count && schedule->named_pools; i++) {
         const ptowsp_pool *pool = &schedule->named_pools[i];
         pwsp_text_format(text, "  pool %s of %u lanes", pwsp_quoted(pool->name).text,

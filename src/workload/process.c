@@ -195,8 +195,8 @@ static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const cha
         return true;
     }
     char text[PTOWSP_NAME_MAX + 48];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "channel %s: its %s at start", name, what);
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "channel %s: its %s at start", name, what);
     *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_U64, text);
     return *out_id != 0;
 }
@@ -376,8 +376,8 @@ static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind
         return none;
     }
     char what[PTOWSP_NAME_MAX + 16];
-    ptowsp_text_buffer buffer = {what, sizeof what, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s %s",
+    ptowsp_output_buffer buffer = {what, sizeof what, 0};
+    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s %s",
                      kind == PWSP_NODE_CONSUME ? "consume" : "receive", name);
     if (!pwsp_port_check(module, what, channel, false, PWSP_USE_CHANNEL)) {
         return none;
@@ -414,7 +414,7 @@ static void pwsp_channel_node(ptowsp_module *module, pwsp_node_kind kind, ptowsp
     }
 }
 
-void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token) {
+void ptowsp_send_make(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token) {
     if (!pwsp_port_check(module, "send", channel, true, PWSP_USE_CHANNEL)) {
         return;
     }
@@ -424,7 +424,7 @@ void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr toke
     }
 }
 
-ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
+ptowsp_node ptowsp_send_task_make(ptowsp_module *module, ptowsp_channel channel,
                              const ptowsp_task_desc *desc) {
     ptowsp_node none = {0};
     if (!pwsp_port_check(module, "send_task", channel, true, PWSP_USE_CHANNEL)) {
@@ -447,19 +447,19 @@ ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
     return pwsp_module_is_good(module) ? node : none;
 }
 
-void ptowsp_close(ptowsp_module *module, ptowsp_channel channel) {
+void ptowsp_close_make(ptowsp_module *module, ptowsp_channel channel) {
     if (pwsp_port_check(module, "close", channel, true, PWSP_USE_ANY)) {
         pwsp_channel_node(module, PWSP_NODE_CLOSE, channel, 0);
     }
 }
 
-void ptowsp_record(ptowsp_module *module, ptowsp_channel event) {
+void ptowsp_record_make(ptowsp_module *module, ptowsp_channel event) {
     if (pwsp_port_check(module, "record", event, true, PWSP_USE_EVENT)) {
         pwsp_channel_node(module, PWSP_NODE_RECORD, event, 0);
     }
 }
 
-void ptowsp_wait(ptowsp_module *module, ptowsp_channel event) {
+void ptowsp_wait_make(ptowsp_module *module, ptowsp_channel event) {
     if (pwsp_port_check(module, "wait", event, false, PWSP_USE_EVENT)) {
         pwsp_channel_node(module, PWSP_NODE_WAIT, event, 0);
     }

@@ -167,8 +167,8 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
             continue;
         }
         char step[PTOWSP_NAME_MAX + 32];
-        ptowsp_text_buffer buffer = {step, sizeof step, 0};
-        pwsp_module_print_step(m, id, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {step, sizeof step, 0};
+        pwsp_module_print_step(m, id, ptowsp_output_to_buffer(&buffer));
         const pwsp_node *node = PWSP_NODE(m, id);
         place->parent = node->parent;
         place->step = pwsp_compiler_text(c, step);
@@ -290,14 +290,14 @@ static bool pwsp_compiler_pools(pwsp_compiler *c) {
 // module may be gone when the program is used.
 static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
     ptowsp_schedule *schedule = &c->program->schedule;
-    ptowsp_text_buffer length = {NULL, 0, 0};
-    ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&length));
+    ptowsp_output_buffer length = {NULL, 0, 0};
+    ptowsp_schedule_print(schedule, ptowsp_output_to_buffer(&length));
     char *copy = (char *)pwsp_arena_alloc(&c->program->arena, length.length + 1, 1);
     if (!copy) {
         return pwsp_module_no_memory(c->module);
     }
-    ptowsp_text_buffer buffer = {copy, length.length + 1, 0};
-    ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {copy, length.length + 1, 0};
+    ptowsp_schedule_print(schedule, ptowsp_output_to_buffer(&buffer));
     c->program->schedule_text = copy;
     ptowsp_expr none = {NULL, 0};
     schedule->named_pools = NULL;
@@ -449,7 +449,7 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
 
 // The variables around a place, outermost first: "b = 3, h = 1".
 static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
-                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
+                                 uint32_t count, const uint64_t *cells, ptowsp_output text) {
     uint32_t shown = 0;
     for (uint32_t i = count; i > 0; i--) {
         const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
@@ -472,7 +472,7 @@ static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *
 }
 
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                            const uint64_t *cells, ptowsp_text text) {
+                                            const uint64_t *cells, ptowsp_output text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
     uint32_t count = 0, shown = 0;
     for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
@@ -491,21 +491,21 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
     }
     if (cells) {
         char variables[PWSP_VARIABLES_TEXT_MAX + 1];
-        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
-        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {variables, sizeof variables, 0};
+        pwsp_print_variables(program, path, count, cells, ptowsp_output_to_buffer(&buffer));
         pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
                          buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
     }
 }
 
-void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_output text) {
     PTOWSP_ASSERT(program);
     if (node < program->places.count) {
         pwsp_program_print_place(program, node, NULL, text);
     }
 }
 
-void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_output text) {
     PTOWSP_ASSERT(program);
     PTOWSP_ASSERT(point < program->points.count);
     pwsp_program_print_place(program, program->points.items[point], NULL, text);
@@ -513,7 +513,7 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, p
 
 // -- what time sees -------------------------------------------------------------------------------
 
-static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_text text) {
+static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_output text) {
     pwsp_program_print_place((const ptowsp_program *)user, node, NULL, text);
 }
 

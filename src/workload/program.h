@@ -289,7 +289,7 @@ PWSP_INTERNAL uint64_t pwsp_task_list_hash(const ptowsp_task_list *list);
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:
 // "attention/parallel b/task attn (b = 3)".
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                            const uint64_t *cells, ptowsp_text text);
+                                            const uint64_t *cells, ptowsp_output text);
 
 // Visits the expressions of an op, or of a view, until visit returns true; returns whether it did.
 // Those that it does not have are visited too: they have no instructions, and cell 0.

@@ -244,7 +244,7 @@ uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
     return program->lane_count - program->has_link;
 }
 
-void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
+void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output text) {
     PTOWSP_ASSERT(program);
     pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
 }

@@ -394,7 +394,7 @@ ptowsp_type ptowsp_expr_type(ptowsp_expr expr) {
     return (ptowsp_type)expr.module->exprs.nodes[expr.id].type;
 }
 
-void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text) {
+void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output text) {
     if (ptowsp_expr_type(expr) == PTOWSP_TYPE_NONE) {
         pwsp_text_format(text, "none");
     } else {

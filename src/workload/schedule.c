@@ -145,7 +145,7 @@ PWSP_TEXTS(ptowsp_target_name, ptowsp_target, PTOWSP_TARGETS, "none")
 
 PWSP_TEXTS(ptowsp_support_name, ptowsp_support, PTOWSP_SUPPORTS, "none")
 
-void ptowsp_capability_print(ptowsp_text text) {
+void ptowsp_capability_print(ptowsp_output text) {
     pwsp_text_format(text, "%-13s %-14s", "directive", "value");
     for (uint32_t i = 0; i < PTOWSP_TARGET_COUNT; i++) {
         pwsp_text_format(text, " %-11s", ptowsp_target_name((ptowsp_target)i));
@@ -556,19 +556,19 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
 
 // -- printing -------------------------------------------------------------------------------------
 
-static void pwsp_schedule_print_value(const char *directive, uint32_t number, ptowsp_text text) {
+static void pwsp_schedule_print_value(const char *directive, uint32_t number, ptowsp_output text) {
     const pwsp_capability *row = pwsp_capability_find(directive, number);
     pwsp_text_format(text, "  %s %s", directive, row ? row->value : "unknown");
 }
 
-static void pwsp_schedule_print_key(const char *what, ptowsp_expr key, ptowsp_text text) {
+static void pwsp_schedule_print_key(const char *what, ptowsp_expr key, ptowsp_output text) {
     if (key.id) {
         pwsp_text_format(text, "%s", what);
         ptowsp_expr_print(key, text);
     }
 }
 
-static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_text text) {
+static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_output text) {
     pwsp_text_format(text, "  %s", directive);
     for (uint32_t bit = 1; bit != 0 && bit <= set; bit <<= 1) {
         const pwsp_capability *row = set & bit ? pwsp_capability_find(directive, bit) : NULL;
@@ -579,7 +579,7 @@ static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text) {
+static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_output text) {
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
         if (s->depths[i]) {
             pwsp_text_format(text, "  depth %s of %u\n", ptowsp_depth_name((ptowsp_depth)i),
@@ -596,7 +596,7 @@ static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text
     }
 }
 
-static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptowsp_text text) {
+static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptowsp_output text) {
     if (shared->hbm_rate) {
         pwsp_schedule_print_value("memory", 1, text);
         pwsp_text_format(text, " hbm %u l2 %u of %" PRIu64 " bytes", shared->hbm_rate,
@@ -608,7 +608,7 @@ static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptows
     }
 }
 
-void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
+void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output text) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
     pwsp_text_format(text, "schedule\n");
     pwsp_schedule_print_value("issue", (uint32_t)s.issue, text);

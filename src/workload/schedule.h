@@ -21,7 +21,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *modul
                                                       const ptowsp_schedule *schedule);
 
 // Their directives, a line each.
-PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text);
+PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_output text);
 
 // The word for a value of a directive: "work stealing" for dispatch.
 PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number);

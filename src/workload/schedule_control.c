@@ -145,7 +145,7 @@ PWSP_INTERNAL ptowsp_status pwsp_control_check(ptowsp_context *context,
 // -- text -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_control_print(const ptowsp_control *control, const char *word,
-                                      ptowsp_text text) {
+                                      ptowsp_output text) {
     pwsp_text_format(text, "  control %s", word);
     if (control->threads) {
         pwsp_text_format(text, " by %u threads", control->threads);

@@ -11,6 +11,6 @@ PWSP_INTERNAL ptowsp_status pwsp_control_check(ptowsp_context *context,
 
 // Writes its directive, a line: "  control aicpu by 3 threads at 1800 MHz launch 8080 ... ns".
 PWSP_INTERNAL void pwsp_control_print(const ptowsp_control *control, const char *word,
-                                      ptowsp_text text);
+                                      ptowsp_output text);
 
 #endif

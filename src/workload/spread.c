@@ -196,8 +196,8 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
     } else if (!why && info->rule) {
         why = "there is one already";
     } else if (!why && read.count != info->tile_count) {
-        ptowsp_text_buffer buffer = {count, sizeof count, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "it has %u words, and the kernel %u tiles",
+        ptowsp_output_buffer buffer = {count, sizeof count, 0};
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "it has %u words, and the kernel %u tiles",
                          read.count, info->tile_count);
         why = count;
     }
@@ -210,7 +210,7 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
 
 // -- text -----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text) {
+PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_output text) {
     const pwsp_mesh_info *info = module->mesh;
     for (uint32_t a = 0; info && a < info->mesh.axis_count; a++) {
         pwsp_text_format(text, "%s%s %" PRIu32, a ? ", " : "mesh ",
@@ -224,7 +224,7 @@ PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text
 }
 
 PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tensor,
-                                      ptowsp_text text) {
+                                      ptowsp_output text) {
     const ptowsp_mesh_layout layout = pwsp_tensor_layout(module, tensor);
     uint32_t shown = 0;
     for (uint32_t a = 0; module->mesh && a < module->mesh->mesh.axis_count; a++) {

@@ -207,7 +207,7 @@ ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel ker
     return insn;
 }
 
-void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_text text) {
+void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_output text) {
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (info) {
         pwsp_body_print(info->body, info->code, text);
@@ -225,7 +225,7 @@ PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
 }
 
 PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
-                                            ptowsp_text text) {
+                                            ptowsp_output text) {
     const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
     ptowsp_kernel_stats stats;
     if (!info->code || pwsp_kernel_measure(module, info, NULL, &stats) != PTOWSP_OK) {

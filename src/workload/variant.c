@@ -298,7 +298,7 @@ static const char *pwsp_verdict_text(pwsp_verdict verdict, bool is_sure) {
 }
 
 static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info *variant,
-                                 const ptowsp_task_desc *task, bool *is_sure, ptowsp_text text) {
+                                 const ptowsp_task_desc *task, bool *is_sure, ptowsp_output text) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, variant->kernel);
     ptowsp_expr condition = {module, variant->condition};
     pwsp_verdict verdict = variant->condition ? PWSP_VERDICT_IF : PWSP_VERDICT_ALWAYS;
@@ -322,7 +322,7 @@ static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info 
 }
 
 void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
-                           const ptowsp_task_desc *task, ptowsp_text text) {
+                           const ptowsp_task_desc *task, ptowsp_output text) {
     const pwsp_kernel_info *info =
         pwsp_module_is_good(module) && kernel.id && kernel.id < module->kernels.count
             ? PWSP_KERNEL(module, kernel.id)

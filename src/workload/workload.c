@@ -182,7 +182,7 @@ ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptows
     return id ? pwsp_variable_expr(module, id) : none;
 }
 
-void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
+void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
                  uint32_t arg_count) {
     if (!pwsp_module_is_good(module)) {
         return;
@@ -223,7 +223,7 @@ static bool pwsp_slot_check(ptowsp_module *module, const char *what, uint32_t sl
     return true;
 }
 
-void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value) {
+void ptowsp_slot_set_make(ptowsp_module *module, uint32_t slot, ptowsp_expr value) {
     if (!pwsp_slot_check(module, "slot_set", slot)) {
         return;
     }
@@ -340,8 +340,8 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
         }
         if (pwsp_view_const(module, out_info->index[i], &value)) {
             char what[16];
-            ptowsp_text_buffer buffer = {what, sizeof what, 0};
-            pwsp_text_format(ptowsp_text_to_buffer(&buffer), "index %u", i);
+            ptowsp_output_buffer buffer = {what, sizeof what, 0};
+            pwsp_text_format(ptowsp_output_to_buffer(&buffer), "index %u", i);
             pwsp_view_check_const(module, tensor->name, what, value, tensor->shape[i]);
             if (!pwsp_module_is_good(module)) {
                 return false;
@@ -358,7 +358,7 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
            pwsp_view_count(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
 }
 
-void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
+void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                       ptowsp_expr row, ptowsp_expr col) {
     if (!pwsp_slot_check(module, "slot_load", slot)) {
         return;

@@ -26,7 +26,7 @@ static void step_make(step *s, bytes *in) {
     memset(s, 0, sizeof *s);
     uint32_t flags = (uint32_t)take(in, 1);
     ptowsp_attention_config *c = &s->config;
-    c->head_count = take_number(in);
+    c->kv_head_count = take_number(in);
     c->group = take_number(in);
     c->lane_count = take_number(in);
     c->lane_count = flags & 128 ? c->lane_count : c->lane_count % 300;
@@ -208,8 +208,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ptowsp_plan_info info;
     ptowsp_status status = ptowsp_attention_size(&s.batch, &s.config, &sizes, &info);
     char text[300];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     REQUIRE((status == PTOWSP_OK) == (info.fault == PTOWSP_FAULT_NONE));
     require_bound(&s, &sizes, status == PTOWSP_OK);
     if (status != PTOWSP_OK) {

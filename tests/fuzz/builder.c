@@ -16,9 +16,9 @@ static void run_saved(sample *s, const outcome *first) {
     sample_kernels kernels;
     const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
-    ptowsp_text_buffer buffer = {saved, SAVED_MAX, 0};
+    ptowsp_output_buffer buffer = {saved, SAVED_MAX, 0};
     REQUIRE(ptowsp_program_save(s->context, s->module.module, &desc,
-                                ptowsp_text_to_buffer(&buffer)) == PTOWSP_OK);
+                                ptowsp_output_to_buffer(&buffer)) == PTOWSP_OK);
     REQUIRE(buffer.length < SAVED_MAX);
     if (ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL) !=
         PTOWSP_OK) {

@@ -42,7 +42,7 @@ static void make_pipeline(ptowsp_module *m, const char *const *n, ptowsp_kernel 
             ptowsp_produces(m, channel);
             ptowsp_expr i = ptowsp_for_each_begin(m, n[11], axis);
             task.axes[0] = i;
-            ptowsp_send_task(m, channel, &task);
+            ptowsp_send_task_make(m, channel, &task);
             ptowsp_scope_end(m);
         }
         PTOWSP_PROCESS(m, n[12]) {

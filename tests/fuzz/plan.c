@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const ptowsp_plan_config config = take_config(&in, tiers);
     ptowsp_batch batch;
     memset(&batch, 0, sizeof batch);
-    batch.head_count = take_number(&in) % 9;
+    batch.kv_head_count = take_number(&in) % 9;
     batch.sequence_count = take_below(&in, SEQUENCE_MAX);
     const uint32_t middle = take_below(&in, batch.sequence_count + 1);
     int32_t *lengths = (int32_t *)malloc(batch.sequence_count * sizeof *lengths + 1);
@@ -85,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ptowsp_plan_info info;
     ptowsp_status status = ptowsp_plan_chunk_size(&batch, &config, &chunk, &info);
     char text[200] = "";
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     REQUIRE(status == status_of_fault(info.fault));
     if (status == PTOWSP_OK) {
         REQUIRE(reference_bad_sequence(&batch, &full) == batch.sequence_count);

@@ -14,10 +14,10 @@ static char printed[TEXT_MAX], again[TEXT_MAX], saved[TEXT_MAX], program_text[TE
 
 static const ptowsp_parse_desc desc = {NULL, 0, 1};
 
-static ptowsp_text to(ptowsp_text_buffer *buffer, char *text) {
+static ptowsp_output to(ptowsp_output_buffer *buffer, char *text) {
     buffer->data = text;
     buffer->size = TEXT_MAX;
-    return ptowsp_text_to_buffer(buffer);
+    return ptowsp_output_to_buffer(buffer);
 }
 
 // Executes for time alone, with the tensors that have static sizes.
@@ -50,7 +50,7 @@ static void run(ptowsp_context *context, const ptowsp_program *program) {
 static void load(ptowsp_context *context, const char *text, size_t size, bool is_good) {
     ptowsp_program *program;
     ptowsp_text_place place;
-    ptowsp_text_buffer buffer;
+    ptowsp_output_buffer buffer;
     ptowsp_status status = ptowsp_program_load(context, text, size, &desc, &program, &place);
     if (status == PTOWSP_OK) {
         ptowsp_program_print(program, to(&buffer, again));
@@ -66,7 +66,7 @@ static void load(ptowsp_context *context, const char *text, size_t size, bool is
 static void use(ptowsp_context *context, ptowsp_module *module) {
     ptowsp_module *copy;
     ptowsp_program *program;
-    ptowsp_text_buffer buffer;
+    ptowsp_output_buffer buffer;
     ptowsp_module_print(module, to(&buffer, printed));
     if (buffer.length >= TEXT_MAX) {
         return;

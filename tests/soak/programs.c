@@ -205,9 +205,9 @@ void soak_run_saved(uint64_t seed) {
     const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     sample_schedule(s, 0);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
-    ptowsp_text_buffer buffer = {saved, SAVED_MAX, 0};
+    ptowsp_output_buffer buffer = {saved, SAVED_MAX, 0};
     ptowsp_status status =
-        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_text_to_buffer(&buffer));
+        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_output_to_buffer(&buffer));
     if (status == PTOWSP_OK) {
         assert_true(buffer.length < SAVED_MAX);
         for (int i = 0; i < ROUNDS; i++) {

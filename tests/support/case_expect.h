@@ -515,9 +515,9 @@ static inline void case_expect_calls(case_subject *s, const char *at) {
 
 static inline const char *case_stuck_text(const case_subject *s) {
     static char text[16000];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     text[0] = '\0';
-    ptowsp_run_print_stuck(s->run, ptowsp_text_to_buffer(&buffer));
+    ptowsp_run_print_stuck(s->run, ptowsp_output_to_buffer(&buffer));
     return text;
 }
 
@@ -548,8 +548,8 @@ static inline void case_expect_waits(case_subject *s, const char *at) {
     case_literal(s, &at, "since ");
     case_check(s, "since", i, p->end_cycles, (uint64_t)case_number(s, &at));
     case_literal(s, &at, "at ");
-    ptowsp_text_buffer buffer = {place, sizeof place, 0};
-    ptowsp_program_print_place(s->program, p->node, ptowsp_text_to_buffer(&buffer));
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    ptowsp_program_print_place(s->program, p->node, ptowsp_output_to_buffer(&buffer));
     const char *text = case_stuck_text(s), *paragraph = strstr(text, p->name);
     snprintf(line, sizeof line, "%.*s", paragraph ? (int)strcspn(paragraph, "\n") : 0,
              paragraph ? paragraph : "");
@@ -591,7 +591,7 @@ static inline const char *case_next_part(const case_subject *s, const char **at)
 // reports PART / PART ...: parts of the report as text; unreported PART / PART ...
 static inline void case_expect_report(case_subject *s, const char *at, bool is_there) {
     static char text[1 << 18];
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const ptowsp_output output = {text_take, &buffer};
     text[0] = '\0';
     case_ok(s, "report", ptowsp_run_report(s->run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output));

@@ -1,4 +1,4 @@
-// Compiles ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 9.
+// Compiles ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 8.
 
 #include "wsp_native.h"
 

@@ -43,7 +43,7 @@ void Submission::clear() {
 
 namespace {
 
-void print_place(const void *user, uint32_t node, ptowsp_text text) {
+void print_place(const void *user, uint32_t node, ptowsp_output text) {
     const wsp_program *program = static_cast<const wsp_program *>(user);
     pwsp_text_format(text, "%s", node < program->place_count ? program->places[node] : "");
 }

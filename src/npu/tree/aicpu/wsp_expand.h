@@ -237,7 +237,7 @@ class Sizes {
     List<List<int64_t>> all_;
 };
 
-// A scope of section 20 of ptowsp.h, for as long as it lives.
+// A scope of section 17 of ptowsp.h, for as long as it lives.
 enum ScopeKind { PARALLEL, SEQUENTIAL };
 class Scope {
   public:

@@ -1,4 +1,4 @@
-// Processes and channels (section 21 of ptowsp.h), in the form that expand.cpp uses:
+// Processes and channels (section 25 of ptowsp.h), in the form that expand.cpp uses:
 //
 //      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place
 //      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch

@@ -1,4 +1,4 @@
-// Processes that meet in channels, each with a time of its own: section 21 of ptowsp.h at run time.
+// Processes that meet in channels, each with a time of its own: section 25 of ptowsp.h at run time.
 // wsp_pipeline.h is the layer above it that expand.cpp uses.
 //
 //      Network network(host, true);

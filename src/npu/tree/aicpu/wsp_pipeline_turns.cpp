@@ -96,8 +96,8 @@ uint32_t Network::choose() {
     Process &own = *bodies_[next];
     if (!own.thread && !start_thread(own, next)) {
         char name[PTOWSP_NAME_MAX + 16];
-        ptowsp_text_buffer buffer = {name, sizeof name, 0};
-        pwsp_deadlock_print_name(&at(next), ptowsp_text_to_buffer(&buffer));
+        ptowsp_output_buffer buffer = {name, sizeof name, 0};
+        pwsp_deadlock_print_name(&at(next), ptowsp_output_to_buffer(&buffer));
         pwsp_error_set(&error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                        "process %s: there is no thread for it beside those of %u processes that "
                        "are under way",

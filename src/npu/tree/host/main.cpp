@@ -263,7 +263,7 @@ bool Command::bind_batch(const std::string &name, const std::string &value) {
         const char *name;
         uint32_t *number;
     } fields[] = {{"lanes", &config.lane_count},
-                  {"heads", &config.head_count},
+                  {"heads", &config.kv_head_count},
                   {"group", &config.group},
                   {"window", &config.window},
                   {"page_size", &config.page_size},
