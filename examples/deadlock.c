@@ -258,12 +258,6 @@ static ptowsp_run *compile(ptowsp_module *m, ptowsp_program **out_program) {
     return run;
 }
 
-static bool write_stdout(void *user, const void *text, size_t length) {
-    (void)user;
-    fwrite(text, 1, length, stdout);
-    return true;
-}
-
 // Executes what must get stuck, with `stuck_count` processes that wait, and prints the report.
 static bool is_stuck(ptowsp_run *run, uint32_t stuck_count, ptowsp_run_mode mode) {
     ptowsp_run_options options = {.mode = mode};
@@ -275,7 +269,7 @@ static bool is_stuck(ptowsp_run *run, uint32_t stuck_count, ptowsp_run_mode mode
             processes[i].state == PTOWSP_PROCESS_FULL || processes[i].state == PTOWSP_PROCESS_EMPTY;
     }
     printf("  %s: %s\n", ptowsp_status_name(status), ptowsp_context_error(context).text);
-    ptowsp_run_print_stuck(run, (ptowsp_output){write_stdout, NULL});
+    ptowsp_run_print_stuck(run, ptowsp_output_to_file(stdout));
     return status == PTOWSP_STUCK && waiting == stuck_count;
 }
 
@@ -365,7 +359,7 @@ static bool show_pages(void) {
                i == 0 ? "" : "mended, one takes pages at a time, ", ptowsp_status_name(executed),
                ptowsp_status_name(explored), (unsigned long long)stats.state_count,
                (unsigned long long)stats.step_count);
-        ptowsp_run_print_stuck(run, (ptowsp_output){write_stdout, NULL});
+        ptowsp_run_print_stuck(run, ptowsp_output_to_file(stdout));
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(program);
         ptowsp_module_destroy(m);

@@ -38,17 +38,12 @@ typedef struct model {
 
 // -- saved programs ---------------------------------------------------------------------------------
 
-static bool write_text(void *user, const void *text, size_t length) {
-    fwrite(text, 1, length, (FILE *)user);
-    return true;
-}
-
 static void save(const model *d, const char *path) {
     FILE *file = fopen(path, "wb");
     if (!file) {
         command_fail("%s cannot be written", path);
     }
-    const ptowsp_output text = {write_text, file};
+    const ptowsp_output text = ptowsp_output_to_file(file);
     command_check(d->s.context, ptowsp_program_save(d->s.context, d->s.module, NULL, text));
     bool is_written = !ferror(file);
     if (fclose(file) != 0 || !is_written) {
@@ -211,7 +206,7 @@ int main(int argc, char **argv) {
     }
     printf("a decode step of %d layers, %d wide, %d heads, %d hidden\n", LLAMA_STEP_LAYERS,
            LLAMA_DIM, LLAMA_HEADS, LLAMA_HIDDEN);
-    const ptowsp_output out = {write_text, stdout};
+    const ptowsp_output out = ptowsp_output_to_file(stdout);
     ptowsp_kernel_explain(planned.s.module, planned.step.project, NULL, out);
     bool is_good = compare(&planned, &alone, LLAMA_STEP_BATCH_MAX, is_timed);
     if (memory_path) {

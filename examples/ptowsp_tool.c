@@ -297,11 +297,6 @@ static void bind_all(const tool *t, ptowsp_run *run) {
 
 // -- output ---------------------------------------------------------------------------------------
 
-static bool write_text(void *user, const void *text, size_t length) {
-    fwrite(text, 1, length, (FILE *)user);
-    return true;
-}
-
 static bool write_output(void *user, const void *data, size_t size) {
     return fwrite(data, 1, size, (FILE *)user) == size;
 }
@@ -347,7 +342,7 @@ static void check(const tool *t) {
 }
 
 static void print(const tool *t) {
-    const ptowsp_output text = {write_text, stdout};
+    const ptowsp_output text = ptowsp_output_to_file(stdout);
     if (t->module) {
         ptowsp_module_print(t->module, text);
     } else {
@@ -356,7 +351,7 @@ static void print(const tool *t) {
 }
 
 static void execute(tool *t) {
-    const ptowsp_output text = {write_text, stdout};
+    const ptowsp_output text = ptowsp_output_to_file(stdout);
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     ptowsp_run_options options;
     ptowsp_run *run;
@@ -394,7 +389,7 @@ static void save(tool *t) {
         command_fail("%s is saved already", t->path);
     }
     open_out(t);
-    const ptowsp_output text = {write_text, t->file};
+    const ptowsp_output text = ptowsp_output_to_file(t->file);
     command_check(t->context, ptowsp_program_save(t->context, t->module, &compiled, text));
     close_out(t);
 }
@@ -416,7 +411,7 @@ static void emit(const tool *t) {
 
 static int dump_check(ptowsp_context *context, ptowsp_dump *dump, const char *form) {
     static const char *const forms[] = {"text", "json", "html"};
-    const ptowsp_output text = {write_text, stdout};
+    const ptowsp_output text = ptowsp_output_to_file(stdout);
     uint32_t format = 0;
     while (format < 3 && strcmp(form, forms[format]) != 0) {
         format++;
@@ -570,7 +565,7 @@ static void read_question(const char *word, ptowsp_dump_replay *how) {
 
 static void dump_replay(ptowsp_context *context, ptowsp_dump *dump, char **words, int count) {
     static const char *const forms[] = {"text", "json", "html"};
-    const ptowsp_output text = {write_text, stdout};
+    const ptowsp_output text = ptowsp_output_to_file(stdout);
     ptowsp_dump_replay how;
     const char *form = count && !strchr(words[0], '=') ? words[0] : "text";
     const int first = count && !strchr(words[0], '=');
@@ -614,7 +609,7 @@ static int dump_main(int argc, char **argv) {
     if (strcmp(argv[2], "check") == 0 && argc <= 5) {
         status = dump_check(context, dump, argc == 5 ? argv[4] : "text");
     } else if (strcmp(argv[2], "explain") == 0 && argc == 5) {
-        const ptowsp_output text = {write_text, stdout};
+        const ptowsp_output text = ptowsp_output_to_file(stdout);
         command_check(context, ptowsp_dump_explain(dump, number_of("explain", argv[4]), text));
     } else if (strcmp(argv[2], "rings") == 0 && (argc == 4 || argc == 7)) {
         status = dump_rings(context, dump, argc == 7 ? argv + 4 : NULL);

@@ -2380,7 +2380,7 @@ def _program_tables(handle):
 
 
 class Program:
-    """A workload that is compiled from the text of a module (sections 25 to 20), with its schedule.
+    """A workload that is compiled from the text of a module (sections 18 to 20), with its schedule.
 
     text            of a module, or a saved program
     workload        the first to run; default: the last one

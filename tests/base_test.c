@@ -226,6 +226,27 @@ static void text__buffer_of_size_zero_may_have_no_data(void **state) {
     assert_int_equal(buffer.length, 5);
 }
 
+// A file takes all bytes; one that is open for reading takes none.
+static void text__a_file_is_a_sink(void **state) {
+    (void)state;
+    char read[8] = "";
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const ptowsp_output output = ptowsp_output_to_file(file);
+    assert_true(output.write(output.user, "ab", 2));
+    assert_true(output.write(output.user, "\0c", 2));
+    rewind(file);
+    assert_int_equal(fread(read, 1, sizeof read, file), 4);
+    assert_memory_equal(read, "ab\0c", 4);
+    assert_int_equal(fclose(file), 0);
+    FILE *closed = fopen("/dev/null", "r");
+    assert_non_null(closed);
+    const ptowsp_output refuses = ptowsp_output_to_file(closed);
+    assert_false(refuses.write(refuses.user, "ab", 2));
+    assert_int_equal(fclose(closed), 0);
+    assert_null(ptowsp_output_to_file(NULL).write);
+}
+
 static void text__a_new_sink_empties_the_buffer(void **state) {
     (void)state;
     char data[16];
@@ -455,6 +476,7 @@ int main(void) {
         cmocka_unit_test(text__buffer_keeps_what_fits_and_counts_everything),
         cmocka_unit_test(text__buffer_is_terminated_after_every_piece),
         cmocka_unit_test(text__buffer_of_size_zero_may_have_no_data),
+        cmocka_unit_test(text__a_file_is_a_sink),
         cmocka_unit_test(text__a_new_sink_empties_the_buffer),
         cmocka_unit_test(text__pieces_need_no_terminator),
         cmocka_unit_test(text__what_prints_gives_a_callback_and_a_buffer_the_same),

@@ -73,7 +73,8 @@ awk '
     { finish(); is_after_blank = /^\/\/$/ }
     END { finish() }
 ' "$ROOT/ptowsp.h"
-sed -n 's/^#include "\(.*\.inc\)"$/\1/p' "$ROOT/tests/header_snippets.c" > included
+sed -n 's/^#include "\(.*\.inc\)"$/\1/p' "$ROOT/tests/header_snippets.c" | sort > included
+sort -o pieces pieces
 cmp pieces included || fail "the pieces of code are $(tr '\n' ' ' < pieces), and header_snippets.c has others"
 for compiler in gcc clang; do
     $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$ROOT" -I. "$ROOT/tests/header_snippets.c" "$LIBRARY" -o snippets \

@@ -94,7 +94,7 @@ static int section_3(void) {
     return 0;
 }
 
-static int section_7(void) {
+static int section_6(void) {
     const int32_t lengths[] = {700, 30};
     const ptowsp_batch batch = {lengths, 2, 1};
     const ptowsp_plan_config config = {.chunk_min = 0};
@@ -111,7 +111,7 @@ static int section_7(void) {
 
 #include "7_1.inc"
 
-static int section_8(void) {
+static int section_7(void) {
     ptowsp_work work;
     memset(&work, 0, sizeof work);
     work.work_id = 5;
@@ -127,7 +127,7 @@ static int section_8(void) {
 }
 
 // 30 tokens dealt to 2 ranks in turn: query j of the first sees j of the second's 15 tokens.
-static int section_10(void) {
+static int section_9(void) {
     const int32_t rank = 0, from = 1, ranks = 2, length = 15;
     const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, &length, 1};
@@ -191,8 +191,8 @@ static int section_14_tensors(void) {
 #include "14_3.inc"
         check(hidden.id != 0, "section 14, transient");
     }
-#include "14_4.inc"
-    check(w.id != 0, "section 14, mesh");
+#include "27_1.inc"
+    check(w.id != 0, "section 27, mesh");
     return 0;
 }
 
@@ -213,20 +213,20 @@ static int section_15_pto(void) {
     return 0;
 }
 
-static int section_15_collective(void) {
+static int section_26_collective(void) {
     const ptowsp_tensor partial = vector("partial", 1);
-#include "15_3.inc"
+#include "26_1.inc"
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &task);
     }
-    ptowsp_program_destroy(compile("section 15, collective"));
+    ptowsp_program_destroy(compile("section 26"));
     return 0;
 }
 
-static int section_15_rules(void) {
+static int section_27_rules(void) {
     const ptowsp_kernel matmul = simple("matmul", 0, 3), norm = simple("norm", 0, 2);
     const ptowsp_kernel attend = simple("attend", 0, 4);
-#include "15_4.inc"
+#include "27_2.inc"
     return 0;
 }
 
@@ -299,7 +299,7 @@ static int section_17_list(void) {
     return 0;
 }
 
-static int section_21(void) {
+static int section_25(void) {
     const ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", 8);
     const ptowsp_axis workers = ptowsp_axis_dense(m, "workers", 2);
     ptowsp_task_desc load = task_of(simple("load", 1, 0));
@@ -319,7 +319,7 @@ static int section_21(void) {
     return 0;
 }
 
-static int section_22(void) {
+static int section_18(void) {
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
 #include "18_1.inc"
@@ -351,7 +351,7 @@ static ptowsp_program *batch_program(const char *what) {
     return compile(what);
 }
 
-static int section_24(void) {
+static int section_21(void) {
     ptowsp_program *program = batch_program("section 21");
     ptowsp_run *runs[2];
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
@@ -402,7 +402,7 @@ static ptowsp_status bind(void *user, ptowsp_run *run) {
     return ptowsp_run_bind_size(run, "batch", *(int *)user);
 }
 
-static int section_25(void) {
+static int section_22(void) {
     ptowsp_module *module = m;
     ptowsp_program_destroy(batch_program("section 22"));
     const ptowsp_expr key = ptowsp_task_arg(m, 0);
@@ -420,7 +420,7 @@ static ptowsp_status step(void *user) {
     return PTOWSP_OK;
 }
 
-static int section_26(void) {
+static int section_29(void) {
     ptowsp_module *module = m;
     const ptowsp_kernel attend = simple("attend", 0, 0);
     const uint64_t batch = 30, kv = 4000;
@@ -444,7 +444,7 @@ static int has_next_step(const int *matrix) {
     return *matrix < 1000;
 }
 
-static int section_27(void) {
+static int section_23(void) {
     int matrix = 0;
     uint64_t a, b;
     ptowsp_status status = PTOWSP_BUSY;
@@ -455,7 +455,7 @@ static int section_27(void) {
 }
 
 // The source of section 15, in a tree.
-static int section_29(void) {
+static int section_30(void) {
     static const ptowsp_pto_source source = {
         .text = "__global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {\n"
                 "    pto::Tile<pto::TileType::Vec, float, 64, 128> t;\n"
@@ -496,7 +496,7 @@ static void section_10_worker(ptowsp_attend_job job, uint32_t worker, uint32_t w
 }
 
 // A token of values 1 and 2 in a cache of all the same.
-static int section_31(void) {
+static int section_10(void) {
     static float row[128] = {1, 2}, outputs[128];
     const int32_t length = 1000;
     const uint32_t page = 0, worker_count = 2;
@@ -531,7 +531,7 @@ static int section_31(void) {
 }
 
 // One task waits for another, and they share no bytes.
-static int section_32(void) {
+static int section_31(void) {
     static const char deps[] =
         "{\"tasks\":[{\"task_id\":0,\"kernel_ids\":[-1,7,-1]},{\"task_id\":1,\"kernel_ids\":[-1,1,-"
         "1]}],"
@@ -556,24 +556,24 @@ static int appendix_a(void) {
         ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel});
     }
     check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, "appendix A");
-#include "31_2.inc"
+#include "33_1.inc"
     ptowsp_program_destroy(program);
     return 0;
 }
 
 int main(void) {
     static int (*const pieces[])(void) = {section_3,
+                                          section_6,
                                           section_7,
-                                          section_8,
-                                          section_10,
+                                          section_9,
                                           section_12,
                                           section_14_loops,
                                           section_14_plan,
                                           section_14_tensors,
                                           section_15_source,
                                           section_15_pto,
-                                          section_15_collective,
-                                          section_15_rules,
+                                          section_26_collective,
+                                          section_27_rules,
                                           section_24_softmax,
                                           section_24_loop,
                                           section_24_panels,
@@ -582,16 +582,16 @@ int main(void) {
                                           section_17_list,
                                           section_17_tiers,
                                           section_17_choice,
+                                          section_25,
+                                          section_18,
+                                          section_21_bind,
                                           section_21,
                                           section_22,
-                                          section_21_bind,
-                                          section_24,
-                                          section_25,
-                                          section_26,
-                                          section_27,
                                           section_29,
+                                          section_23,
+                                          section_30,
+                                          section_10,
                                           section_31,
-                                          section_32,
                                           appendix_a};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
