@@ -75,10 +75,6 @@ static ptowsp_status no_lead(void *user) {
 static void no_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     (void)user, (void)begin, (void)end, (void)lane;
 }
-static bool no_text(void *user, const void *text, size_t length) {
-    (void)user, (void)text, (void)length;
-    return true;
-}
 static bool no_output(void *user, const void *data, size_t size) {
     (void)user, (void)data, (void)size;
     return true;
@@ -109,7 +105,6 @@ static ptowsp_cycles no_kernel(const ptowsp_task *task, void *user) {
 }
 static const ptowsp_kernel_fn kernels[3] = {no_kernel, no_kernel, no_kernel};
 static const ptowsp_work_fn table[3] = {nothing, nothing, nothing};
-static const ptowsp_output text = {no_text, NULL};
 static const ptowsp_output output = {no_output, NULL};
 
 static ptowsp_module *module_empty(void) {
