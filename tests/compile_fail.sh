@@ -281,6 +281,21 @@ EOF
     language=$exact
 }
 
+# -- names of version 0.1 -------------------------------------------------------------------------
+
+check_names() {
+    for pair in wait:wait_make record:record_make send:send_make send_task:send_task_make close:close_make call:call_make \
+        slot_set:slot_set_make slot_load:slot_load_make text_to_buffer:output_to_buffer; do
+        fails "ptowsp_${pair%:*}" "IS_NOW_ptowsp_${pair#*:}" << EOF
+void *old(void);
+void *old(void) { return (void *)ptowsp_${pair%:*}; }
+EOF
+    done
+    fails "ptowsp_text" "IS_NOW_ptowsp_output" << 'EOF'
+ptowsp_text old;
+EOF
+}
+
 for compiler in "$@"; do
     for language in "-std=c11 -x c" "-std=c++17 -x c++"; do
         label="$compiler ${language%% *}"
@@ -291,6 +306,7 @@ EOF
         check_sizes
         check_tiers
         check_floats
+        check_names
     done
     header=ptoisa_shim.h
     check_tiles  # as C++17, the last language
