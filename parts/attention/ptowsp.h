@@ -114,28 +114,16 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 343    18. Schedules                          3749
-//    2. Status and errors                   449    19. Modules as text                    4231
-//    3. Contexts and threads                515    20. Programs                           4283
-//    4. Sinks                               680    21. Runs                               4362
-//    5. Work and tiers                      709    22. Seeing runs                        5042
-//    6. Chunk plans                         862    23. Graphs                             5595
-//    7. Dispatch                           1180    24. Tile kernels                       5847
-//    8. Merging                            1250    25. Pipelines                          6456
-//    9. Attention plans                    1299    26. Ranks                              6642
-//   10. Attention kernels                  1784    27. Layouts                            7186
-//   11. MoE plans                          2049    28. Devices                            7503
-//   12. Prefix trees                       2497    29. Tuning                             7665
-//   13. Data types and tensors             2781    30. Emitting                           7991
-//   14. Modules                            2866    31. Dumps of PTO Runtime               8216
-//   15. Kernels                            3075    32. Spaces                             8464
-//   16. Scalar expressions                 3388    33. Utilities                          8523
-//   17. Workloads                          3489
+//    1. Build configuration                 184     8. Merging                            1091
+//    2. Status and errors                   290     9. Attention plans                    1140
+//    3. Contexts and threads                356    10. Attention kernels                  1625
+//    4. Sinks                               521    11. MoE plans                          1890
+//    5. Work and tiers                      550    12. Prefix trees                       2338
+//    6. Chunk plans                         703    32. Spaces                             2620
+//    7. Dispatch                           1021    33. Utilities                          2679
 //
-//   Appendix A. Reading programs                   8537
-//   Appendix B. The grammar of modules as text     9055
-//   Appendix C. Macros                             9142
-//   Appendix D. Index of functions                 9365
+//   Appendix C. Macros                             2691
+//   Appendix D. Index of functions                 2899
 //
 // WORDS
 //
@@ -2911,141 +2899,38 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3447, algorithm_name 6758, and 3471, array_at 3417,
-//                           bf16_from_f32 2833, bitand 3454, bitnot 3460, bitor 3455, bitxor 3456,
-//                           bool 3408, call_make 3653, cast 3480, channel_make 6608, clock_ns 8532,
-//                           close_make 6631, combine_begin 3547, consume_begin 6596, consumes 6615,
-//                           convert 2841, core_timing_of 6418, cost_check 6423, decode_tiers 859,
-//                           depth_name 3901, div 3450, edge_reason_name 5189, eq 3463,
-//                           event_make 6637, f16_from_f32 2831, fingerprint_print 5039,
-//                           for_each_begin 3541, ge 3468, gt 3467, hash 8529, i64 3406,
-//                           instruction 6351, le 3466, links_make 6884, location_name 2825,
-//                           lt 3465, max 3453, memory_name 5923, min 3452, mul 3449, ne 3464,
-//                           neg 3459, not 3473, opcode_name 8897, or 3472, otherwise_begin 3546,
-//                           pipe_name 5924, pipeline_begin 6591, process_begin 6593,
-//                           processor_count 618, produces 6616, receive_begin 6598,
-//                           record_make 6638, rem 3451, replicate_begin 6594, ring_name 3884,
-//                           scope_end 3549, search_print 5591, sequence_begin 3548,
-//                           shared_memory_of 4106, shl 3457, shr 3458, spans_export 5367,
-//                           stall_name 4785, sub 3448, support_name 4215, symbol 3412,
-//                           target_name 4214, tier_find 850, u64 3407, unit_name 3164, version 433,
-//                           wait_make 6639, when_begin 3545
-//      ptowsp_attend_       bytes 2043, check 1964, compute 2031, convert 2038, join 2002,
-//                           merge 1998, place 1954, run 1985, run_worker 1978, size 1947,
-//                           unit_of 2020, unit_rows 2024, variant 2046, work 1994
-//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6000, export 1677,
-//                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
-//                           lane_units 1649, merge_row 1701, place 1601, print 1681,
-//                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
-//                           see 1628, size 1591, states 1692
-//      ptowsp_axis_         dense 2958, dynamic 2959, plan 3004, plan_lanes 3006, plan_merges 3005,
-//                           ragged 2960, row 2966, size 3422, sparse 2961
-//      ptowsp_capability_   at 4212, count 4211, print 4213
-//      ptowsp_collective_   choose 6914, name 6757, plan 6804, print 6811, time 6904
-//      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
-//                           run_worker 667
-//      ptowsp_control_      cost_name 4023, make 4064
-//      ptowsp_device_       alloc 7581, cancel 7649, close 7574, copy_in 7592, copy_out 7594,
-//                           core_tasks 7662, free 7586, launch 7644, open 7565, result 7658,
-//                           run 7615, run_graph 7606, start 7620
-//      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
-//      ptowsp_dtype_        name 2822, size 2821
-//      ptowsp_dump_         check 8329, close 8323, explain 8340, open 8321, print 8334,
-//                           replay_export 8455, replay_print 8450, replay_run 8443,
-//                           rings_least 8377, rings_try 8382
-//      ptowsp_expr_         print 3486, type 3483
-//      ptowsp_f32_          from_bf16 2834, from_f16 2832
-//      ptowsp_graph_        add 5812, cancel 5755, clear 5692, create 5686, destroy 5688,
-//                           edge_make 5710, lanes 5844, limit 5761, poll 5772, record 5748,
-//                           result 5843, run 5736, run_worker 5740, seal 5721, start 5770,
-//                           task_cycles 5825, task_make 5701, task_status 5820, wait 5771
-//      ptowsp_hub_          create 6959, destroy 6963, transport 6967
-//      ptowsp_kernel_       begin 6025, choice 3630, collective 7073, end 6030, explain 3641,
-//                           hash 3342, insn_at 6446, insn_count 6445, make 3335, measure 6439,
-//                           print 6450, rule 7481
-//      ptowsp_linear_       apply 7380, blocked 7365, compose 7370, conflicts 7388, identity 7362,
-//                           inverse 7375, rank 7381, strided 7363, swizzle 7367, transpose 7373
-//      ptowsp_loop_         entry 3426, field 3432
-//      ptowsp_machine_      910b 5965, 950pr 5966
-//      ptowsp_measure_      (itself) 7832, samples 7837
-//      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
-//      ptowsp_mesh_         check 7241, coordinate 7245, layout_check 7253, layout_join 7295,
-//                           layout_part_of 7264, layout_print 7270, layout_relayout 7333
-//      ptowsp_module_       create 2930, destroy 2935, error 2939, mesh 7409, parse 4277,
-//                           print 2946
-//      ptowsp_moe_          check 2274, column_begin 2284, column_end 2291, combine 2183,
-//                           generate 2265, history_add 2337, index 2429, look 2328, move 2420,
-//                           place 2396, plan_units 2310, print 2306, routes_generate 2489,
-//                           row_bound 2151, scratch_bytes 2387, share 2439, sort 2159,
-//                           sort_parallel 2169, unit_bound 2252, unit_rows 2298
-//      ptowsp_npu_          build 8131, build_run 8182, destroy 8135, directory 8138, emit 8086,
-//                           emit_files 8094, execute 8176, measure 8209, record 8106,
-//                           was_cached 8136
-//      ptowsp_output_       to_buffer 703, to_file 706
-//      ptowsp_parallel_     begin 3539, for 632
-//      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
-//                           generate_range 1145, is_invariant 1646, total_work 1122,
-//                           work_bound 1171
-//      ptowsp_prefix_       add 2698, bound 2710, build 2681, build_given 2689, check 2745,
-//                           generate 2734, join_row 2770, place 2724, print 2752,
-//                           progress_size 2776, remove 2701, size 2717, tree_bytes 2671,
-//                           tree_place 2672, unit_tokens 2758
-//      ptowsp_program_      check 9009, create 4302, destroy 4307, kernel_name 4313,
-//                           lane_count 9002, load 4356, print 4320, print_place 4316,
-//                           print_point 4662, print_schedule 9005, prove 9021, read 8999,
-//                           save 4346, size 4310
-//      ptowsp_rails_        fail 7978, init 7959, print 7985, propose 7973, reason_text 7981,
-//                           sample 7965, tick 7969
-//      ptowsp_ranks_        count 6996, create 6989, destroy 6993, poll 7017, rank 6995,
-//                           relayout 7497, run 7009, start 7014, wait 7018
-//      ptowsp_run_          bind 4508, bind_array 4527, bind_batch 4594, bind_csr 4545,
-//                           bind_lengths 4536, bind_plan 4567, bind_ranks 7110, bind_size 4516,
-//                           bind_slot 4667, bind_symbol 4521, bind_tensor 4551,
-//                           bind_transients 4626, bind_work 4573, bound_array 9038,
-//                           bound_batch 9044, bound_csr 9041, bound_plan 9042, bound_size 9035,
-//                           bound_slot 9052, bound_symbol 9036, bound_tensor 9048,
-//                           bound_transients 9050, cancel 4730, channels 4918, clock_at 5112,
-//                           create 4442, critical_path 4857, critical_steps 4950, decisions 5472,
-//                           destroy 4444, edges 5212, execute 4718, execute_worker 4723,
-//                           expect 5036, explore 4999, export 5317, export_decisions 5476,
-//                           export_transients 5326, find_bounds 5404, fingerprint 5029,
-//                           group_export 7179, group_simulate 7154, idle 5137, kernels 5132,
-//                           lanes 4849, lifetime_at 4659, pipelines 4914, poll 4749, print 5004,
-//                           print_stuck 4956, print_task 5119, processes 4916, program 9034,
-//                           rank_waits 7170, record 5086, records 4852, report 5445, result 4848,
-//                           size_transients 4649, slot 4673, start 4740, steps 4945, trace_at 5099,
-//                           trace_count 5098, trace_find 5102, usage 5147, wait 4748, what_if 5420
-//      ptowsp_schedule_     check 4222, print 4228, search 5579, search_cancel 5587
-//      ptowsp_select_       (itself) 3476, begin 3543
-//      ptowsp_send_         make 6621, task_make 6626
-//      ptowsp_slot_         (itself) 3436, load_make 3663, set_make 3657
-//      ptowsp_space_        at 8513, index 8511, make 8506, multiply 9149, total 8510
-//      ptowsp_status_       name 497, text 498
-//      ptowsp_task_         arg 3443, axis 3116, cols 3122, fail 3133, list_make 3746, make 3587,
-//                           rows 3119, scalar 3125, tag 3444, variable 3442
-//      ptowsp_tensor_       layout 7424, make 3044, spread 7418, transient 3070
-//      ptowsp_tile_         abs 6118, add 6095, alloc 6350, carry 6292, col_broadcast 6134,
-//                           colmax 6129, colmin 6130, cols 6295, colsum 6128, compare 6180,
-//                           const 6046, cos 6113, cvt 6156, deinterleave 6210, dequantize 6162,
-//                           div 6098, exp 6105, full 6049, gather 6199, gelu 6115, in 6034,
-//                           inout 6038, interleave 6209, iota 6051, load 6055, log 6106,
-//                           loop_begin 6289, loop_end 6291, matmul 6139, matmul_acc 6140,
-//                           matmul_bias 6141, max 6099, merge_sort 6193, min 6100, mul 6097,
-//                           neg 6117, next 6293, out 6036, quantize 6161, recip 6109, relu 6114,
-//                           row_broadcast 6133, rowmax 6125, rowmean 6127, rowmin 6126, rows 6294,
-//                           rowsum 6123, rowsum_f32 6124, rsqrt 6108, scalar 6043, select 6181,
-//                           sigmoid 6111, silu 6116, sin 6112, slice 6204, slice_at 6296,
-//                           sort32 6192, sqrt 6107, store 6060, store_add 6063, store_at 6298,
-//                           sub 6096, tanh 6110, topk_indices 6195, topk_values 6194,
-//                           transpose 6165
-//      ptowsp_tuning_       add 7754, bucket 7719, compact 7799, count 7786, create 7734,
-//                           destroy 7736, find 7768, record_at 7789, refresh 7743
-//      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
-//                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
-//                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,
-//                           print 830, request 752, slot 788, slot_count 794, slot_first 791,
-//                           tile 782, token_count 776, token_end 779, token_start 773
-//      ptowsp_workload_     begin 3538, param 3646
+//      ptowsp_              clock_ns 2688, decode_tiers 700, hash 2685, parallel_for 473,
+//                           processor_count 459, tier_find 691, version 274
+//      ptowsp_attend_       bytes 1884, check 1805, compute 1872, convert 1879, join 1843,
+//                           merge 1839, place 1795, run 1826, run_worker 1819, size 1788,
+//                           unit_of 1861, unit_rows 1865, variant 1887, work 1835
+//      ptowsp_attention_    accs 1537, bound 1425, check 1478, export 1518, generate 1456,
+//                           is_invariant 1486, job_check 1609, lane_merges 1495, lane_units 1490,
+//                           merge_row 1542, place 1442, print 1522, progress_size 1585, run 1621,
+//                           run_serial 1613, run_worker 1601, see 1469, size 1432, states 1533
+//      ptowsp_context_      create 436, destroy 442, error 445, fail 449, lane_count 452,
+//                           run_worker 508
+//      ptowsp_dispatch_     mpmd 1085, serial 1054, spmd 1065
+//      ptowsp_merge_        add 1119, clear 1116, finish 1125, partials 1135
+//      ptowsp_moe_          check 2115, column_begin 2125, column_end 2132, combine 2024,
+//                           generate 2106, history_add 2178, index 2270, look 2169, move 2261,
+//                           place 2237, plan_units 2151, print 2147, routes_generate 2330,
+//                           row_bound 1992, scratch_bytes 2228, share 2280, sort 2000,
+//                           sort_parallel 2010, unit_bound 2093, unit_rows 2139
+//      ptowsp_output_       to_buffer 544, to_file 547
+//      ptowsp_plan_         chunk_size 955, explain 1018, generate 978, generate_parallel 996,
+//                           generate_range 986, is_invariant 1487, total_work 963, work_bound 1012
+//      ptowsp_prefix_       add 2539, bound 2551, build 2522, build_given 2530, check 2586,
+//                           generate 2575, join_row 2611, place 2565, print 2593,
+//                           progress_size 2617, remove 2542, size 2558, tree_bytes 2512,
+//                           tree_place 2513, unit_tokens 2599
+//      ptowsp_space_        at 2669, index 2667, make 2662, multiply 2698, total 2666
+//      ptowsp_status_       name 338, text 339
+//      ptowsp_work_         batch 608, column_part 626, create 676, destroy 680, expert 611,
+//                           head 596, is_first 653, is_last 656, is_valid 646, is_whole 649,
+//                           kv_end 605, kv_len 602, kv_start 599, merge_rows 640, of 662,
+//                           print 671, request 593, slot 629, slot_count 635, slot_first 632,
+//                           tile 623, token_count 617, token_end 620, token_start 614
 
 #ifdef __cplusplus
 }
