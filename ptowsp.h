@@ -265,28 +265,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 343    18. Schedules                          3749
-//    2. Status and errors                   449    19. Modules as text                    4231
-//    3. Contexts and threads                515    20. Programs                           4283
-//    4. Sinks                               680    21. Runs                               4362
-//    5. Work and tiers                      709    22. Seeing runs                        5042
-//    6. Chunk plans                         862    23. Graphs                             5595
-//    7. Dispatch                           1180    24. Tile kernels                       5847
-//    8. Merging                            1250    25. Pipelines                          6456
-//    9. Attention plans                    1299    26. Ranks                              6642
-//   10. Attention kernels                  1784    27. Layouts                            7186
-//   11. MoE plans                          2049    28. Devices                            7503
-//   12. Prefix trees                       2497    29. Tuning                             7665
-//   13. Data types and tensors             2781    30. Emitting                           7991
-//   14. Modules                            2866    31. Dumps of PTO Runtime               8216
-//   15. Kernels                            3075    32. Spaces                             8464
-//   16. Scalar expressions                 3388    33. Utilities                          8523
-//   17. Workloads                          3489
+//    1. Build configuration                 343    18. Schedules                          3750
+//    2. Status and errors                   449    19. Modules as text                    4232
+//    3. Contexts and threads                515    20. Programs                           4284
+//    4. Sinks                               680    21. Runs                               4363
+//    5. Work and tiers                      709    22. Seeing runs                        5043
+//    6. Chunk plans                         862    23. Graphs                             5596
+//    7. Dispatch                           1180    24. Tile kernels                       5848
+//    8. Merging                            1250    25. Pipelines                          6457
+//    9. Attention plans                    1299    26. Ranks                              6643
+//   10. Attention kernels                  1784    27. Layouts                            7187
+//   11. MoE plans                          2050    28. Devices                            7504
+//   12. Prefix trees                       2498    29. Tuning                             7666
+//   13. Data types and tensors             2782    30. Emitting                           7992
+//   14. Modules                            2867    31. Dumps of PTO Runtime               8217
+//   15. Kernels                            3076    32. Spaces                             8466
+//   16. Scalar expressions                 3389    33. Utilities                          8525
+//   17. Workloads                          3490
 //
-//   Appendix A. Reading programs                   8537
-//   Appendix B. The grammar of modules as text     9055
-//   Appendix C. Macros                             9142
-//   Appendix D. Index of functions                 9365
+//   Appendix A. Reading programs                   8539
+//   Appendix B. The grammar of modules as text     9057
+//   Appendix C. Macros                             9144
+//   Appendix D. Index of functions                 9367
 //
 // WORDS
 //
@@ -900,7 +900,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
     uint32_t sequence_count;           // 0 is an empty step
-    uint32_t kv_head_count;               // at least 1
+    uint32_t kv_head_count;            // at least 1
 } ptowsp_batch;
 
 typedef enum ptowsp_chunks {
@@ -940,7 +940,7 @@ typedef struct ptowsp_plan_config {
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
     FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
-    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                           \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                        \
     FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
     FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
@@ -1159,7 +1159,7 @@ PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
 // Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t kv_head_count;       // the exact number
+    uint32_t kv_head_count;    // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
@@ -1518,7 +1518,7 @@ typedef struct ptowsp_attention_cost {
 
 // Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t kv_head_count;          // KV heads (1 under MLA)
+    uint32_t kv_head_count;       // KV heads (1 under MLA)
     uint32_t group;               // query heads per KV head; default 1
     uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
@@ -1881,7 +1881,8 @@ typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
     const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const struct ptowsp_prefix_plan *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+    const struct ptowsp_prefix_plan
+        *prefix;  // of which `plan` is a part; NULL: a plan of section 9
 
     const float *queries;  // not scaled
     size_t query_token_stride, query_head_stride;
@@ -3650,8 +3651,8 @@ PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *
 // a wrong number or type of arguments, is an error when compiling. 64 nested calls are always
 // accepted.
 #define PTOWSP_CALL_ARG_MAX 16
-PTOWSP_API void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
-                            uint32_t arg_count);
+PTOWSP_API void ptowsp_call_make(ptowsp_module *module, const char *workload,
+                                 const ptowsp_expr *args, uint32_t arg_count);
 
 // Sets a slot, in program order and in no time. The value is of any type.
 PTOWSP_API void ptowsp_slot_set_make(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
@@ -3661,7 +3662,7 @@ PTOWSP_API void ptowsp_slot_set_make(ptowsp_module *module, uint32_t slot, ptows
 // bool. The load reads the values written by the tasks before it in the program; for its time see
 // section 18.
 PTOWSP_API void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
-                                 ptowsp_expr row, ptowsp_expr col);
+                                      ptowsp_expr row, ptowsp_expr col);
 
 // -- lists of tasks -------------------------------------------------------------------------------
 //
@@ -4210,7 +4211,7 @@ typedef struct ptowsp_capability {
 
 PTOWSP_API uint32_t ptowsp_capability_count(void);
 PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
-PTOWSP_API void ptowsp_capability_print(ptowsp_output text);      // the table
+PTOWSP_API void ptowsp_capability_print(ptowsp_output text);    // the table
 PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
 PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
 
@@ -6624,7 +6625,7 @@ PTOWSP_API void ptowsp_send_make(ptowsp_module *module, ptowsp_channel channel, 
 // without axis arguments is an error. (To send another token, use ptowsp_task_make and
 // ptowsp_send_make.)
 PTOWSP_API ptowsp_node ptowsp_send_task_make(ptowsp_module *module, ptowsp_channel channel,
-                                        const ptowsp_task_desc *desc);
+                                             const ptowsp_task_desc *desc);
 
 // Closes a channel or event on this process' side before the process ends. Closing twice does
 // nothing.
@@ -8449,7 +8450,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
 // Errors   As above. INVALID_PARAMS: there is no such format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
                                                       const ptowsp_dump_replay *how,
-                                                      ptowsp_dump_format format, ptowsp_output text);
+                                                      ptowsp_dump_format format,
+                                                      ptowsp_output text);
 
 // Draws the observed and the replayed cores, one below the other, as ptowsp_spans_export does.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
@@ -9365,141 +9367,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3447, algorithm_name 6758, and 3471, array_at 3417,
-//                           bf16_from_f32 2833, bitand 3454, bitnot 3460, bitor 3455, bitxor 3456,
-//                           bool 3408, call_make 3653, cast 3480, channel_make 6608, clock_ns 8532,
-//                           close_make 6631, combine_begin 3547, consume_begin 6596, consumes 6615,
-//                           convert 2841, core_timing_of 6418, cost_check 6423, decode_tiers 859,
-//                           depth_name 3901, div 3450, edge_reason_name 5189, eq 3463,
-//                           event_make 6637, f16_from_f32 2831, fingerprint_print 5039,
-//                           for_each_begin 3541, ge 3468, gt 3467, hash 8529, i64 3406,
-//                           instruction 6351, le 3466, links_make 6884, location_name 2825,
-//                           lt 3465, max 3453, memory_name 5923, min 3452, mul 3449, ne 3464,
-//                           neg 3459, not 3473, opcode_name 8897, or 3472, otherwise_begin 3546,
-//                           pipe_name 5924, pipeline_begin 6591, process_begin 6593,
-//                           processor_count 618, produces 6616, receive_begin 6598,
-//                           record_make 6638, rem 3451, replicate_begin 6594, ring_name 3884,
-//                           scope_end 3549, search_print 5591, sequence_begin 3548,
-//                           shared_memory_of 4106, shl 3457, shr 3458, spans_export 5367,
-//                           stall_name 4785, sub 3448, support_name 4215, symbol 3412,
-//                           target_name 4214, tier_find 850, u64 3407, unit_name 3164, version 433,
-//                           wait_make 6639, when_begin 3545
-//      ptowsp_attend_       bytes 2043, check 1964, compute 2031, convert 2038, join 2002,
-//                           merge 1998, place 1954, run 1985, run_worker 1978, size 1947,
-//                           unit_of 2020, unit_rows 2024, variant 2046, work 1994
-//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6000, export 1677,
+//      ptowsp_              add 3448, algorithm_name 6759, and 3472, array_at 3418,
+//                           bf16_from_f32 2834, bitand 3455, bitnot 3461, bitor 3456, bitxor 3457,
+//                           bool 3409, call_make 3654, cast 3481, channel_make 6609, clock_ns 8534,
+//                           close_make 6632, combine_begin 3548, consume_begin 6597, consumes 6616,
+//                           convert 2842, core_timing_of 6419, cost_check 6424, decode_tiers 859,
+//                           depth_name 3902, div 3451, edge_reason_name 5190, eq 3464,
+//                           event_make 6638, f16_from_f32 2832, fingerprint_print 5040,
+//                           for_each_begin 3542, ge 3469, gt 3468, hash 8531, i64 3407,
+//                           instruction 6352, le 3467, links_make 6885, location_name 2826,
+//                           lt 3466, max 3454, memory_name 5924, min 3453, mul 3450, ne 3465,
+//                           neg 3460, not 3474, opcode_name 8899, or 3473, otherwise_begin 3547,
+//                           pipe_name 5925, pipeline_begin 6592, process_begin 6594,
+//                           processor_count 618, produces 6617, receive_begin 6599,
+//                           record_make 6639, rem 3452, replicate_begin 6595, ring_name 3885,
+//                           scope_end 3550, search_print 5592, sequence_begin 3549,
+//                           shared_memory_of 4107, shl 3458, shr 3459, spans_export 5368,
+//                           stall_name 4786, sub 3449, support_name 4216, symbol 3413,
+//                           target_name 4215, tier_find 850, u64 3408, unit_name 3165, version 433,
+//                           wait_make 6640, when_begin 3546
+//      ptowsp_attend_       bytes 2044, check 1965, compute 2032, convert 2039, join 2003,
+//                           merge 1999, place 1955, run 1986, run_worker 1979, size 1948,
+//                           unit_of 2021, unit_rows 2025, variant 2047, work 1995
+//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6001, export 1677,
 //                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
 //                           lane_units 1649, merge_row 1701, place 1601, print 1681,
 //                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
 //                           see 1628, size 1591, states 1692
-//      ptowsp_axis_         dense 2958, dynamic 2959, plan 3004, plan_lanes 3006, plan_merges 3005,
-//                           ragged 2960, row 2966, size 3422, sparse 2961
-//      ptowsp_capability_   at 4212, count 4211, print 4213
-//      ptowsp_collective_   choose 6914, name 6757, plan 6804, print 6811, time 6904
+//      ptowsp_axis_         dense 2959, dynamic 2960, plan 3005, plan_lanes 3007, plan_merges 3006,
+//                           ragged 2961, row 2967, size 3423, sparse 2962
+//      ptowsp_capability_   at 4213, count 4212, print 4214
+//      ptowsp_collective_   choose 6915, name 6758, plan 6805, print 6812, time 6905
 //      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
 //                           run_worker 667
-//      ptowsp_control_      cost_name 4023, make 4064
-//      ptowsp_device_       alloc 7581, cancel 7649, close 7574, copy_in 7592, copy_out 7594,
-//                           core_tasks 7662, free 7586, launch 7644, open 7565, result 7658,
-//                           run 7615, run_graph 7606, start 7620
+//      ptowsp_control_      cost_name 4024, make 4065
+//      ptowsp_device_       alloc 7582, cancel 7650, close 7575, copy_in 7593, copy_out 7595,
+//                           core_tasks 7663, free 7587, launch 7645, open 7566, result 7659,
+//                           run 7616, run_graph 7607, start 7621
 //      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
-//      ptowsp_dtype_        name 2822, size 2821
-//      ptowsp_dump_         check 8329, close 8323, explain 8340, open 8321, print 8334,
-//                           replay_export 8455, replay_print 8450, replay_run 8443,
-//                           rings_least 8377, rings_try 8382
-//      ptowsp_expr_         print 3486, type 3483
-//      ptowsp_f32_          from_bf16 2834, from_f16 2832
-//      ptowsp_graph_        add 5812, cancel 5755, clear 5692, create 5686, destroy 5688,
-//                           edge_make 5710, lanes 5844, limit 5761, poll 5772, record 5748,
-//                           result 5843, run 5736, run_worker 5740, seal 5721, start 5770,
-//                           task_cycles 5825, task_make 5701, task_status 5820, wait 5771
-//      ptowsp_hub_          create 6959, destroy 6963, transport 6967
-//      ptowsp_kernel_       begin 6025, choice 3630, collective 7073, end 6030, explain 3641,
-//                           hash 3342, insn_at 6446, insn_count 6445, make 3335, measure 6439,
-//                           print 6450, rule 7481
-//      ptowsp_linear_       apply 7380, blocked 7365, compose 7370, conflicts 7388, identity 7362,
-//                           inverse 7375, rank 7381, strided 7363, swizzle 7367, transpose 7373
-//      ptowsp_loop_         entry 3426, field 3432
-//      ptowsp_machine_      910b 5965, 950pr 5966
-//      ptowsp_measure_      (itself) 7832, samples 7837
+//      ptowsp_dtype_        name 2823, size 2822
+//      ptowsp_dump_         check 8330, close 8324, explain 8341, open 8322, print 8335,
+//                           replay_export 8457, replay_print 8451, replay_run 8444,
+//                           rings_least 8378, rings_try 8383
+//      ptowsp_expr_         print 3487, type 3484
+//      ptowsp_f32_          from_bf16 2835, from_f16 2833
+//      ptowsp_graph_        add 5813, cancel 5756, clear 5693, create 5687, destroy 5689,
+//                           edge_make 5711, lanes 5845, limit 5762, poll 5773, record 5749,
+//                           result 5844, run 5737, run_worker 5741, seal 5722, start 5771,
+//                           task_cycles 5826, task_make 5702, task_status 5821, wait 5772
+//      ptowsp_hub_          create 6960, destroy 6964, transport 6968
+//      ptowsp_kernel_       begin 6026, choice 3631, collective 7074, end 6031, explain 3642,
+//                           hash 3343, insn_at 6447, insn_count 6446, make 3336, measure 6440,
+//                           print 6451, rule 7482
+//      ptowsp_linear_       apply 7381, blocked 7366, compose 7371, conflicts 7389, identity 7363,
+//                           inverse 7376, rank 7382, strided 7364, swizzle 7368, transpose 7374
+//      ptowsp_loop_         entry 3427, field 3433
+//      ptowsp_machine_      910b 5966, 950pr 5967
+//      ptowsp_measure_      (itself) 7833, samples 7838
 //      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
-//      ptowsp_mesh_         check 7241, coordinate 7245, layout_check 7253, layout_join 7295,
-//                           layout_part_of 7264, layout_print 7270, layout_relayout 7333
-//      ptowsp_module_       create 2930, destroy 2935, error 2939, mesh 7409, parse 4277,
-//                           print 2946
-//      ptowsp_moe_          check 2274, column_begin 2284, column_end 2291, combine 2183,
-//                           generate 2265, history_add 2337, index 2429, look 2328, move 2420,
-//                           place 2396, plan_units 2310, print 2306, routes_generate 2489,
-//                           row_bound 2151, scratch_bytes 2387, share 2439, sort 2159,
-//                           sort_parallel 2169, unit_bound 2252, unit_rows 2298
-//      ptowsp_npu_          build 8131, build_run 8182, destroy 8135, directory 8138, emit 8086,
-//                           emit_files 8094, execute 8176, measure 8209, record 8106,
-//                           was_cached 8136
+//      ptowsp_mesh_         check 7242, coordinate 7246, layout_check 7254, layout_join 7296,
+//                           layout_part_of 7265, layout_print 7271, layout_relayout 7334
+//      ptowsp_module_       create 2931, destroy 2936, error 2940, mesh 7410, parse 4278,
+//                           print 2947
+//      ptowsp_moe_          check 2275, column_begin 2285, column_end 2292, combine 2184,
+//                           generate 2266, history_add 2338, index 2430, look 2329, move 2421,
+//                           place 2397, plan_units 2311, print 2307, routes_generate 2490,
+//                           row_bound 2152, scratch_bytes 2388, share 2440, sort 2160,
+//                           sort_parallel 2170, unit_bound 2253, unit_rows 2299
+//      ptowsp_npu_          build 8132, build_run 8183, destroy 8136, directory 8139, emit 8087,
+//                           emit_files 8095, execute 8177, measure 8210, record 8107,
+//                           was_cached 8137
 //      ptowsp_output_       to_buffer 703, to_file 706
-//      ptowsp_parallel_     begin 3539, for 632
+//      ptowsp_parallel_     begin 3540, for 632
 //      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
 //                           generate_range 1145, is_invariant 1646, total_work 1122,
 //                           work_bound 1171
-//      ptowsp_prefix_       add 2698, bound 2710, build 2681, build_given 2689, check 2745,
-//                           generate 2734, join_row 2770, place 2724, print 2752,
-//                           progress_size 2776, remove 2701, size 2717, tree_bytes 2671,
-//                           tree_place 2672, unit_tokens 2758
-//      ptowsp_program_      check 9009, create 4302, destroy 4307, kernel_name 4313,
-//                           lane_count 9002, load 4356, print 4320, print_place 4316,
-//                           print_point 4662, print_schedule 9005, prove 9021, read 8999,
-//                           save 4346, size 4310
-//      ptowsp_rails_        fail 7978, init 7959, print 7985, propose 7973, reason_text 7981,
-//                           sample 7965, tick 7969
-//      ptowsp_ranks_        count 6996, create 6989, destroy 6993, poll 7017, rank 6995,
-//                           relayout 7497, run 7009, start 7014, wait 7018
-//      ptowsp_run_          bind 4508, bind_array 4527, bind_batch 4594, bind_csr 4545,
-//                           bind_lengths 4536, bind_plan 4567, bind_ranks 7110, bind_size 4516,
-//                           bind_slot 4667, bind_symbol 4521, bind_tensor 4551,
-//                           bind_transients 4626, bind_work 4573, bound_array 9038,
-//                           bound_batch 9044, bound_csr 9041, bound_plan 9042, bound_size 9035,
-//                           bound_slot 9052, bound_symbol 9036, bound_tensor 9048,
-//                           bound_transients 9050, cancel 4730, channels 4918, clock_at 5112,
-//                           create 4442, critical_path 4857, critical_steps 4950, decisions 5472,
-//                           destroy 4444, edges 5212, execute 4718, execute_worker 4723,
-//                           expect 5036, explore 4999, export 5317, export_decisions 5476,
-//                           export_transients 5326, find_bounds 5404, fingerprint 5029,
-//                           group_export 7179, group_simulate 7154, idle 5137, kernels 5132,
-//                           lanes 4849, lifetime_at 4659, pipelines 4914, poll 4749, print 5004,
-//                           print_stuck 4956, print_task 5119, processes 4916, program 9034,
-//                           rank_waits 7170, record 5086, records 4852, report 5445, result 4848,
-//                           size_transients 4649, slot 4673, start 4740, steps 4945, trace_at 5099,
-//                           trace_count 5098, trace_find 5102, usage 5147, wait 4748, what_if 5420
-//      ptowsp_schedule_     check 4222, print 4228, search 5579, search_cancel 5587
-//      ptowsp_select_       (itself) 3476, begin 3543
-//      ptowsp_send_         make 6621, task_make 6626
-//      ptowsp_slot_         (itself) 3436, load_make 3663, set_make 3657
-//      ptowsp_space_        at 8513, index 8511, make 8506, multiply 9149, total 8510
+//      ptowsp_prefix_       add 2699, bound 2711, build 2682, build_given 2690, check 2746,
+//                           generate 2735, join_row 2771, place 2725, print 2753,
+//                           progress_size 2777, remove 2702, size 2718, tree_bytes 2672,
+//                           tree_place 2673, unit_tokens 2759
+//      ptowsp_program_      check 9011, create 4303, destroy 4308, kernel_name 4314,
+//                           lane_count 9004, load 4357, print 4321, print_place 4317,
+//                           print_point 4663, print_schedule 9007, prove 9023, read 9001,
+//                           save 4347, size 4311
+//      ptowsp_rails_        fail 7979, init 7960, print 7986, propose 7974, reason_text 7982,
+//                           sample 7966, tick 7970
+//      ptowsp_ranks_        count 6997, create 6990, destroy 6994, poll 7018, rank 6996,
+//                           relayout 7498, run 7010, start 7015, wait 7019
+//      ptowsp_run_          bind 4509, bind_array 4528, bind_batch 4595, bind_csr 4546,
+//                           bind_lengths 4537, bind_plan 4568, bind_ranks 7111, bind_size 4517,
+//                           bind_slot 4668, bind_symbol 4522, bind_tensor 4552,
+//                           bind_transients 4627, bind_work 4574, bound_array 9040,
+//                           bound_batch 9046, bound_csr 9043, bound_plan 9044, bound_size 9037,
+//                           bound_slot 9054, bound_symbol 9038, bound_tensor 9050,
+//                           bound_transients 9052, cancel 4731, channels 4919, clock_at 5113,
+//                           create 4443, critical_path 4858, critical_steps 4951, decisions 5473,
+//                           destroy 4445, edges 5213, execute 4719, execute_worker 4724,
+//                           expect 5037, explore 5000, export 5318, export_decisions 5477,
+//                           export_transients 5327, find_bounds 5405, fingerprint 5030,
+//                           group_export 7180, group_simulate 7155, idle 5138, kernels 5133,
+//                           lanes 4850, lifetime_at 4660, pipelines 4915, poll 4750, print 5005,
+//                           print_stuck 4957, print_task 5120, processes 4917, program 9036,
+//                           rank_waits 7171, record 5087, records 4853, report 5446, result 4849,
+//                           size_transients 4650, slot 4674, start 4741, steps 4946, trace_at 5100,
+//                           trace_count 5099, trace_find 5103, usage 5148, wait 4749, what_if 5421
+//      ptowsp_schedule_     check 4223, print 4229, search 5580, search_cancel 5588
+//      ptowsp_select_       (itself) 3477, begin 3544
+//      ptowsp_send_         make 6622, task_make 6627
+//      ptowsp_slot_         (itself) 3437, load_make 3664, set_make 3658
+//      ptowsp_space_        at 8515, index 8513, make 8508, multiply 9151, total 8512
 //      ptowsp_status_       name 497, text 498
-//      ptowsp_task_         arg 3443, axis 3116, cols 3122, fail 3133, list_make 3746, make 3587,
-//                           rows 3119, scalar 3125, tag 3444, variable 3442
-//      ptowsp_tensor_       layout 7424, make 3044, spread 7418, transient 3070
-//      ptowsp_tile_         abs 6118, add 6095, alloc 6350, carry 6292, col_broadcast 6134,
-//                           colmax 6129, colmin 6130, cols 6295, colsum 6128, compare 6180,
-//                           const 6046, cos 6113, cvt 6156, deinterleave 6210, dequantize 6162,
-//                           div 6098, exp 6105, full 6049, gather 6199, gelu 6115, in 6034,
-//                           inout 6038, interleave 6209, iota 6051, load 6055, log 6106,
-//                           loop_begin 6289, loop_end 6291, matmul 6139, matmul_acc 6140,
-//                           matmul_bias 6141, max 6099, merge_sort 6193, min 6100, mul 6097,
-//                           neg 6117, next 6293, out 6036, quantize 6161, recip 6109, relu 6114,
-//                           row_broadcast 6133, rowmax 6125, rowmean 6127, rowmin 6126, rows 6294,
-//                           rowsum 6123, rowsum_f32 6124, rsqrt 6108, scalar 6043, select 6181,
-//                           sigmoid 6111, silu 6116, sin 6112, slice 6204, slice_at 6296,
-//                           sort32 6192, sqrt 6107, store 6060, store_add 6063, store_at 6298,
-//                           sub 6096, tanh 6110, topk_indices 6195, topk_values 6194,
-//                           transpose 6165
-//      ptowsp_tuning_       add 7754, bucket 7719, compact 7799, count 7786, create 7734,
-//                           destroy 7736, find 7768, record_at 7789, refresh 7743
+//      ptowsp_task_         arg 3444, axis 3117, cols 3123, fail 3134, list_make 3747, make 3588,
+//                           rows 3120, scalar 3126, tag 3445, variable 3443
+//      ptowsp_tensor_       layout 7425, make 3045, spread 7419, transient 3071
+//      ptowsp_tile_         abs 6119, add 6096, alloc 6351, carry 6293, col_broadcast 6135,
+//                           colmax 6130, colmin 6131, cols 6296, colsum 6129, compare 6181,
+//                           const 6047, cos 6114, cvt 6157, deinterleave 6211, dequantize 6163,
+//                           div 6099, exp 6106, full 6050, gather 6200, gelu 6116, in 6035,
+//                           inout 6039, interleave 6210, iota 6052, load 6056, log 6107,
+//                           loop_begin 6290, loop_end 6292, matmul 6140, matmul_acc 6141,
+//                           matmul_bias 6142, max 6100, merge_sort 6194, min 6101, mul 6098,
+//                           neg 6118, next 6294, out 6037, quantize 6162, recip 6110, relu 6115,
+//                           row_broadcast 6134, rowmax 6126, rowmean 6128, rowmin 6127, rows 6295,
+//                           rowsum 6124, rowsum_f32 6125, rsqrt 6109, scalar 6044, select 6182,
+//                           sigmoid 6112, silu 6117, sin 6113, slice 6205, slice_at 6297,
+//                           sort32 6193, sqrt 6108, store 6061, store_add 6064, store_at 6299,
+//                           sub 6097, tanh 6111, topk_indices 6196, topk_values 6195,
+//                           transpose 6166
+//      ptowsp_tuning_       add 7755, bucket 7720, compact 7800, count 7787, create 7735,
+//                           destroy 7737, find 7769, record_at 7790, refresh 7744
 //      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
 //                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
 //                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,
 //                           print 830, request 752, slot 788, slot_count 794, slot_first 791,
 //                           tile 782, token_count 776, token_end 779, token_start 773
-//      ptowsp_workload_     begin 3538, param 3646
+//      ptowsp_workload_     begin 3539, param 3647
 
 #ifdef __cplusplus
 }

@@ -2967,7 +2967,8 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
 }
 
 // Words that this version does not know: what they are, and how often.
-static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_output text) {
+static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
+                             ptowsp_output text) {
     static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};
     static const char texts[][32] = {": ", "\",\"text\":\"", ": "};
     static const char counts[][32] = {", %llu times\n", "\",\"count\":%llu}", ", %llu times</p>\n"};

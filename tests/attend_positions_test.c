@@ -241,7 +241,8 @@ static void attend__values_with_positions_are_softmax_over_what_is_seen(void **u
         for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
             const bool has_rows = b->s.kv[i] > 0 || positions_are_there(&b->s);
             for (uint32_t j = 0; has_rows && j < queries_of(&b->s, i); j++) {
-                for (uint32_t head = 0; head < b->s.config.kv_head_count * b->s.config.group; head++) {
+                for (uint32_t head = 0; head < b->s.config.kv_head_count * b->s.config.group;
+                     head++) {
                     check_row(b, i, j, head);
                 }
             }

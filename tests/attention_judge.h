@@ -30,7 +30,8 @@ static inline void *reference_alloc(uint64_t count, size_t size) {
 
 // A configuration with its defaults filled in.
 typedef struct reference_rules {
-    uint64_t kv_head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk, grain;
+    uint64_t kv_head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk,
+        grain;
     bool is_causal, is_invariant;
     ptowsp_attention_cost cost;
     const uint32_t *speeds;

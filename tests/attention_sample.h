@@ -279,7 +279,8 @@ static inline void sample_count(sample *s) {
         for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
             uint64_t kv = (uint64_t)s->batch.kv_lengths[i];
             uint64_t tiles = reference_ceil(reference_queries(&s->batch, i), s->rules.tile_tokens);
-            s->unit_count_max += s->rules.kv_head_count * tiles * reference_ceil(kv, s->rules.chunk);
+            s->unit_count_max +=
+                s->rules.kv_head_count * tiles * reference_ceil(kv, s->rules.chunk);
         }
     }
 }

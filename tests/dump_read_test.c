@@ -373,8 +373,8 @@ static void dump_read__reads_a_directory_as_texts(void **state) {
         ptowsp_output_buffer buffer = {text[i], sizeof text[i], 0};
         const ptowsp_dump_desc texts = {NULL, whole[0], whole[1], {NULL, 0}, whole[3]};
         assert_int_equal(ptowsp_dump_open(context, i ? &texts : &desc, &dump), PTOWSP_OK);
-        assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_output_to_buffer(&buffer)),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
         ptowsp_dump_close(dump);
     }
     assert_string_equal(text[0], text[1]);

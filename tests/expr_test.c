@@ -377,12 +377,13 @@ static void expr__reads_in_loops_fault_where_an_iteration_needs_them(void **stat
                     ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I64, at);
                     ptowsp_expr all = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
                     if (which == 1) {
-                        ptowsp_slot_set_make(m, 1, ptowsp_add(all, ptowsp_select(is_in, read, zero)));
+                        ptowsp_slot_set_make(m, 1,
+                                             ptowsp_add(all, ptowsp_select(is_in, read, zero)));
                     } else {
                         PTOWSP_WHEN(m, is_in) {
                             ptowsp_slot_set_make(m, 2, read);
-                            ptowsp_slot_set_make(m, 1,
-                                            ptowsp_add(all, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
+                            ptowsp_slot_set_make(
+                                m, 1, ptowsp_add(all, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
                         }
                     }
                 }

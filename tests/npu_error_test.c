@@ -286,7 +286,7 @@ static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_ten
     view.tensor = x;
     view.rows = view.cols = 2;
     ptowsp_slot_load_make(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
-                     ptowsp_i64(m, 0));
+                          ptowsp_i64(m, 0));
     make_task(m, kernel, x, ptowsp_slot(m, 1, PTOWSP_TYPE_I64), row, size);
 }
 

@@ -330,11 +330,12 @@ static void pipeline_make(fixture *f) {
                     PTOWSP_RECEIVE(m, place, free) {
                         ptowsp_expr row =
                             ptowsp_mul(ptowsp_array_at(m, "order", PTOWSP_I32, i), number(f, 8));
-                        ptowsp_send_task_make(m, loaded,
-                                         &(ptowsp_task_desc){
-                                             .kernel = load,
-                                             .axes = {place},
-                                             .views = {{x, .row = row}, {ring, .index = {place}}}});
+                        ptowsp_send_task_make(
+                            m, loaded,
+                            &(ptowsp_task_desc){
+                                .kernel = load,
+                                .axes = {place},
+                                .views = {{x, .row = row}, {ring, .index = {place}}}});
                     }
                 }
                 ptowsp_close_make(m, loaded);

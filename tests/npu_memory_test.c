@@ -185,7 +185,8 @@ static void memory__of_statements_may_be_refused_at_every_point(void **state) {
             const ptowsp_channel tokens = ptowsp_channel_make(m, &channel);
             PTOWSP_PROCESS(m, "send") {
                 ptowsp_produces(m, tokens);
-                ptowsp_send_make(m, tokens, ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64));
+                ptowsp_send_make(m, tokens,
+                                 ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64));
             }
             PTOWSP_REPLICATE(m, w, rows, "work") {
                 ptowsp_consumes(m, tokens);

@@ -147,7 +147,8 @@ static void statements(const subject *s, which kind) {
                 ptowsp_produces(m, done);
                 PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
                     unit_task(s, u, true);
-                    ptowsp_send_make(m, done, ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
+                    ptowsp_send_make(m, done,
+                                     ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
                 }
             }
             PTOWSP_PROCESS(m, "merge") {

@@ -596,8 +596,8 @@ static const char *program_text(size_t *length) {
     static size_t known;
     if (!known) {
         ptowsp_output_buffer buffer = {data, sizeof data, 0};
-        MUST(ptowsp_program_save(context(), module_done(), NULL, ptowsp_output_to_buffer(&buffer)) ==
-             PTOWSP_OK);
+        MUST(ptowsp_program_save(context(), module_done(), NULL,
+                                 ptowsp_output_to_buffer(&buffer)) == PTOWSP_OK);
         known = buffer.length;
     }
     *length = known;

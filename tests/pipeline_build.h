@@ -400,7 +400,9 @@ static inline void sim_build_stmt(sim_built *built, int number) {
     case SIM_CLOSE: ptowsp_close_make(m, channel); break;
     case SIM_RECORD: ptowsp_record_make(m, channel); break;
     case SIM_WAIT: ptowsp_wait_make(m, channel); break;
-    case SIM_SLOT_SET: ptowsp_slot_set_make(m, stmt->slot, sim_build_expr(built, stmt->expr)); break;
+    case SIM_SLOT_SET:
+        ptowsp_slot_set_make(m, stmt->slot, sim_build_expr(built, stmt->expr));
+        break;
     }
 }
 

@@ -575,7 +575,7 @@ static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, 
     view.tensor = f->z;
     desc.name = "c";
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_load_make(m, 1, &view, none, none);                   // 0
+        ptowsp_slot_load_make(m, 1, &view, none, none);              // 0
         PTOWSP_WHEN(m, ptowsp_slot(m, of_when, PTOWSP_TYPE_BOOL)) {  // 1
             PTOWSP_PIPELINE(m, "p") {                                // 2
                 PTOWSP_PROCESS(m, "a") {                             // its end: 4

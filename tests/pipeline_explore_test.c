@@ -867,7 +867,7 @@ static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state
     }
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_call_make(f.m, "called", NULL, 0);  // before the pipeline, too
-        PTOWSP_COMBINE(f.m) {                 // a scope around a pipeline
+        PTOWSP_COMBINE(f.m) {                      // a scope around a pipeline
             PTOWSP_PIPELINE(f.m, "p") {
                 ptowsp_channel a = channel(&f, "a", 1, 0);
                 PTOWSP_PROCESS(f.m, "put") {

@@ -218,7 +218,8 @@ static void pipeline_stuck__some_depend_on_times(void **state) {
                     if (is_loading) {
                         ptowsp_view view = {
                             .tensor = is_loading == 2 ? f.y : f.x, .rows = 1, .cols = 1};
-                        ptowsp_slot_load_make(f.m, 0, &view, ptowsp_i64(f.m, 0), ptowsp_i64(f.m, 0));
+                        ptowsp_slot_load_make(f.m, 0, &view, ptowsp_i64(f.m, 0),
+                                              ptowsp_i64(f.m, 0));
                     }
                     PTOWSP_RECEIVE(f.m, t, a) {
                         touch(&f, f.writes, f.y, number(&f, 0), 0, number(&f, 1), 1);

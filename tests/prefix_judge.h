@@ -297,7 +297,8 @@ static inline void require_met(const plan_run *run) {
         for (uint32_t j = 0; j < sample_queries(s, r); j++) {
             for (uint32_t head = 0; head < s->config.kv_head_count; head++) {
                 const uint8_t *met =
-                    run->met + ((size_t)(run->first[r] + j) * s->config.kv_head_count + head) * KV_MAX;
+                    run->met +
+                    ((size_t)(run->first[r] + j) * s->config.kv_head_count + head) * KV_MAX;
                 for (uint32_t t = 0; t < KV_MAX; t++) {
                     require(s, met[t] <= (t < (uint32_t)s->kv[r]));
                     require(s, met[t] == 1 || t >= visible_end(s, r, j));

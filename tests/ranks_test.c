@@ -385,8 +385,8 @@ static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) 
     c.members = 4;
     char line[200];
     ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
     assert_string_equal(line, "all_reduce of 4 ranks, 4000 bytes, on paper: direct 8.00 us, "
                               "doubling 10.00 us, ring 12.00 us\n");
     assert_int_equal(c.algorithm, PTOWSP_ALGORITHM_DIRECT);
@@ -394,16 +394,16 @@ static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) 
     // Two ranks: all take 2 us but doubling, which sends all of 4 bytes once: 1.004 us.
     c.members = 2;
     c.count = 1;
-    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
     assert_string_equal(line, "all_reduce of 2 ranks, 4 bytes, on paper: doubling 1.00 us, "
                               "direct 2.01 us, ring 2.01 us\n");
     // 16 ranks on two nodes of 910B: within nodes 7 links are as fast as one.
     links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
     c.members = 16;
     c.count = 1 << 22;
-    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
     assert_int_equal(c.node_size, 8);
     ptowsp_context_destroy(context);
 }

@@ -388,9 +388,9 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
                 ptowsp_consumes(m, back);
                 PTOWSP_FOR_EACH(m, i, tiles) {
                     ptowsp_send_task_make(m, loaded,
-                                     &(ptowsp_task_desc){.kernel = write,
-                                                         .axes = {i},
-                                                         .views = {{.tensor = x, .row = i}}});
+                                          &(ptowsp_task_desc){.kernel = write,
+                                                              .axes = {i},
+                                                              .views = {{.tensor = x, .row = i}}});
                 }
                 ptowsp_record_make(m, go);
                 ptowsp_close_make(m, loaded);

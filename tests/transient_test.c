@@ -259,9 +259,9 @@ static void test_lifetimes_across_calls(void **state) {
         PTOWSP_FOR_EACH(f.m, i, layers) {
             ptowsp_call_make(f.m, "layer", NULL, 0);
         }
-        mix(&f, t[1], t[1], t[TENSORS]);     // 3
+        mix(&f, t[1], t[1], t[TENSORS]);          // 3
         ptowsp_call_make(f.m, "layer", NULL, 0);  // 4, 5
-        mix(&f, t[2], t[1], t[TENSORS]);     // 6
+        mix(&f, t[2], t[1], t[TENSORS]);          // 6
     }
     compile(&f);
     // a: a pass for each call. b: from the first iteration on, in all of the loop, to the end.

@@ -222,7 +222,7 @@ static inline void ref_build_stmt(ref_module *b, int s) {
     case REF_SLOT_LOAD: {
         ptowsp_view view = ref_build_view(b, &stmt->view);
         ptowsp_slot_load_make(m, (uint32_t)stmt->slot, &view, ref_build_expr(b, stmt->load_row),
-                         ref_build_expr(b, stmt->load_col));
+                              ref_build_expr(b, stmt->load_col));
         return;
     }
     case REF_PARALLEL: b->variables[s] = ptowsp_parallel_begin(m, variable, axis); break;

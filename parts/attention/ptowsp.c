@@ -1714,10 +1714,10 @@ PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 // In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
-        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                \
         va_list args_;                                                                             \
         va_start(args_, format);                                                                   \
-        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                         \
+        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                       \
         va_end(args_);                                                                             \
     } while (0)
 
@@ -3384,7 +3384,8 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request, work_id, 0, layout);
-            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n, work);
+            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n,
+                             work);
         } else {
             pwsp_emit_plain(state, cuts, i, request, work_id, work);
         }
@@ -4385,9 +4386,10 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->kv_head_count, chunk,
-                           range->config.align,     range->config.chunks,     range->config.tiers,
-                           range->config.tier_count};
+    pwsp_emit_desc desc = {
+        range->batch->lengths,   range->batch->kv_head_count, chunk,
+        range->config.align,     range->config.chunks,        range->config.tiers,
+        range->config.tier_count};
     return desc;
 }
 
@@ -6656,8 +6658,8 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
     uint64_t low = pwsp_time_of(a, a->total);
     uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
-    const uint64_t pass =
-        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.kv_head_count;
+    const uint64_t pass = (uint64_t)a->sequence_count + a->config.lane_count +
+                          a->tile_count / a->config.kv_head_count;
     for (uint64_t passed = pass;; passed += pass) {
         const bool is_cheap = passed < PWSP_CUT_STEPS;
         const bool writes = plan && !is_cheap && !has_cut;

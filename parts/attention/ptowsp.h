@@ -117,13 +117,13 @@
 //    1. Build configuration                 184     8. Merging                            1091
 //    2. Status and errors                   290     9. Attention plans                    1140
 //    3. Contexts and threads                356    10. Attention kernels                  1625
-//    4. Sinks                               521    11. MoE plans                          1890
-//    5. Work and tiers                      550    12. Prefix trees                       2338
-//    6. Chunk plans                         703    32. Spaces                             2620
-//    7. Dispatch                           1021    33. Utilities                          2679
+//    4. Sinks                               521    11. MoE plans                          1891
+//    5. Work and tiers                      550    12. Prefix trees                       2339
+//    6. Chunk plans                         703    32. Spaces                             2621
+//    7. Dispatch                           1021    33. Utilities                          2680
 //
-//   Appendix C. Macros                             2691
-//   Appendix D. Index of functions                 2899
+//   Appendix C. Macros                             2692
+//   Appendix D. Index of functions                 2900
 //
 // WORDS
 //
@@ -741,7 +741,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
     uint32_t sequence_count;           // 0 is an empty step
-    uint32_t kv_head_count;               // at least 1
+    uint32_t kv_head_count;            // at least 1
 } ptowsp_batch;
 
 typedef enum ptowsp_chunks {
@@ -781,7 +781,7 @@ typedef struct ptowsp_plan_config {
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
     FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
-    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                           \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "kv_head_count is 0")                                        \
     FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
     FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
@@ -1000,7 +1000,7 @@ PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
 // Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t kv_head_count;       // the exact number
+    uint32_t kv_head_count;    // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
@@ -1359,7 +1359,7 @@ typedef struct ptowsp_attention_cost {
 
 // Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t kv_head_count;          // KV heads (1 under MLA)
+    uint32_t kv_head_count;       // KV heads (1 under MLA)
     uint32_t group;               // query heads per KV head; default 1
     uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
@@ -1722,7 +1722,8 @@ typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
     const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const struct ptowsp_prefix_plan *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+    const struct ptowsp_prefix_plan
+        *prefix;  // of which `plan` is a part; NULL: a plan of section 9
 
     const float *queries;  // not scaled
     size_t query_token_stride, query_head_stride;
@@ -2899,11 +2900,11 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2688, decode_tiers 700, hash 2685, parallel_for 473,
+//      ptowsp_              clock_ns 2689, decode_tiers 700, hash 2686, parallel_for 473,
 //                           processor_count 459, tier_find 691, version 274
-//      ptowsp_attend_       bytes 1884, check 1805, compute 1872, convert 1879, join 1843,
-//                           merge 1839, place 1795, run 1826, run_worker 1819, size 1788,
-//                           unit_of 1861, unit_rows 1865, variant 1887, work 1835
+//      ptowsp_attend_       bytes 1885, check 1806, compute 1873, convert 1880, join 1844,
+//                           merge 1840, place 1796, run 1827, run_worker 1820, size 1789,
+//                           unit_of 1862, unit_rows 1866, variant 1888, work 1836
 //      ptowsp_attention_    accs 1537, bound 1425, check 1478, export 1518, generate 1456,
 //                           is_invariant 1486, job_check 1609, lane_merges 1495, lane_units 1490,
 //                           merge_row 1542, place 1442, print 1522, progress_size 1585, run 1621,
@@ -2912,19 +2913,19 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           run_worker 508
 //      ptowsp_dispatch_     mpmd 1085, serial 1054, spmd 1065
 //      ptowsp_merge_        add 1119, clear 1116, finish 1125, partials 1135
-//      ptowsp_moe_          check 2115, column_begin 2125, column_end 2132, combine 2024,
-//                           generate 2106, history_add 2178, index 2270, look 2169, move 2261,
-//                           place 2237, plan_units 2151, print 2147, routes_generate 2330,
-//                           row_bound 1992, scratch_bytes 2228, share 2280, sort 2000,
-//                           sort_parallel 2010, unit_bound 2093, unit_rows 2139
+//      ptowsp_moe_          check 2116, column_begin 2126, column_end 2133, combine 2025,
+//                           generate 2107, history_add 2179, index 2271, look 2170, move 2262,
+//                           place 2238, plan_units 2152, print 2148, routes_generate 2331,
+//                           row_bound 1993, scratch_bytes 2229, share 2281, sort 2001,
+//                           sort_parallel 2011, unit_bound 2094, unit_rows 2140
 //      ptowsp_output_       to_buffer 544, to_file 547
 //      ptowsp_plan_         chunk_size 955, explain 1018, generate 978, generate_parallel 996,
 //                           generate_range 986, is_invariant 1487, total_work 963, work_bound 1012
-//      ptowsp_prefix_       add 2539, bound 2551, build 2522, build_given 2530, check 2586,
-//                           generate 2575, join_row 2611, place 2565, print 2593,
-//                           progress_size 2617, remove 2542, size 2558, tree_bytes 2512,
-//                           tree_place 2513, unit_tokens 2599
-//      ptowsp_space_        at 2669, index 2667, make 2662, multiply 2698, total 2666
+//      ptowsp_prefix_       add 2540, bound 2552, build 2523, build_given 2531, check 2587,
+//                           generate 2576, join_row 2612, place 2566, print 2594,
+//                           progress_size 2618, remove 2543, size 2559, tree_bytes 2513,
+//                           tree_place 2514, unit_tokens 2600
+//      ptowsp_space_        at 2670, index 2668, make 2663, multiply 2699, total 2667
 //      ptowsp_status_       name 338, text 339
 //      ptowsp_work_         batch 608, column_part 626, create 676, destroy 680, expert 611,
 //                           head 596, is_first 653, is_last 656, is_valid 646, is_whole 649,

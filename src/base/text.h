@@ -31,10 +31,10 @@ PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 // In a function with `format, ...`: formats them into an array of char, truncated to its size.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
-        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        ptowsp_output_buffer buffer_ = {(array), sizeof(array), 0};                                \
         va_list args_;                                                                             \
         va_start(args_, format);                                                                   \
-        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                         \
+        pwsp_text_vformat(ptowsp_output_to_buffer(&buffer_), format, args_);                       \
         va_end(args_);                                                                             \
     } while (0)
 

@@ -102,7 +102,8 @@ static void pwsp_launch_stop(void *user) {
     pwsp_store_seq_cst(&pwsp_launch_on(user)->is_stopped, 1u);
 }
 
-static uint64_t pwsp_launch_describe(void *user, uint32_t entry, uint32_t part, ptowsp_output text) {
+static uint64_t pwsp_launch_describe(void *user, uint32_t entry, uint32_t part,
+                                     ptowsp_output text) {
     uint32_t instance = pwsp_launch_instance(pwsp_launch_on(user), entry, part);
     pwsp_text_format(text, "instance %u", (unsigned)instance);
     return instance;

@@ -60,7 +60,8 @@ static void pwsp_program_stop(void *user) {
     pwsp_store_seq_cst(&((ptowsp_device *)user)->is_run_stopped, 1u);
 }
 
-static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part, ptowsp_output text) {
+static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part,
+                                      ptowsp_output text) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     (void)part;

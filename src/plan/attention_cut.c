@@ -82,8 +82,8 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
     uint64_t low = pwsp_time_of(a, a->total);
     uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
-    const uint64_t pass =
-        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.kv_head_count;
+    const uint64_t pass = (uint64_t)a->sequence_count + a->config.lane_count +
+                          a->tile_count / a->config.kv_head_count;
     for (uint64_t passed = pass;; passed += pass) {
         const bool is_cheap = passed < PWSP_CUT_STEPS;
         const bool writes = plan && !is_cheap && !has_cut;

@@ -190,7 +190,8 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request, work_id, 0, layout);
-            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n, work);
+            pwsp_block_store(block, kv_head_count, layout->kv_head_count, layout->kv_head_count * n,
+                             work);
         } else {
             pwsp_emit_plain(state, cuts, i, request, work_id, work);
         }

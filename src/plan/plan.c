@@ -327,9 +327,10 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->kv_head_count, chunk,
-                           range->config.align,     range->config.chunks,     range->config.tiers,
-                           range->config.tier_count};
+    pwsp_emit_desc desc = {
+        range->batch->lengths,   range->batch->kv_head_count, chunk,
+        range->config.align,     range->config.chunks,        range->config.tiers,
+        range->config.tier_count};
     return desc;
 }
 

@@ -87,7 +87,8 @@ PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t valu
     return length;
 }
 
-void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_output text) {
+void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
+                           ptowsp_output text) {
     if (!task || !task->record || (task->axis_count + task->scalar_count > 0 && !task->args)) {
         return;
     }

@@ -249,7 +249,8 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_output t
 }
 
 // The axis of a process, and the channels that it consumes and produces.
-static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_output text) {
+static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process,
+                               ptowsp_output text) {
     if (process->axis) {
         const char *name = process->variable ? PWSP_VARIABLE(m, process->variable)->name : "";
         pwsp_text_format(text, " replicas %s in ", pwsp_quoted(name).text);

@@ -128,7 +128,8 @@ static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_vie
 }
 
 // The most bytes that a rank moves in a task of a collective, as in ptowsp_relayout_step.
-static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_output text) {
+static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task,
+                             ptowsp_output text) {
     const pwsp_kernel_info *kernel = &p->kernels.items[task->kernel];
     const uint64_t members = kernel->collective.members;
     const uint32_t which = kernel->collective.kind == PTOWSP_ALL_GATHER;  // the whole is `out`

@@ -12,7 +12,7 @@
 // for the last task that uses the tensor in that pass to retire. Blocks are given back in their order
 // too, so one that is open holds all later ones.
 //
-// All rings are rows of one table, PTOWSP_RINGS: what differs is what a task needs of each.
+// All rings are rows of one table, PTOWSP_RINGS; a task's needs differ from ring to ring.
 //
 // Depths are kept here too, as they need the same queue: how many tasks of a stream or a pool are in
 // flight, which they leave in the order of completion.

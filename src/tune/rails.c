@@ -234,7 +234,8 @@ static const char *pwsp_rails_action_name(ptowsp_rails_action action) {
     return (uint32_t)action <= PTOWSP_RAILS_REFUSE ? names[action] : "unknown";
 }
 
-static void pwsp_rails_print_variant(uint32_t variant, const char *const *names, ptowsp_output text) {
+static void pwsp_rails_print_variant(uint32_t variant, const char *const *names,
+                                     ptowsp_output text) {
     if (names) {
         pwsp_text_format(text, "%s", names[variant]);
     } else {

@@ -121,7 +121,8 @@ PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction) {
 }
 
 PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
-                                              const pwsp_collective_info *info, ptowsp_output text) {
+                                              const pwsp_collective_info *info,
+                                              ptowsp_output text) {
     pwsp_text_format(text, ", %s", ptowsp_collective_name(info->kind));
     if (info->reduction != PTOWSP_REDUCTION_SUM) {
         pwsp_text_format(text, ", %s", pwsp_reduction_name(info->reduction));

@@ -49,7 +49,8 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 
 // Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
 // the last steps: "attention/.../task attn".
-static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node, ptowsp_output text) {
+static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
+                                    ptowsp_output text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
     uint32_t count = 0;
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {

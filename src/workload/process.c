@@ -425,7 +425,7 @@ void ptowsp_send_make(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr
 }
 
 ptowsp_node ptowsp_send_task_make(ptowsp_module *module, ptowsp_channel channel,
-                             const ptowsp_task_desc *desc) {
+                                  const ptowsp_task_desc *desc) {
     ptowsp_node none = {0};
     if (!pwsp_port_check(module, "send_task", channel, true, PWSP_USE_CHANNEL)) {
         return none;

@@ -183,7 +183,7 @@ ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptows
 }
 
 void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
-                 uint32_t arg_count) {
+                      uint32_t arg_count) {
     if (!pwsp_module_is_good(module)) {
         return;
     }
@@ -359,7 +359,7 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
 }
 
 void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
-                      ptowsp_expr row, ptowsp_expr col) {
+                           ptowsp_expr row, ptowsp_expr col) {
     if (!pwsp_slot_check(module, "slot_load", slot)) {
         return;
     }
