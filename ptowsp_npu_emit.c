@@ -6953,7 +6953,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
                     "        nullptr,\n        0,   // no named pools\n"
-                    "        {},  // control: the device's own\n    },\n");
+                    "        {},  // control: the device's own\n"
+                    "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
 // The largest number of scopes open at once in a workload, including those of workloads it calls,
@@ -13669,7 +13670,8 @@ static const char npu_fixed_8[] =
     "            task.kernel,\n"
     "            submission.place,\n"
     "            pool_of(unit),\n"
-    "            unit};\n"
+    "            unit,\n"
+    "            nullptr};\n"
     "}\n"
     "\n"
     "// -- plans ----------------------------------------------------------------------------------------\n"
@@ -21251,7 +21253,8 @@ static const char npu_fixed_21[] =
     "            task.kernel,\n"
     "            submission.place,\n"
     "            pool_of(unit),\n"
-    "            unit};\n"
+    "            unit,\n"
+    "            nullptr};\n"
     "}\n"
     "\n"
     "// -- plans ----------------------------------------------------------------------------------------\n"

@@ -77,6 +77,7 @@ static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
     clock_task task;
     memset(&task, 0, sizeof task);
     arrival.cycles = 0;
+    arrival.demand = NULL;
     if (!pwsp_walk_keys(x, &arrival) ||
         !pwsp_walk_kernel(&run->walk, run->walk.is_time_only, &arrival.cycles)) {
         return false;

@@ -61,7 +61,8 @@ static const ptowsp_kernel_desc kernels[] = {
      0,
      NULL,
      {NULL, NULL, NULL, NULL},
-     NULL},
+     NULL,
+     0},
     {"long",
      3,
      {{"q", PTOWSP_IN, PTOWSP_F16, 1, 64},
@@ -74,7 +75,8 @@ static const ptowsp_kernel_desc kernels[] = {
      900,
      NULL,
      {NULL, NULL, NULL, NULL},
-     NULL},
+     NULL,
+     0},
     {"merge",
      2,
      {{"p", PTOWSP_IN, PTOWSP_F32, 2, 64}, {"o", PTOWSP_INOUT, PTOWSP_F16, 1, 64}},
@@ -85,7 +87,8 @@ static const ptowsp_kernel_desc kernels[] = {
      20,
      NULL,
      {NULL, NULL, NULL, NULL},
-     NULL},
+     NULL,
+     0},
     {"note",
      1,
      {{NULL, PTOWSP_DIRECTION_NONE, PTOWSP_DTYPE_NONE, 0, 0}},
@@ -96,7 +99,8 @@ static const ptowsp_kernel_desc kernels[] = {
      0,
      NULL,
      {NULL, NULL, NULL, NULL},
-     NULL}};
+     NULL,
+     0}};
 
 typedef struct attention {
     ptowsp_axis batch, heads, chunks, kv, pages;

@@ -279,7 +279,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
                     "        nullptr,\n        0,   // no named pools\n"
-                    "        {},  // control: the device's own\n    },\n");
+                    "        {},  // control: the device's own\n"
+                    "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
 // The largest number of scopes open at once in a workload, including those of workloads it calls,

@@ -368,6 +368,9 @@ static void pwsp_schedule_check_shared(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule) {
     const ptowsp_shared_memory *shared = &schedule->shared;
     const uint32_t least = (uint32_t)pwsp_min_u64(shared->hbm_rate, shared->l2_rate);
+    if (checker->status != PTOWSP_OK) {
+        return;  // pools may be wrong
+    }
     const uint64_t lanes = pwsp_schedule_lanes(schedule);
     if ((shared->lane_rate || shared->l2_bytes || shared->hbm_rate || shared->l2_rate) &&
         least == 0) {

@@ -94,7 +94,8 @@ pwsp_arrival Facts::arrival_of(const Submission &submission) const {
             task.kernel,
             submission.place,
             pool_of(unit),
-            unit};
+            unit,
+            nullptr};
 }
 
 // -- plans ----------------------------------------------------------------------------------------
