@@ -179,7 +179,7 @@ static void run_emit(void *user) {
     emit_bench *b = (emit_bench *)user;
     char path[128];
     snprintf(path, sizeof path, "%s/own-%u", b->directory, (unsigned)b->own_count++);
-    const ptowsp_npu_desc desc = {path, false, true};
+    const ptowsp_npu_desc desc = {.directory = path, .is_for_host = true};
     require(ptowsp_npu_emit(b->context, b->program, &desc) == PTOWSP_OK,
             ptowsp_context_error(b->context).text);
 }

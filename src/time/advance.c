@@ -45,7 +45,7 @@ static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
 
 // A lane's task has ended, or its core has started: the lane is idle, unless a block task has taken it
 // meanwhile.
-static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, uint64_t task) {
+PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, uint64_t task) {
     const uint64_t bit = UINT64_C(1) << lane % 64;
     if (PWSP_UNLIKELY(events->contention.is_used)) {
         if (events->progress[lane].holder) {

@@ -258,7 +258,7 @@ static bool pwsp_events_submit(pwsp_events *events, const pwsp_arrival *arrival,
 }
 
 // A node with the dependences of the task that is being issued. 0 with an error.
-static uint32_t pwsp_events_depending(pwsp_events *events, const pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE uint32_t pwsp_events_depending(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     const uint32_t id = pwsp_events_node_new(events, PWSP_EVENTS_TASK);
     if (id == 0) {
@@ -271,7 +271,7 @@ static uint32_t pwsp_events_depending(pwsp_events *events, const pwsp_arrival *a
 }
 
 // Simulates until the window has room for the next task and it has been submitted. False with an error.
-static bool pwsp_events_wait_issue(pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_wait_issue(pwsp_events *events) {
     return (events->control.submitted ||
             pwsp_events_make_room(events, pwsp_sim_timing(events->sim))) &&
            pwsp_control_submit(events);
@@ -298,7 +298,7 @@ static bool pwsp_events_wait_order(pwsp_events *events, uint32_t id) {
 }
 
 // The same in order, for a task whose dependences have ended before.
-static uint32_t pwsp_events_make_ordered(pwsp_events *events, const pwsp_arrival *arrival) {
+static PWSP_NOINLINE uint32_t pwsp_events_make_ordered(pwsp_events *events, const pwsp_arrival *arrival) {
     events->ordered = events->ordered ? events->ordered : pwsp_events_depending(events, arrival);
     const uint32_t id = events->ordered;
     if (id == 0 || !pwsp_events_wait_order(events, id) || !pwsp_events_wait_issue(events)) {
