@@ -280,7 +280,7 @@ _HELD = """
 i32 plan_chunk_size p p p p
 i32 plan_total_work p p u32 p
 i32 plan_generate p p u32 p u64 p
-v plan_explain p text
+v plan_explain p output
 i32 attention_bound p p p p
 i32 attention_size p p p p
 i32 attention_place p p u64 p
@@ -288,7 +288,7 @@ i32 attention_generate p p p p
 i32 attention_check p p p p
 attention_seen attention_see p p u32 u32
 i32 attention_export p p
-v attention_print p text
+v attention_print p output
 u64 attention_progress_size p
 i32 attention_job_check p p
 f32 attention_merge_row p p u32 p
@@ -301,7 +301,7 @@ i32 moe_sort p p p
 i32 moe_unit_bound p u64 p p
 i32 moe_generate p p p p p
 i32 moe_check p p p p p
-v moe_print p text
+v moe_print p output
 attention_plan moe_plan_units p
 i32 moe_look p u32 u32 u32 p p
 i32 moe_history_add p u32 p f64 p
@@ -319,7 +319,7 @@ i32 prefix_size p p p p p
 i32 prefix_place p p u64 p
 i32 prefix_generate p p p p p
 i32 prefix_check p p p p p
-v prefix_print p text
+v prefix_print p output
 u64 prefix_progress_size p
 f32 prefix_join_row p p p u32 p
 s status_text i32
@@ -346,8 +346,8 @@ i32 module_parse p s size p p p
 v module_destroy p
 i32 program_load p p size p p p
 v program_destroy p
-v program_print p text
-v program_print_schedule p text
+v program_print p output
+v program_print_schedule p output
 s program_kernel_name p u32
 p program_read p
 i32 run_create p p p
@@ -362,9 +362,9 @@ p run_critical_path p p
 p run_kernels p p
 p run_idle p
 bool run_trace_find p u64 p
-v run_print_task p p text
-v run_print p text
-v run_print_stuck p text
+v run_print_task p p output
+v run_print p output
+v run_print_stuck p output
 i32 run_find_bounds p p
 i32 run_what_if p p p
 i32 run_report p i32 p p u32 output
@@ -479,7 +479,7 @@ def _plan(function, *arguments):
 
 
 def _printed(function, *arguments):
-    """What a function of the library writes to a text sink."""
+    """What a function of the library writes to a sink."""
     parts = []
     write = _OUTPUT_FN(lambda user, text, length: parts.append(ctypes.string_at(text, length)) is None)
     function(*arguments, _Output(ctypes.cast(write, ctypes.c_void_p), None))

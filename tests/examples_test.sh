@@ -586,7 +586,7 @@ for program in tensor_parallel expert_parallel pipeline_parallel; do
     for picture in ranks simulated; do
         grep -q '</svg>' "$DIR/$picture.svg" || fail "$last: no picture $picture"
         grep -q ' lanes of 4 ranks' "$DIR/$picture.svg" || fail "$last: $picture has not all ranks"
-        grep -q '<line stroke=' "$DIR/$picture.svg" || fail "$last: $picture has no messages"
+        grep -q '<line x1=' "$DIR/$picture.svg" || fail "$last: $picture has no messages"
     done
     good $program --ranks 2 --draw "$DIR/ranks.json" --simulated "$DIR/ranks.pftrace"
     grep -q '"name":"rank 1"' "$DIR/ranks.json" || fail "$last: no process for rank 1"
