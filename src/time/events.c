@@ -298,7 +298,8 @@ static bool pwsp_events_wait_order(pwsp_events *events, uint32_t id) {
 }
 
 // The same in order, for a task whose dependences have ended before.
-static PWSP_NOINLINE uint32_t pwsp_events_make_ordered(pwsp_events *events, const pwsp_arrival *arrival) {
+static PWSP_NOINLINE uint32_t pwsp_events_make_ordered(pwsp_events *events,
+                                                       const pwsp_arrival *arrival) {
     events->ordered = events->ordered ? events->ordered : pwsp_events_depending(events, arrival);
     const uint32_t id = events->ordered;
     if (id == 0 || !pwsp_events_wait_order(events, id) || !pwsp_events_wait_issue(events)) {
