@@ -6649,7 +6649,7 @@ PTOWSP_API void ptowsp_wait_make(ptowsp_module *module, ptowsp_channel event);
 //      desc + links --ptowsp_collective_time--> picoseconds                (pure)
 //      ptowsp_ranks over a transport --ptowsp_ranks_run--> data            (communicates)
 //
-// Workloads have collectives as tasks, beside others: see ptowsp_kernel_collective, section 15.
+// Workloads have collectives as tasks, beside others: see ptowsp_kernel_collective below.
 //
 // The members of a collective are the ranks first, first + stride, ...: all ranks, or those that
 // differ in one coordinate of a mesh. `count` elements are cut into one part for each member; the
@@ -7020,7 +7020,7 @@ PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
 
 // -- collectives as kernels -----------------------------------------------------------------------
 //
-// A kernel whose tasks communicate: each task is a collective (section 26) that all its members
+// A kernel whose tasks communicate: each task is a collective that all its members
 // run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
 // wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.
 //
@@ -7076,7 +7076,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 
 // -- ranks of a run -------------------------------------------------------------------------------
 
-// The transport of the collectives of a run (section 15), and the links that determine their time.
+// The transport of the collectives of a run, and the links that determine their time.
 // All ranks execute programs with the same collectives in the same order.
 //
 //      ranks, executing    data moves. Time is this rank's alone
@@ -7086,7 +7086,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 //      no ranks            time of this rank alone: all ranks begin when it does, as where all do
 //                          the same. Groups share links. For any number of ranks, in one process
 //      a group of runs     time of ranks that differ, in one process, on links that all share
-//                          (section 26, ranks together)
+//                          (ranks together, below)
 //
 // A collective begins when its rank is ready and lasts until the rank is done with it. Waiting for
 // other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.
@@ -7136,7 +7136,7 @@ typedef struct ptowsp_run_group_result {
 
 // Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
 // these options but mode. Then each has its results and records. All messages under way share the
-// links by the rules of section 26, so the result depends on the inputs alone: a link serves first
+// links by the rules above, so the result depends on the inputs alone: a link serves first
 // come, first served, ties by rank. out_result may be NULL.
 //
 // Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
@@ -7171,7 +7171,7 @@ typedef struct ptowsp_rank_wait {
 PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
                                                          uint64_t *out_count);
 
-// The same for all ranks of a group that has been simulated with records (section 21): lanes of all,
+// The same for all ranks of a group that has been simulated with records: lanes of all,
 // the links as the last lane of each, and arrows by ptowsp_run_rank_waits. Tasks in processes of
 // pipelines are left out.
 //
@@ -7391,7 +7391,7 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 
 // -- layouts of a module --------------------------------------------------------------------------
 //
-// A module may have a mesh of ranks (section 27), and say how its tensors are spread over it. Then
+// A module may have a mesh of ranks, and say how its tensors are spread over it. Then
 // the library places the relayouts that tasks ask for: "rules of kernels" below. All ranks build the
 // same module.
 //

@@ -23,7 +23,7 @@ int cases_main(int count, char **paths);
     "function reads cycles_0\n"                                                                    \
     "kernel work(axes 2) vector, cycles by a cost function\n"                                      \
     "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"                  \
-    "# rule: 22 Schedules: test\n"                                                                 \
+    "# rule: 18 Schedules: test\n"                                                                 \
     "module m\n"                                                                                   \
     "tensor x i32 [2, 2] global\n"                                                                 \
     "workload main\n"                                                                              \

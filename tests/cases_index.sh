@@ -1,6 +1,7 @@
 #!/bin/sh
 # The index of the cases: for each rule of the manual (a section of ptowsp.h and a topic, which a comment
-# "# rule:" of a file names) the cases that state it. With --check: is tests/cases/README.md this index?
+# "# rule:" of a file names) the cases that state it. With --check: is tests/cases/README.md this index, and has
+# ptowsp.h these sections?
 set -eu
 export LC_ALL=C
 index() {
@@ -23,6 +24,12 @@ END
             END { print " |" }'
 }
 if [ "${1:-}" = --check ]; then
+    sed -n 's/^# rule: \([0-9]* [^:]*\):.*/\1/p' tests/cases/*.case | sort -u | while read -r number title; do
+        grep -qx "// $number. $title" ptowsp.h || {
+            echo "cases_index: ptowsp.h has no section \"$number. $title\", which a rule names" >&2
+            exit 1
+        }
+    done
     index | cmp -s - tests/cases/README.md || {
         echo "cases_index: tests/cases/README.md is not what tests/cases_index.sh > tests/cases/README.md writes" >&2
         exit 1

@@ -21,6 +21,7 @@
 #include <inttypes.h>
 
 enum {
+    PWSP_SVG_MARGIN = 12,
     PWSP_SVG_LEFT = 84,
     PWSP_SVG_LEFT_OF_RANKS = 108,
     PWSP_SVG_RIGHT = 16,
@@ -38,6 +39,7 @@ typedef struct pwsp_svg {
     pwsp_out *out;
     uint64_t begin, end;  // cycles that are drawn
     uint32_t left, top;   // pixels: where the time axis begins, and the first lane
+    uint32_t columns;     // of the legend
     uint32_t width, row;  // of the time axis; of a lane
     pwsp_svg_pass pass;
     uint64_t *cycles;  // by kernel: of tasks in the current pixel
@@ -352,7 +354,7 @@ static void pwsp_svg_row(pwsp_svg *svg, uint32_t track, uint32_t row) {
 
 static void pwsp_svg_track_name(pwsp_svg *svg, uint32_t track) {
     char name[PWSP_TRACK_NAME_MAX];
-    const uint32_t room = svg->left - 12;  // pixels, of which a letter takes some 6
+    const uint32_t room = svg->left - PWSP_SVG_MARGIN;  // pixels, of which a letter takes some 6
     pwsp_picture_track_name(svg->picture, track, name);
     pwsp_xml_print(svg->out, "<text class='t n' x='%u' y='%u'", svg->left - 8,
                    pwsp_svg_y(svg, pwsp_picture_first_row(svg->picture, track)) + svg->row / 2 + 4);
@@ -412,9 +414,8 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
 // An entry of the legend, which starts at the left edge: `at` is its number.
 static void pwsp_svg_entry(pwsp_svg *svg, uint32_t at, char kind, uint32_t index,
                            const char *name) {
-    const uint32_t columns = (svg->left + svg->width - 12) / PWSP_SVG_LEGEND;
-    const uint32_t x = 12 + at % columns * PWSP_SVG_LEGEND;
-    const uint32_t y = PWSP_SVG_TOP + at / columns * PWSP_SVG_ENTRY + 10;
+    const uint32_t x = PWSP_SVG_MARGIN + at % svg->columns * PWSP_SVG_LEGEND;
+    const uint32_t y = PWSP_SVG_TOP + at / svg->columns * PWSP_SVG_ENTRY + 10;
     pwsp_out_format(svg->out, "<rect x=\"%u\" y=\"%u\" width=\"18\" height=\"12\" ", x, y - 10);
     if (kind == 'c') {
         pwsp_out_text(svg->out, "class=\"c\"/>");
@@ -454,8 +455,7 @@ static uint32_t pwsp_svg_legend(pwsp_svg *svg, bool is_drawn) {
 static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_picture *picture = svg->picture;
     pwsp_svg_tracks(svg, PWSP_SVG_LOOK);
-    const uint32_t columns = (svg->left + svg->width - 12) / PWSP_SVG_LEGEND;
-    const uint32_t lines = (pwsp_svg_legend(svg, false) + columns - 1) / columns;
+    const uint32_t lines = (pwsp_svg_legend(svg, false) + svg->columns - 1) / svg->columns;
     svg->top = PWSP_SVG_TOP + lines * PWSP_SVG_ENTRY + 4;
     pwsp_svg_head(svg, pwsp_svg_y(svg, picture->row_count) + 30);
     pwsp_svg_legend(svg, true);
@@ -485,6 +485,7 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
     svg.left = pwsp_picture_has_ranks(picture) ? PWSP_SVG_LEFT_OF_RANKS : PWSP_SVG_LEFT;
     svg.width = options->width - svg.left - PWSP_SVG_RIGHT;
+    svg.columns = (svg.left + svg.width - PWSP_SVG_MARGIN) / PWSP_SVG_LEGEND;
     svg.row = picture->row_count <= 16 ? 24 : picture->row_count <= 64 ? 14 : 8;
     bool has_memory = PWSP_ALLOC(memory, svg.cycles, kernels) &&
                       PWSP_ALLOC(memory, svg.is_used, kernels) &&

@@ -1,4 +1,4 @@
-// Relayouts that the library places: see "layouts in a module" in section 15 of the header.
+// Relayouts that the library places: see "rules of kernels" in section 27 of the header.
 //
 //      task norm x = s            s partial        task all_reduce.tp.f32 in = s out = s.1
 //                                           ==>    task norm x = s.1

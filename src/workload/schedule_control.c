@@ -16,7 +16,6 @@
 #define PWSP_BY_HOST    (1u << PTOWSP_CONTROL_HOST)
 #define PWSP_BY_AICPU   (1u << PTOWSP_CONTROL_AICPU)
 #define PWSP_BY_KERNELS (1u << PTOWSP_CONTROL_KERNELS)
-#define PWSP_BY_ALL     (PWSP_BY_HOST | PWSP_BY_AICPU | PWSP_BY_KERNELS)
 
 typedef struct pwsp_measured_cost {
     uint8_t cost;  // ptowsp_control_cost

@@ -52,8 +52,8 @@ HEADS = {
 """,
 }
 
-RULES = {"time": "22 Schedules: as in PTO-WSP v9", "kernels": "18 Tile kernels: as in PTO-WSP v9",
-         "pipelines": "21 Pipelines: as in PTO-WSP v9"}
+RULES = {"time": "18 Schedules: as in PTO-WSP v9", "kernels": "24 Tile kernels: as in PTO-WSP v9",
+         "pipelines": "25 Pipelines: as in PTO-WSP v9"}
 
 MODES = """\
 mode in order: issue in order
