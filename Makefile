@@ -24,8 +24,12 @@ CXX17      := -std=c++17 $(WARNINGS)
 
 LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
 OBJECTS  := $(BUILD)/ptowsp.o $(BUILD)/ptowsp_npu_emit.o $(BUILD)/ptowsp_dump.o
-TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c)) \
-            $(patsubst tests/%.cpp,%,$(wildcard tests/*_test.cpp))
+PROGRAMS := $(basename $(wildcard tests/*/*_test.c tests/*/*_test.cpp))
+TESTS    := $(notdir $(PROGRAMS))
+MISPLACED := $(wildcard tests/*.c tests/*.cpp tests/*.h)
+ifneq ($(MISPLACED),)
+$(error $(MISPLACED): a test is in the folder of its room in src/, and what several rooms share in tests/support (tests/README.md))
+endif
 ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
@@ -63,8 +67,9 @@ $(BUILD)/libptowsp.so: $(OBJECTS)
 # -- tests ------------------------------------------------------------------------------------------
 #
 # The files of src/ are compiled one by one into an archive, in which private functions are visible
-# to the linker. Each file of tests/ is one program, linked to it. A test that needs the statics of a
-# file, or hooks in it, includes that file, which the linker then does not take from the archive.
+# to the linker. Each file tests/ROOM/NAME_test.c is one program, $(BUILD)/NAME_test, linked to it. A test
+# that needs the statics of a file, or hooks in it, includes that file, which the linker then does not
+# take from the archive.
 
 TREE      := src/npu/tree
 SOURCES   := $(shell find src -name '*.c' ! -path '$(TREE)/*')
@@ -96,23 +101,30 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # What tests say is compiled plainly, which takes a fifth of the time; what is computed by the shim's
 # instructions, which are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
-$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attend_kernel \
-    attention_plan attention_random attend_bits attention_invariant \
-    moe_units moe_place)): TEST_LEVEL =
-$(addprefix $(BUILD)/tests/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
+$(BUILD)/tests/isa/%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,runtime/deps kernel/list_verify kernel/list_loops \
+    data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
+    attention_invariant moe_units moe_place))): TEST_LEVEL =
+$(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
+
+# Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.
+TEST_PATHS := -I. -Itests -Itests/support
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) $(TEST_LEVEL) -I. -c $< -o $@
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) $(TEST_LEVEL) $(TEST_PATHS) -c $< -o $@
 
 # In every test: PTOWSP_VECTORS in the environment chooses the vector code.
-VECTORS := $(BUILD)/tests/vectors.o
+VECTORS := $(BUILD)/tests/support/vectors.o
 
-$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(VECTORS) $(BUILD)/libtested.a
-	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
+# The object of each program, and, in order, objects and archives.
+$(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)): $(BUILD)/$(program).o))
+LINKED = $(filter %.o,$^) $(filter %.a,$^)
+
+$(BUILD)/%_test: $(VECTORS) $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
-TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
+TREE_PATHS   := $(TEST_PATHS) -I$(BUILD)/include -Itests/npu/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
     $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
 
@@ -140,22 +152,22 @@ $(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
 	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
 
 # In C++, or with objects that are.
-CXX_TESTS := $(patsubst tests/%.cpp,$(BUILD)/%,$(wildcard tests/*_test.cpp))
-CLOCK_TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_clock*_test.c))
+CXX_TESTS   := $(addprefix $(BUILD)/,$(notdir $(basename $(wildcard tests/*/*_test.cpp))))
+CLOCK_TESTS := $(addprefix $(BUILD)/,$(notdir $(basename $(wildcard tests/npu/npu_clock*_test.c))))
 
-$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
-	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
+$(CXX_TESTS): $(VECTORS) $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
+	$(CXX) $(CXXFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
 
-$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
-    $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
-	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
+$(CLOCK_TESTS): $(VECTORS) $(addprefix $(BUILD)/,tests/npu/npu_clock.o tree/aicpu/wsp_clock.o tree/aicpu/wsp_core.o \
+    libtested.a)
+	$(CXX) $(CXXFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
 
 # A source of PTO-ISA's own form, whose headers are the shim.
-$(BUILD)/tests/isa_fifo_test.o: TREE_PATHS += -Itests/own
+$(BUILD)/tests/isa/isa_fifo_test.o: TREE_PATHS += -Itests/npu/own
 
 # The fixed files with a program written by hand.
-SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu_sample/[ep]*.cpp))
-$(SAMPLE) $(BUILD)/tests/npu_runtime_test.o: TREE_PATHS += -Itests/npu_sample
+SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu/sample/[ep]*.cpp))
+$(SAMPLE) $(BUILD)/tests/npu/npu_runtime_test.o: TREE_PATHS += -Itests/npu/sample
 $(BUILD)/npu_runtime_test: $(SAMPLE)
 
 # Trees are built without optimisation, with precompiled headers, which the text of the first has, a
@@ -168,7 +180,7 @@ TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute loop_tree own plan \
     transient)
 
-$(BUILD)/npu/headers.h.gch: tests/npu_headers.h $(BUILD)/npu_equal_test
+$(BUILD)/npu/headers.h.gch: tests/npu/npu_headers.h $(BUILD)/npu_equal_test
 	@mkdir -p $(@D)/text
 	@$(call FIRST_TREE,NPU_EQUAL_TREES=$(abspath $(@D))/text)
 	cp $< $(@D)/headers.h
@@ -254,7 +266,7 @@ SOAK_SECONDS ?= 3600
 STILL        := $(shell setarch $$(uname -m) -R true 2> /dev/null && echo setarch $$(uname -m) -R)
 SOAK_FLAGS   := -O1 -g -fno-sanitize-recover=all $(if $(filter tsan,$(SOAK)),-fsanitize=thread,-fsanitize=address$(COMMA)undefined)
 
-$(BUILD)/soak_cases: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/soak/*.c)) $(BUILD)/libtested.a
+$(BUILD)/soak_cases: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(filter-out %_test.c,$(wildcard tests/soak/*.c))) $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(addprefix -Wl$(COMMA)--wrap=,pthread_create write) $(TEST_LIBS)
 
 soak:
@@ -299,10 +311,10 @@ $(BUILD)/ptowsp_tool $(call SAVED,$(BUILD)/ptowsp_tool): $(BUILD)/ptowsp_dump.o
 $(EXAMPLES): $(BUILD)/%: $(BUILD)/examples/%.o $(COMMON) $(BUILD)/ptowsp.o
 	$(LINK_EXAMPLE)
 
-# The same, where each program that is created is saved and loaded (tests/saved_programs.c).
+# The same, where each program that is created is saved and loaded (tests/examples/saved_programs.c).
 saved: $(call SAVED,$(EXAMPLES))
 
-$(BUILD)/saved/saved_programs.o: tests/saved_programs.c ptowsp.h
+$(BUILD)/saved/saved_programs.o: tests/examples/saved_programs.c ptowsp.h
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 

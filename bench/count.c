@@ -2,7 +2,7 @@
 //
 // Where perf's counters work each row is run once more under them, and the count stands behind its
 // time. With --count nothing is timed: each row runs once, inside bench_counted, and one line for it
-// says how to make a count per unit of it. tests/counts_test.sh has callgrind count that function
+// says how to make a count per unit of it. tests/packaging/counts_test.sh has callgrind count that function
 // and compares with counts.txt.
 
 #define _GNU_SOURCE  // syscall

@@ -40,7 +40,7 @@ import numpy as np
 
 # -- structures -------------------------------------------------------------------------------------
 #
-# Fields in the order of ptowsp.h; tests/python_test.py compares every size and offset with the C
+# Fields in the order of ptowsp.h; tests/packaging/python_test.py compares every size and offset with the C
 # compiler's, and every signature below with the header's.
 
 _C_TYPES = {

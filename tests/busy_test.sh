@@ -26,9 +26,9 @@ TIMED='pthread_|THREADS_|test_lanes_desc|fork\(|time_limit|TIMED_OUT|refuse_at|u
 list() {
     cd "$ROOT/tests"
     compiling=$(sed -n 's/^COMPILING="\(.*\)"$/\1/p' check.sh)
-    headers=$(grep -lE "$TIMED" *.h | grep -vx test.h | sed 's/.*/"&"/' | paste -sd'|')
-    { grep -lE "$TIMED|#include ($headers)" *_test.c *_test.cpp; ls graph*_test.c device*_test.c *lanes*_test.c *faults*_test.c; } |
-        sed 's/\..*//' | grep -vE "^${compiling}_test\$" | sort -u
+    headers=$(grep -lE "$TIMED" */*.h | sed 's,.*/,,' | grep -vx test.h | sed 's/.*/"&"/' | paste -sd'|')
+    { grep -lE "$TIMED|#include ($headers)" */*_test.c */*_test.cpp; ls */graph*_test.c */device*_test.c */*lanes*_test.c */*faults*_test.c; } |
+        sed 's,.*/,,; s/\..*//' | grep -vE "^${compiling}_test\$" | sort -u
 }
 
 case "${1-}" in

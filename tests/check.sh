@@ -96,17 +96,17 @@ run_tests() {
 
 # Tests whose names match, or do not.
 only() {
-    (cd tests && ls *_test.c) | sed 's/\..*//' | grep -E "^($1)_test\$" | tr '\n' ' '
+    find tests -name '*_test.c' | sed 's,.*/,,; s/\..*//' | sort | grep -E "^($1)_test\$" | tr '\n' ' '
 }
 without() {
-    (cd tests && ls *_test.c *_test.cpp) | sed 's/\..*//' | grep -vE "^($1)_test\$" | tr '\n' ' '
+    find tests -name '*_test.c' -o -name '*_test.cpp' | sed 's,.*/,,; s/\..*//' | sort | grep -vE "^($1)_test\$" | tr '\n' ' '
 }
 
 # Tests that compile emitted trees, or have coroutines, which sanitizers do not follow; and those in which
 # several threads meet.
 COMPILING="(explore|npu_(build|build_memory|cases|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|own|plan|shape|transient))"
-THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
-    sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
+THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' */*_test.c; ls */graph*_test.c */device*_test.c */*lanes*_test.c; } |
+    sed 's,.*/,,; s/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 # Under sanitizers the largest file and what tests say is compiled plainly: optimising it takes longer
@@ -124,19 +124,19 @@ run_tsan() {
 # What needs no library that is built, beside building it; the longest first, as all share the processors.
 alone() {
     task make -s BUILD="$BUILD" CC=gcc  # the two files, as users compile them: gcc -O2
-    job parts COMPILERS=gcc sh tests/parts_test.sh
+    job parts COMPILERS=gcc sh tests/packaging/parts_test.sh
     for model in tests/models/*.pml; do
-        job "$(basename "$model")" sh tests/models_test.sh "$model"
+        job "$(basename "$model")" sh tests/models/models_test.sh "$model"
     done
-    job amalgamate sh tests/amalgamate_test.sh
-    job compile_fail sh tests/compile_fail.sh gcc clang
-    job formatting sh tests/formatting_test.sh
-    job map sh tests/map_test.sh
+    job amalgamate sh tests/packaging/amalgamate_test.sh
+    job compile_fail sh tests/packaging/compile_fail.sh gcc clang
+    job formatting sh tests/packaging/formatting_test.sh
+    job map sh tests/packaging/map_test.sh
     job cases sh tests/cases_index.sh --check
-    job english sh tests/english_test.sh
-    job portable sh tests/portable_test.sh
-    job top sh tests/top_test.sh
-    job header sh tests/header_test.sh
+    job english sh tests/packaging/english_test.sh
+    job portable sh tests/packaging/portable_test.sh
+    job top sh tests/packaging/top_test.sh
+    job header sh tests/packaging/header_test.sh
     for file in ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c; do
         task gcc -std=c17 $WC -fsyntax-only $file
         task clang -std=gnu11 $WC -fsyntax-only $file
@@ -168,22 +168,22 @@ check() {
     make -s -j"$JOBS" BUILD="$BUILD" CC=gcc "$BUILD/bench"
 
     step "examples and bad input to them, saved and loaded; packaging, README, Python, emitted trees, instructions"
-    job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
-    job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
-    job mpi BUILD="$BUILD" sh tests/mpi_test.sh
-    job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
-    job simpler BUILD="$BUILD" CXX=g++ OUT="$OUT/use-simpler" sh tests/simpler_test.sh
-    job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
-    job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
-    job counts BUILD="$BUILD" sh tests/counts_test.sh
-    job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
-    job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
-    job null CC=gcc sh tests/null_test.sh "$BUILD/libtested.a" "$OUT/null"
-    job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
-    job engines CC=gcc CXX=g++ sh tests/engines_test.sh
-    job locale sh tests/locale_test.sh "$BUILD/libptowsp.a" "$OUT/use-locale"
-    job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
-    job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/python_test.sh
+    job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging/packaging_test.sh
+    job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples/examples_test.sh
+    job mpi BUILD="$BUILD" sh tests/ranks/mpi_test.sh
+    job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu/npu_tree_test.sh
+    job simpler BUILD="$BUILD" CXX=g++ OUT="$OUT/use-simpler" sh tests/npu/simpler_test.sh
+    job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu/npu_sanitize_test.sh address
+    job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/examples/decode_batch_test.sh
+    job counts BUILD="$BUILD" sh tests/packaging/counts_test.sh
+    job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/packaging/cmake_test.sh
+    job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/packaging/readme_test.sh
+    job null CC=gcc sh tests/packaging/null_test.sh "$BUILD/libtested.a" "$OUT/null"
+    job header_programs sh tests/packaging/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
+    job engines CC=gcc CXX=g++ sh tests/examples/engines_test.sh
+    job locale sh tests/packaging/locale_test.sh "$BUILD/libptowsp.a" "$OUT/use-locale"
+    job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/examples/serve_trace_test.sh
+    job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/packaging/python_test.sh
     run_tasks
 
     step "tests under ASan and UBSan, with a part of their random rounds"
@@ -218,10 +218,10 @@ check_all() {
     run_tasks
 
     step "packaging, parts, CMake and emitted trees with clang"
-    job parts COMPILERS=clang sh tests/parts_test.sh
-    job packaging CC=clang CXX=clang++ OUT="$OUT/use-clang" sh tests/packaging_test.sh
-    job npu_tree BUILD="$BUILD" CXX=clang++ OUT="$OUT/use-npu-clang" sh tests/npu_tree_test.sh
-    job cmake CC=clang CXX=clang++ OUT="$OUT/use-cmake-clang" sh tests/cmake_test.sh
+    job parts COMPILERS=clang sh tests/packaging/parts_test.sh
+    job packaging CC=clang CXX=clang++ OUT="$OUT/use-clang" sh tests/packaging/packaging_test.sh
+    job npu_tree BUILD="$BUILD" CXX=clang++ OUT="$OUT/use-npu-clang" sh tests/npu/npu_tree_test.sh
+    job cmake CC=clang CXX=clang++ OUT="$OUT/use-cmake-clang" sh tests/packaging/cmake_test.sh
     run_tasks
 
     step "all tests, clang -O2, with more rounds and all cases"
@@ -250,13 +250,13 @@ check_all() {
     run_tsan TESTS=workload_memory_test
 
     step "emitted trees under ASan and UBSan, under TSan, and without warnings"
-    OUT="$OUT/npu" COUNT=3 sh tests/npu_sanitize_test.sh
+    OUT="$OUT/npu" COUNT=3 sh tests/npu/npu_sanitize_test.sh
 
     step "the examples under ASan and UBSan"
     make -s -j"$JOBS" BUILD="$OUT/examples-asan" CC=clang CFLAGS="-O1 $ASAN" examples
-    job decode_batch DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/decode_batch_test.sh
-    job serve_trace SERVE_TRACE="$OUT/examples-asan/serve_trace" sh tests/serve_trace_test.sh
-    job examples EXAMPLES="$OUT/examples-asan" sh tests/examples_test.sh
+    job decode_batch DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/examples/decode_batch_test.sh
+    job serve_trace SERVE_TRACE="$OUT/examples-asan/serve_trace" sh tests/examples/serve_trace_test.sh
+    job examples EXAMPLES="$OUT/examples-asan" sh tests/examples/examples_test.sh
     run_tasks
 
     step "random tests, other seeds"

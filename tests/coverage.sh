@@ -9,7 +9,7 @@
 #      NEON_RUNTIME=archive  clang's profile runtime for arm64, if it is not among clang's files
 #
 # What vector code could change runs four times: as this machine chooses, with AVX-512 but not its products
-# of bytes and bf16, with AVX2 only, and plain (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
+# of bytes and bf16, with AVX2 only, and plain (support/vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
 # trees that tests emit, compile and run: they stay in $BUILD/trees until the next run.
 #
 # Tests that refuse allocations run once more without any room to spare, so that every request for
@@ -28,7 +28,7 @@ BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
 W=$BUILD/work
 FLOORS="base data plan runtime isa kernel workload text time exec graph device report tune ranks npu"
-TESTS=${COVERAGE_TESTS:-$(cd tests && ls ./*_test.c ./*_test.cpp | sed 's,^\./,,; s/\..*//')}
+TESTS=${COVERAGE_TESTS:-$(find tests -name '*_test.c' -o -name '*_test.cpp' | sed 's,.*/,,; s/\..*//' | sort)}
 mkdir -p "$W"
 
 fail() {
@@ -85,7 +85,7 @@ rm -rf "$W"/*.profraw "$BUILD/trees"
 mkdir -p -m 700 "$BUILD/trees"
 TREES=$(cd "$BUILD/trees" && pwd)
 run "tests" $TESTS
-memory=$(for test in $TESTS; do grep -l refuse_at "tests/$test".c* || true; done | sed 's,tests/,,; s/\..*//')
+memory=$(for test in $TESTS; do grep -l refuse_at tests/*/"$test".c* || true; done | sed 's,.*/,,; s/\..*//')
 export PTOWSP_MEMORY=tight
 run "tests of memory, tight" $memory
 unset PTOWSP_MEMORY
@@ -157,17 +157,17 @@ neon() {
     mkdir -p "$N"
     rm -f "$N"/*.profraw
     sh tests/cmocka.sh "$N" aarch64-linux-gnu-gcc
-    some=$(for test in $TESTS; do [ ! -e "tests/$test.c" ] || echo "$test"; done | grep '^isa_' || true)
+    some=$(for test in $TESTS; do [ ! -e "tests/isa/$test.c" ] || echo "$test"; done | grep '^isa_' || true)
     [ -n "$some" ] || return 0
     # The driver's own options would look for the runtime among clang's files.
     (FLAGS="-O1 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -Xclang -fcoverage-mcdc"
         found="-19 --target=aarch64-linux-gnu"
         BUILD=$N made CPPFLAGS="-DPTOWSP_COVERAGE -I$CMOCKA/include" \
-            $(for test in $some; do echo "$N/tests/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
+            $(for test in $some; do echo "$N/tests/isa/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
     set --
     for test in $some; do
-        set -- "$@" "$N/tests/$test.o"
-        aarch64-linux-gnu-gcc "$N/tests/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
+        set -- "$@" "$N/tests/isa/$test.o"
+        aarch64-linux-gnu-gcc "$N/tests/isa/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
             -Wl,-u,__llvm_profile_runtime
         LLVM_PROFILE_FILE="$N/%m.profraw" PTOWSP_SCALE=1 qemu-aarch64 -L /usr/aarch64-linux-gnu "$N/$test" \
             > "$N/$test.log" 2>&1 || fail "see $N/$test.log"

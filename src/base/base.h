@@ -162,9 +162,9 @@ PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
 }
 
 // In builds that have it, tests that refuse allocations may leave no room to spare
-// (tests/vectors.c): a small array grows to the exact size, and each allocation of a small arena
-// has its own block. So every request reaches the hook that may refuse it, not only those that make
-// an array grow.
+// (tests/support/vectors.c): a small array grows to the exact size, and each allocation of a small
+// arena has its own block. So every request reaches the hook that may refuse it, not only those that
+// make an array grow.
 #if defined(PTOWSP_TIGHT)
 extern bool pwsp_is_tight;
 #define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))

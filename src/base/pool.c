@@ -40,7 +40,7 @@
 #include "sleeper.h"
 
 #define PWSP_SPIN_LONG 1000
-#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
+#if !defined(PWSP_SPIN_SHORT)  // tests/engine/explore.h has less
 #define PWSP_SPIN_SHORT 50
 #endif
 

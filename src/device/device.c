@@ -11,7 +11,7 @@
 // then some rounds that yield. Even with enough processors, other programs may use them: on a busy
 // machine, pausing for 20 us cost 60 us a task, and these rounds some 4.
 #define PWSP_DEVICE_SPIN_LONG 50
-#if !defined(PWSP_DEVICE_SPIN_SHORT)  // tests/explore.h has less
+#if !defined(PWSP_DEVICE_SPIN_SHORT)  // tests/engine/explore.h has less
 #define PWSP_DEVICE_SPIN_SHORT 20
 #endif
 #define PWSP_DEVICE_YIELD 50

@@ -21,7 +21,7 @@
 #include "../base/wall.h"
 
 #define PWSP_PACE_LOOK 16u     // tasks that are kept between looks at the clock
-#if !defined(PWSP_PACE_KNOWN)  // tests/explore_test.c knows sooner
+#if !defined(PWSP_PACE_KNOWN)  // tests/engine/explore_test.c knows sooner
 #define PWSP_PACE_KNOWN 32u    // notes of a kernel before its pace is known
 #endif
 #define PWSP_PACE_BLOCK_MAX 16u  // tasks of a block

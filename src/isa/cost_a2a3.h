@@ -19,7 +19,7 @@
 // All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last
 // sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.
 //
-// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more
+// Compared with public data that look measured (tests/isa/isa_cost_test.c prints this, with more
 // points):
 //
 //                            model  measured  ratio

@@ -5,7 +5,7 @@
 // in the order of the tables, so one program has one set of identifiers.
 //
 // An identifier that is made of a user's name begins with one of these prefixes. No keyword, and no
-// name of the runtime or of a header that trees include does (tests/npu_names_test.sh compares), so
+// name of the runtime or of a header that trees include does (tests/npu/npu_names_test.c compares), so
 // no name is reserved: users may call things task, for or errno.
 //
 //      v_              variables, tiles, functions of workloads; namespaces of kernels

@@ -58,7 +58,7 @@ static bool pwsp_file_is_at(const pwsp_file_id *id, const char *path) {
            (uint64_t)status.st_ino == id->number;
 }
 
-#if !defined(PWSP_FILE_LOCK_NS)  // tests/tune_disk_test.c has less
+#if !defined(PWSP_FILE_LOCK_NS)  // tests/tune/tune_disk_test.c has less
 #define PWSP_FILE_LOCK_NS UINT64_C(10000000000)
 #endif
 #define PWSP_FILE_NAP_NS UINT64_C(20000)  // the first time, then longer and longer

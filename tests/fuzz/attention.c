@@ -2,7 +2,7 @@
 // refused with nothing written. Every array is a block of exactly its size, between its sanitizer's
 // guards. The plan is then taken on by a step, and damaged, which the check has to find.
 
-#include "../attention_judge.h"
+#include "attention_judge.h"
 #include "bytes.h"
 
 #define SEQUENCE_MAX 40

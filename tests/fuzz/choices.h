@@ -12,7 +12,7 @@
 
 static uint64_t choose(uint64_t *state);
 #define TEST_RANDOM choose
-#include "../test.h"
+#include "test.h"
 
 static bytes choices;
 static bool choices_are_held;  // what is drawn now is drawn again: by the state alone

@@ -2,7 +2,7 @@
 // it, works out its value. The expression is compiled and run, with slots that the run sets, and must
 // have that value.
 
-#include "../expr_reference.h"
+#include "expr_reference.h"
 #include "bytes.h"
 
 enum { STACK_MAX = 64, STEP_MAX = 200, SLOT_COUNT = 2 };

@@ -6,7 +6,7 @@
 #include "choices.h"
 
 #define RANDOM_IS_REPEATED(is_repeated) (choices_are_held = (is_repeated))
-#include "../kernel_random.h"
+#include "kernel_random.h"
 
 typedef enum way { PLAIN, FUSED, SMALL, WAY_COUNT } way;
 

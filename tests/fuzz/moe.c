@@ -5,7 +5,7 @@
 
 #include "choices.h"
 
-#include "../moe_sample.h"
+#include "moe_sample.h"
 
 static void sort(uint64_t *random) {
     const uint32_t tokens = (uint32_t)test_random_in(random, 0, 40);

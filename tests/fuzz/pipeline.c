@@ -4,8 +4,8 @@
 
 #include "choices.h"
 
-#include "../pipeline_check.h"
-#include "../pipeline_random.h"
+#include "pipeline_check.h"
+#include "pipeline_random.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint64_t seed = choices_begin(data, size);

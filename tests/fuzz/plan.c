@@ -1,7 +1,7 @@
 // A libFuzzer target: any bytes are a batch and a configuration of a chunk plan. What is planned is
 // that of the slow reference, in a buffer of exactly its size; what is refused is untouched.
 
-#include "../plan_reference.h"
+#include "plan_reference.h"
 #include "bytes.h"
 
 enum { SEQUENCE_MAX = 48, LANE_COUNT = 3, UNIT_MAX = 20000 };

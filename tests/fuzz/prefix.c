@@ -4,7 +4,7 @@
 
 #include "choices.h"
 
-#include "../prefix_judge.h"
+#include "prefix_judge.h"
 
 static void build_by_adding(const sample *s, uint64_t seed, const uint8_t *data, size_t size) {
     sample t;

@@ -4,7 +4,7 @@
 #ifndef FUZZ_PROGRAM_WAYS_H
 #define FUZZ_PROGRAM_WAYS_H
 
-#include "../workload_sample.h"
+#include "workload_sample.h"
 
 static inline void run_on_lanes(sample *s, const ptowsp_program *program, uint32_t lane_count,
                                 const outcome *first) {

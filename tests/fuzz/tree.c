@@ -7,7 +7,7 @@
 
 #include "choices.h"
 
-#include "../npu_equal_sample.h"
+#include "npu_equal_sample.h"
 #include "program_ways.h"
 
 static void end_cache(void) {

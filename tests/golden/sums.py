@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tests/save_golden_test.c expects of tests/golden/sums.saved, worked out without the library.
+"""What tests/text/save_golden_test.c expects of tests/golden/sums.saved, worked out without the library.
 
     python3 tests/golden/sums.py
 

@@ -34,7 +34,7 @@
 // Options: -DLANES=3 (too many states for a full search: gcc -DBITSTATE, ./pan -w33); -DSHORT:
 // lanes that are not let in leave (is_short); -DDIRECT: lane 0 has run by itself before, and then
 // never comes again.
-// What tests/models_test.sh explores:
+// What tests/models/models_test.sh explores:
 //
 // HOLDS:
 // HOLDS: -DENDS -a -f

@@ -6,7 +6,7 @@
 //
 // Memory is sequentially consistent here. That releases and acquires are where they have to be shows
 // in the seeded faults: each puts two steps in the order that a missing one would allow, or leaves a
-// step out, and spin must find an error. tests/models_test.sh reads the following lines.
+// step out, and spin must find an error. tests/models/models_test.sh reads the following lines.
 //
 // HOLDS:
 // FAULT: -DASSIGNED_EARLY     AICPU: ASSIGNED before the task is written

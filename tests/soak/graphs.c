@@ -3,7 +3,7 @@
 
 #include "soak.h"
 
-#include "../graph_random.h"
+#include "graph_random.h"
 
 enum { ROUNDS = 5 };
 

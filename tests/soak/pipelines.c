@@ -2,8 +2,8 @@
 
 #include "soak.h"
 
-#include "../pipeline_check.h"
-#include "../pipeline_random.h"
+#include "pipeline_check.h"
+#include "pipeline_random.h"
 
 enum { ROUNDS = 4 };
 

@@ -2,7 +2,7 @@
 
 #include "soak.h"
 
-#include "../prefix_judge.h"
+#include "prefix_judge.h"
 
 void soak_run_plan(uint64_t seed) {
     uint64_t random = seed;

@@ -2,7 +2,7 @@
 
 #include "soak.h"
 
-#include "../workload_sample.h"
+#include "workload_sample.h"
 
 enum { ROUNDS = 6, SAVED_MAX = 1 << 20, FAILURE = PTOWSP_DIFFERENT };
 

@@ -8,7 +8,7 @@
 
 #include "soak.h"
 
-#include "../collective_reference.h"
+#include "collective_reference.h"
 
 #include <sched.h>
 #include <signal.h>

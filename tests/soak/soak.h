@@ -7,7 +7,7 @@
 #ifndef SOAK_H
 #define SOAK_H
 
-#include "../test.h"
+#include "test.h"
 
 #define SOAK_KINDS(KIND)                                                                           \
     KIND(program)                                                                                  \

@@ -6,7 +6,7 @@
 #include "case_run.h"
 #include "run_results.h"
 
-#include "../report_text.h"
+#include "report_text.h"
 
 static inline const char *case_kernel_name(const case_subject *s, uint64_t task) {
     const char *name =

@@ -4,7 +4,7 @@
 #ifndef CASE_FILE_H
 #define CASE_FILE_H
 
-#include "../test.h"
+#include "test.h"
 
 #include <ctype.h>
 #include <dirent.h>

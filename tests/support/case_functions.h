@@ -5,7 +5,7 @@
 #ifndef CASE_FUNCTIONS_H
 #define CASE_FUNCTIONS_H
 
-#include "../test.h"
+#include "test.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #ifndef FIXTURE_H
 #define FIXTURE_H
 
-#include "../test.h"
+#include "test.h"
 
 typedef struct fixture {
     ptowsp_context *context;

@@ -13,7 +13,7 @@
 #ifndef RUN_RESULTS_H
 #define RUN_RESULTS_H
 
-#include "../test.h"
+#include "test.h"
 
 // One step as text.
 static inline void step_text(const ptowsp_run *run, const ptowsp_step_record *step, char *text,

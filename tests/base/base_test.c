@@ -1,0 +1,490 @@
+// The ground floor: statuses, hash, clock, text sinks, and the private checked products.
+//
+// Expected values: statuses and their names are written out again from the specification. FNV-1a-64
+// vectors are those published with the algorithm (draft-eastlake-fnv, appendix C, and the authors'
+// test suite). Products and quotients are compared with 128-bit integers, cut-off text with what
+// snprintf is documented to keep.
+
+#include "src/base/base.h"
+#include "src/base/text.h"
+
+#include "test.h"
+#include "wide.h"
+
+// -- statuses -------------------------------------------------------------------------------------
+
+static const struct {
+    ptowsp_status status;
+    int value;
+    const char *name;
+} statuses[] = {
+    {PTOWSP_OK, 0, "OK"},
+    {PTOWSP_BUFFER_OVERFLOW, -1, "BUFFER_OVERFLOW"},
+    {PTOWSP_UNSUPPORTED_SIZE, -2, "UNSUPPORTED_SIZE"},
+    {PTOWSP_INVALID_PARAMS, -3, "INVALID_PARAMS"},
+    {PTOWSP_OUT_OF_MEMORY, -4, "OUT_OF_MEMORY"},
+    {PTOWSP_LIMIT_EXCEEDED, -5, "LIMIT_EXCEEDED"},
+    {PTOWSP_UNSUPPORTED, -6, "UNSUPPORTED"},
+    {PTOWSP_SYSTEM_FAILED, -7, "SYSTEM_FAILED"},
+    {PTOWSP_BUSY, -8, "BUSY"},
+    {PTOWSP_UNBOUND, -9, "UNBOUND"},
+    {PTOWSP_STUCK, -10, "STUCK"},
+    {PTOWSP_KERNEL_FAILED, -11, "KERNEL_FAILED"},
+    {PTOWSP_CANCELLED, -12, "CANCELLED"},
+    {PTOWSP_SKIPPED, -13, "SKIPPED"},
+    {PTOWSP_LEAKED, -14, "LEAKED"},
+    {PTOWSP_TIMED_OUT, -15, "TIMED_OUT"},
+    {PTOWSP_DIFFERENT, -16, "DIFFERENT"},
+    {PTOWSP_RANK_FAILED, -17, "RANK_FAILED"},
+};
+
+#define STATUS_COUNT (sizeof statuses / sizeof statuses[0])
+
+static void base__status_values_and_names_never_change(void **state) {
+    (void)state;
+    for (size_t i = 0; i < STATUS_COUNT; i++) {
+        assert_true((int)statuses[i].status == statuses[i].value);
+        assert_string_equal(ptowsp_status_name(statuses[i].status), statuses[i].name);
+    }
+    assert_true(sizeof(ptowsp_status) == sizeof(int));
+}
+
+static void base__the_list_of_statuses_has_no_other_entries(void **state) {
+    (void)state;
+#define COUNT_STATUS(name, value, text) +1
+    assert_int_equal(0 PTOWSP_STATUSES(COUNT_STATUS), STATUS_COUNT);
+#undef COUNT_STATUS
+}
+
+static void base__status_texts_are_distinct_lines(void **state) {
+    (void)state;
+    for (size_t i = 0; i < STATUS_COUNT; i++) {
+        const char *text = ptowsp_status_text(statuses[i].status);
+        assert_true(strlen(text) > 0);
+        assert_null(strchr(text, '\n'));
+        for (size_t j = 0; j < i; j++) {
+            assert_string_not_equal(text, ptowsp_status_text(statuses[j].status));
+        }
+    }
+    assert_string_equal(ptowsp_status_text(PTOWSP_OK), "ok");
+    assert_string_equal(ptowsp_status_text(PTOWSP_BUFFER_OVERFLOW), "the buffer is too small");
+    assert_string_equal(ptowsp_status_text(PTOWSP_OUT_OF_MEMORY),
+                        "the allocator returned no memory");
+}
+
+static void base__other_values_have_the_name_unknown_and_some_text(void **state) {
+    (void)state;
+    const int others[] = {1, 2, -99, -100, 1000, 0x7fffffff, INT32_MIN};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_string_equal(ptowsp_status_name((ptowsp_status)others[i]), "UNKNOWN");
+        const char *text = ptowsp_status_text((ptowsp_status)others[i]);
+        assert_true(strlen(text) > 0);
+        for (size_t j = 0; j < STATUS_COUNT; j++) {
+            assert_string_not_equal(text, ptowsp_status_text(statuses[j].status));
+        }
+    }
+}
+
+static void base__version_text_is_made_of_the_version_numbers(void **state) {
+    (void)state;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", PTOWSP_VERSION_MAJOR, PTOWSP_VERSION_MINOR,
+             PTOWSP_VERSION_PATCH);
+    assert_string_equal(PTOWSP_VERSION, text);
+    assert_string_equal(ptowsp_version(), text);
+}
+
+// -- hash and clock -------------------------------------------------------------------------------
+
+static void base__hash_gives_the_published_fnv1a_vectors(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        uint64_t hash;
+    } vectors[] = {
+        {"", 0, UINT64_C(0xcbf29ce484222325)},
+        {"a", 1, UINT64_C(0xaf63dc4c8601ec8c)},
+        {"b", 1, UINT64_C(0xaf63df4c8601f1a5)},
+        {"c", 1, UINT64_C(0xaf63de4c8601eff2)},
+        {"d", 1, UINT64_C(0xaf63d94c8601e773)},
+        {"e", 1, UINT64_C(0xaf63d84c8601e5c0)},
+        {"f", 1, UINT64_C(0xaf63db4c8601ead9)},
+        {"fo", 2, UINT64_C(0x08985907b541d342)},
+        {"foo", 3, UINT64_C(0xdcb27518fed9d577)},
+        {"foob", 4, UINT64_C(0xdd120e790c2512af)},
+        {"fooba", 5, UINT64_C(0xcac165afa2fef40a)},
+        {"foobar", 6, UINT64_C(0x85944171f73967e8)},
+        {"", 1, UINT64_C(0xaf63bd4c8601b7df)},        // the terminator is hashed
+        {"foobar", 7, UINT64_C(0x34531ca7168b8f38)},  // here, too
+        {"chongo was here!\n", 17, UINT64_C(0x46810940eff5f915)},
+        {"\xd5\x6b\xb9\x53\x42\x87\x08\x36", 8, 0},  // the shortest text that hashes to zero
+        {"\xff\x00\x00\x01", 4, UINT64_C(0x6961196491cc682d)},  // bytes are not signed
+    };
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        assert_true(ptowsp_hash(PTOWSP_HASH_START, vectors[i].text, vectors[i].size) ==
+                    vectors[i].hash);
+    }
+    assert_true(PTOWSP_HASH_START == UINT64_C(0xcbf29ce484222325));
+    assert_true(ptowsp_hash(42, NULL, 0) == 42);
+}
+
+static void base__hash_of_a_concatenation_goes_on_from_the_first_part(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    unsigned char bytes[200];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)test_random(&random);
+    }
+    uint64_t whole = ptowsp_hash(PTOWSP_HASH_START, bytes, sizeof bytes);
+    for (size_t cut = 0; cut <= sizeof bytes; cut++) {
+        uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, bytes, cut);
+        assert_true(ptowsp_hash(hash, bytes + cut, sizeof bytes - cut) == whole);
+    }
+}
+
+static void base__clock_never_goes_back_and_counts_nanoseconds(void **state) {
+    (void)state;
+    uint64_t first = ptowsp_clock_ns(), last = first;
+    for (int i = 0; i < 200000; i++) {
+        uint64_t now = ptowsp_clock_ns();
+        assert_true(now >= last);
+        last = now;
+    }
+    assert_true(last > first);
+    // 200,000 readings take longer than 20 us and, on whatever machine, less than 10 minutes.
+    assert_true(last - first > 20000 && last - first < UINT64_C(600000000000));
+}
+
+// -- text sinks -----------------------------------------------------------------------------------
+
+// Writes "abcdefghij" in pieces given by their lengths.
+static void write_letters(ptowsp_output text, const size_t *pieces, size_t piece_count) {
+    const char *letters = "abcdefghij";
+    for (size_t i = 0; i < piece_count; i++) {
+        text.write(text.user, letters, pieces[i]);
+        letters += pieces[i];
+    }
+}
+
+static void text__buffer_keeps_what_fits_and_counts_everything(void **state) {
+    (void)state;
+    static const size_t splits[][10] = {{10},      {1, 9},  {5, 5},
+                                        {3, 3, 4}, {0, 10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
+    for (size_t split = 0; split < sizeof splits / sizeof splits[0]; split++) {
+        for (size_t size = 0; size <= 13; size++) {
+            char *data = (char *)malloc(size ? size : 1);  // exactly, for the address sanitizer
+            assert_non_null(data);
+            memset(data, '#', size ? size : 1);
+            ptowsp_output_buffer buffer = {data, size, 999};
+            ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+            assert_int_equal(buffer.length, 0);
+            if (size > 0) {
+                assert_int_equal(data[0], '\0');
+            }
+            write_letters(text, splits[split], 10);
+            assert_int_equal(buffer.length, 10);
+            char expected[16];
+            if (size > 0) {
+                snprintf(expected, size, "%s", "abcdefghij");
+                assert_string_equal(data, expected);
+            } else {
+                assert_int_equal(data[0], '#');
+            }
+            free(data);
+        }
+    }
+}
+
+static void text__buffer_is_terminated_after_every_piece(void **state) {
+    (void)state;
+    char data[6];
+    memset(data, '#', sizeof data);
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    text.write(text.user, "ab", 2);
+    assert_string_equal(data, "ab");
+    text.write(text.user, "", 0);
+    assert_string_equal(data, "ab");
+    text.write(text.user, "cde", 3);  // fits exactly: five letters and the terminator
+    assert_string_equal(data, "abcde");
+    assert_int_equal(buffer.length, 5);
+    text.write(text.user, "fghijklm", 8);
+    assert_string_equal(data, "abcde");
+    assert_int_equal(buffer.length, 13);
+    text.write(text.user, "n", 1);
+    assert_int_equal(buffer.length, 14);
+    assert_string_equal(data, "abcde");
+}
+
+static void text__buffer_of_size_zero_may_have_no_data(void **state) {
+    (void)state;
+    ptowsp_output_buffer buffer = {NULL, 0, 7};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    assert_int_equal(buffer.length, 0);
+    text.write(text.user, "hello", 5);
+    assert_int_equal(buffer.length, 5);
+}
+
+// A file takes all bytes; one that is open for reading takes none.
+static void text__a_file_is_a_sink(void **state) {
+    (void)state;
+    char read[8] = "";
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const ptowsp_output output = ptowsp_output_to_file(file);
+    assert_true(output.write(output.user, "ab", 2));
+    assert_true(output.write(output.user, "\0c", 2));
+    rewind(file);
+    assert_int_equal(fread(read, 1, sizeof read, file), 4);
+    assert_memory_equal(read, "ab\0c", 4);
+    assert_int_equal(fclose(file), 0);
+    FILE *closed = fopen("/dev/null", "r");
+    assert_non_null(closed);
+    const ptowsp_output refuses = ptowsp_output_to_file(closed);
+    assert_false(refuses.write(refuses.user, "ab", 2));
+    assert_int_equal(fclose(closed), 0);
+    assert_null(ptowsp_output_to_file(NULL).write);
+}
+
+static void text__a_new_sink_empties_the_buffer(void **state) {
+    (void)state;
+    char data[16];
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    text.write(text.user, "first", 5);
+    text = ptowsp_output_to_buffer(&buffer);
+    assert_string_equal(data, "");
+    text.write(text.user, "2nd", 3);
+    assert_string_equal(data, "2nd");
+    assert_int_equal(buffer.length, 3);
+}
+
+static void text__pieces_need_no_terminator(void **state) {
+    (void)state;
+    char *piece = (char *)malloc(3);
+    assert_non_null(piece);
+    memcpy(piece, "xyz", 3);
+    char data[8];
+    ptowsp_output_buffer buffer = {data, sizeof data, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    text.write(text.user, piece, 3);
+    assert_string_equal(data, "xyz");
+    free(piece);
+}
+
+typedef struct collected {
+    char data[256];
+    size_t length;
+    size_t calls;
+} collected;
+
+static bool collect(void *user, const void *text, size_t length) {
+    collected *all = (collected *)user;
+    assert_true(all->length + length < sizeof all->data);
+    memcpy(all->data + all->length, text, length);
+    all->length += length;
+    all->data[all->length] = '\0';
+    all->calls++;
+    return true;
+}
+
+static void text__what_prints_gives_a_callback_and_a_buffer_the_same(void **state) {
+    (void)state;
+    const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";  // the header's example
+    ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
+    collected all;
+    memset(&all, 0, sizeof all);
+    ptowsp_output sink = {collect, &all};
+    ptowsp_work_print(&work, sink);
+    assert_string_equal(all.data, expected);
+    assert_true(all.calls > 0);
+    for (size_t size = 0; size < 60; size++) {
+        char *data = (char *)malloc(size ? size : 1), cut[64];
+        assert_non_null(data);
+        ptowsp_output_buffer buffer = {data, size, 0};
+        ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
+        assert_int_equal(buffer.length, strlen(expected));
+        if (size > 0) {
+            snprintf(cut, size, "%s", expected);
+            assert_string_equal(data, cut);
+        }
+        free(data);
+    }
+}
+
+// What is formatted goes through a piece of fixed size, and ends where that does.
+typedef struct written {
+    char text[4096];
+    size_t length;
+} written;
+
+static bool write_text(void *user, const void *text, size_t length) {
+    written *w = (written *)user;
+    assert_true(length < sizeof w->text - w->length);
+    memcpy(w->text + w->length, text, length);
+    w->length += length;
+    w->text[w->length] = '\0';
+    return true;
+}
+
+static void text__formats_are_cut_and_no_more_than_that(void **state) {
+    (void)state;
+    static char endless[3000];
+    memset(endless, 'x', sizeof endless - 1);
+    written w = {"", 0};
+    const ptowsp_output text = {write_text, &w};
+    pwsp_text_format(text, "%s", "");
+    assert_int_equal(w.length, 0);
+    for (size_t length = PWSP_TEXT_PIECE_MAX - 2; length <= PWSP_TEXT_PIECE_MAX + 1; length++) {
+        w.length = 0;
+        pwsp_text_format(text, "%.*s", (int)length, endless);
+        assert_int_equal(w.length, length < PWSP_TEXT_PIECE_MAX ? length : PWSP_TEXT_PIECE_MAX - 1);
+        assert_int_equal(strspn(w.text, "x"), w.length);
+    }
+}
+
+// -- products, quotients, minimum and maximum -----------------------------------------------------
+
+// Numbers of all magnitudes, and those around powers of two.
+static uint64_t number_of_any_size(uint64_t *random) {
+    uint64_t number = test_random(random) >> test_random_in(random, 0, 63);
+    if (test_random_in(random, 0, 3) == 0) {
+        number = (UINT64_C(1) << test_random_in(random, 0, 63)) +
+                 (uint64_t)test_random_in(random, -1, 1);
+    }
+    return number;
+}
+
+static void check_product(uint64_t a, uint64_t b) {
+    uint64_t product = 0;
+    const wide exact = wide_mul(wide_of_u64(a), wide_of_u64(b));
+    bool fits = pwsp_mul_fits(a, b, &product);
+    assert_true(fits == (exact.high == 0));
+    assert_true(!fits || product == exact.low);
+}
+
+static void base__mul_fits_says_whether_64_bits_hold_the_product(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    const uint64_t ends[] = {0,
+                             1,
+                             2,
+                             3,
+                             UINT32_MAX,
+                             UINT64_C(1) << 32,
+                             (UINT64_C(1) << 32) + 1,
+                             UINT64_C(1) << 63,
+                             UINT64_MAX / 3,
+                             UINT64_MAX - 1,
+                             UINT64_MAX};
+    const size_t end_count = sizeof ends / sizeof ends[0];
+    for (size_t i = 0; i < end_count; i++) {
+        for (size_t j = 0; j < end_count; j++) {
+            check_product(ends[i], ends[j]);
+        }
+    }
+    for (int i = 0; TEST_ROUNDS(i, 200000); i++) {
+        uint64_t a = number_of_any_size(&random), b = number_of_any_size(&random);
+        check_product(a, b);
+        if (a > 1) {
+            check_product(a, UINT64_MAX / a);  // the last that fits
+            check_product(a, UINT64_MAX / a + 1);
+        }
+    }
+}
+
+static void base__ceil_div_rounds_up_without_overflow(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    assert_true(pwsp_ceil_div_u64(0, 1) == 0);
+    assert_true(pwsp_ceil_div_u64(1, UINT64_MAX) == 1);
+    assert_true(pwsp_ceil_div_u64(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(pwsp_ceil_div_u64(UINT64_MAX, UINT64_MAX) == 1);
+    assert_true(pwsp_ceil_div_u64(UINT64_MAX, 2) == UINT64_C(1) << 63);
+    assert_true(pwsp_ceil_div_u64(UINT64_MAX - 1, UINT64_MAX) == 1);
+    for (int i = 0; TEST_ROUNDS(i, 200000); i++) {
+        uint64_t a = number_of_any_size(&random), b = number_of_any_size(&random);
+        b = b ? b : 1;
+        uint64_t quotient = pwsp_ceil_div_u64(a, b);
+        // The smallest q with q * b >= a.
+        const wide divisor = wide_of_u64(b), reached = wide_mul(wide_of_u64(quotient), divisor);
+        assert_true(wide_compare(reached, wide_of_u64(a)) >= 0);
+        assert_true(quotient == 0 || wide_compare(wide_sub(reached, divisor), wide_of_u64(a)) < 0);
+    }
+}
+
+// The references' own numbers, which are the same on machines that have no such type.
+static void base__wide_numbers_are_those_of_the_compiler(void **state) {
+    (void)state;
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef __int128 exact;
+    __extension__ typedef unsigned __int128 bits;
+    const uint64_t lowest = UINT64_C(1) << 63;  // the magnitude may be 2^127
+    uint64_t random = test_seed();
+    for (int i = 0; TEST_ROUNDS(i, 20000); i++) {
+        uint64_t words[4];
+        for (int k = 0; k < 4; k++) {
+            words[k] = number_of_any_size(&random);
+        }
+        // Numbers of one word, their negatives, and of two.
+        const wide a = i % 3 == 0   ? wide_of_u64(words[0])
+                       : i % 3 == 1 ? wide_neg(wide_of_u64(words[0]))
+                                    : wide_of_bits(words[0], words[1]);
+        const wide b = i % 2 ? wide_of_i64((int64_t)words[2]) : wide_of_bits(words[2], words[3]);
+        const exact x = (exact)((bits)a.high << 64 | a.low),
+                    y = (exact)((bits)b.high << 64 | b.low);
+        const unsigned count = (unsigned)(words[3] % 64);
+        const bool can_divide = y != 0 && a.high != lowest && b.high != lowest;
+#define SAME(got, expected)                                                                        \
+    assert_true((got).low == (uint64_t)(bits)(expected) &&                                         \
+                (got).high == (uint64_t)((bits)(expected) >> 64))
+        SAME(wide_add(a, b), (bits)x + (bits)y);
+        SAME(wide_sub(a, b), (bits)x - (bits)y);
+        SAME(wide_mul(a, b), (bits)x * (bits)y);
+        SAME(wide_shift_right(a, count), x >> count);
+        assert_int_equal(wide_compare(a, b), (x > y) - (x < y));
+        if (can_divide) {
+            SAME(wide_div(a, b), x / y);
+            SAME(wide_rem(a, b), x % y);
+        }
+#undef SAME
+    }
+#else
+    skip();
+#endif
+}
+
+static void base__min_and_max_of_64_bits(void **state) {
+    (void)state;
+    assert_true(pwsp_min_u64(0, UINT64_MAX) == 0 && pwsp_min_u64(UINT64_MAX, 0) == 0);
+    assert_true(pwsp_max_u64(0, UINT64_MAX) == UINT64_MAX &&
+                pwsp_max_u64(UINT64_MAX, 0) == UINT64_MAX);
+    assert_true(pwsp_min_u64(5, 5) == 5 && pwsp_max_u64(5, 5) == 5);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base__status_values_and_names_never_change),
+        cmocka_unit_test(base__the_list_of_statuses_has_no_other_entries),
+        cmocka_unit_test(base__status_texts_are_distinct_lines),
+        cmocka_unit_test(base__other_values_have_the_name_unknown_and_some_text),
+        cmocka_unit_test(base__version_text_is_made_of_the_version_numbers),
+        cmocka_unit_test(base__hash_gives_the_published_fnv1a_vectors),
+        cmocka_unit_test(base__hash_of_a_concatenation_goes_on_from_the_first_part),
+        cmocka_unit_test(base__clock_never_goes_back_and_counts_nanoseconds),
+        cmocka_unit_test(text__buffer_keeps_what_fits_and_counts_everything),
+        cmocka_unit_test(text__buffer_is_terminated_after_every_piece),
+        cmocka_unit_test(text__buffer_of_size_zero_may_have_no_data),
+        cmocka_unit_test(text__a_file_is_a_sink),
+        cmocka_unit_test(text__a_new_sink_empties_the_buffer),
+        cmocka_unit_test(text__pieces_need_no_terminator),
+        cmocka_unit_test(text__what_prints_gives_a_callback_and_a_buffer_the_same),
+        cmocka_unit_test(text__formats_are_cut_and_no_more_than_that),
+        cmocka_unit_test(base__mul_fits_says_whether_64_bits_hold_the_product),
+        cmocka_unit_test(base__ceil_div_rounds_up_without_overflow),
+        cmocka_unit_test(base__wide_numbers_are_those_of_the_compiler),
+        cmocka_unit_test(base__min_and_max_of_64_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+// Regions and layouts: do strided tiles meet, is one in the other, what do they span.
+//
+// Expected values: drawings and numbers worked out in comments; sets of bytes, marked one by one,
+// for small random regions of all kinds and anywhere in the address space; pairs of elements in 128
+// bits for large ones; counting for the number theory.
+
+#include "src/data/region.c"
+
+#include "test.h"
+#include "wide.h"
+
+static pwsp_region tile(uint64_t base, uint32_t rows, int64_t row_stride, uint32_t cols,
+                        int64_t col_stride, uint32_t size) {
+    pwsp_region region = {base, row_stride, col_stride, rows, cols, size};
+    return region;
+}
+
+// Overlap does not depend on the order.
+static bool meet(pwsp_region a, pwsp_region b) {
+    bool result = pwsp_region_overlaps(&a, &b);
+    assert_true(pwsp_region_overlaps(&b, &a) == result);
+    return result;
+}
+
+static bool holds(pwsp_region outer, pwsp_region inner) {
+    bool result = pwsp_region_contains(&outer, &inner);
+    if (result) {
+        assert_true(meet(outer, inner));
+    }
+    return result;
+}
+
+static void span_is(pwsp_region region, uint64_t low, uint64_t high) {
+    uint64_t l = 0, h = 0;
+    pwsp_region_span(&region, &l, &h);
+    assert_true(l == low);
+    assert_true(h == high);
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+static void region__span_reaches_from_the_lowest_to_the_highest_byte(void **state) {
+    (void)state;
+    span_is(tile(1000, 4, 64, 4, 4, 4), 1000, 1000 + 192 + 12 + 4);
+    span_is(tile(1000, 4, -64, 4, 4, 4), 808, 1000 + 12 + 4);
+    span_is(tile(1000, 4, 64, 4, -4, 4), 988, 1000 + 192 + 4);
+    span_is(tile(1000, 4, -64, 4, -4, 4), 796, 1004);
+    span_is(tile(1000, 4, 0, 9, 0, 8), 1000, 1008);
+    // The stride of a single row or column means nothing.
+    span_is(tile(1000, 1, INT64_MIN, 1, INT64_MAX, 2), 1000, 1002);
+    span_is(tile(1000, 2, 100, 1, INT64_MIN, 2), 1000, 1102);
+    span_is(tile(0, 1, 0, 1, 0, UINT32_MAX), 0, UINT32_MAX);
+    span_is(tile(0, UINT32_MAX, INT64_C(1) << 30, 1, 0, 1), 0, (UINT64_C(0xfffffffe) << 30) + 1);
+    span_is(tile(UINT64_MAX - 7, 2, 4, 1, 0, 4), UINT64_MAX - 7, 0);  // the last 8 bytes
+    span_is(tile(4, 2, -8, 1, 0, 4), UINT64_MAX - 3, 8);              // around address 0
+}
+
+static void region__equal_looks_at_the_strides_that_mean_something(void **state) {
+    (void)state;
+    const pwsp_region a = tile(64, 3, 40, 5, 8, 4);
+    const pwsp_region others[6] = {tile(65, 3, 40, 5, 8, 4), tile(64, 2, 40, 5, 8, 4),
+                                   tile(64, 3, 41, 5, 8, 4), tile(64, 3, 40, 4, 8, 4),
+                                   tile(64, 3, 40, 5, 4, 4), tile(64, 3, 40, 5, 8, 2)};
+    pwsp_region same = a;
+    assert_true(pwsp_region_equal(&a, &same));
+    for (int i = 0; i < 6; i++) {
+        assert_false(pwsp_region_equal(&a, &others[i]));
+        assert_false(pwsp_region_equal(&others[i], &a));
+    }
+    const pwsp_region row = tile(64, 1, 40, 5, 8, 4), row_too = tile(64, 1, -3, 5, 8, 4);
+    const pwsp_region col = tile(64, 3, 40, 1, 8, 4), col_too = tile(64, 3, 40, 1, 99, 4);
+    assert_true(pwsp_region_equal(&row, &row_too));
+    assert_true(pwsp_region_equal(&col, &col_too));
+    const pwsp_region other_row = tile(64, 1, 40, 5, 9, 4), other_col = tile(64, 3, 41, 1, 8, 4);
+    assert_false(pwsp_region_equal(&row, &other_row));
+    assert_false(pwsp_region_equal(&col, &other_col));
+}
+
+static void region__tiles_side_by_side_do_not_meet(void **state) {
+    (void)state;
+    // Rows of 16 bytes, 64 apart: 1000..1015, 1064..1079, 1128..1143, 1192..1207.
+    const pwsp_region a = tile(1000, 4, 64, 4, 4, 4);
+    assert_true(meet(a, a));
+    assert_false(meet(a, tile(1016, 4, 64, 4, 4, 4)));  // right of it
+    assert_false(meet(a, tile(984, 4, 64, 4, 4, 4)));   // left of it
+    assert_true(meet(a, tile(1012, 4, 64, 4, 4, 4)));   // one column in common
+    assert_true(meet(a, tile(985, 4, 64, 4, 4, 4)));    // one byte of each row: 1000, ...
+    assert_false(meet(a, tile(1256, 4, 64, 4, 4, 4)));  // below it
+    assert_true(meet(a, tile(1192, 4, 64, 4, 4, 4)));   // its last row is the other's first
+    assert_true(meet(a, tile(1207, 4, 64, 4, 4, 4)));   // 1207 is the last byte
+    assert_false(meet(a, tile(1208, 4, 64, 4, 4, 4)));
+    // 1048 is 1000 + 64 - 16: rows 1048..1063, which end where a's begin.
+    assert_false(meet(a, tile(1048, 4, 64, 4, 4, 4)));
+    assert_true(meet(a, tile(1049, 4, 64, 4, 4, 4)));
+    // One row: in the gap, touching it, in the last row.
+    assert_false(meet(a, tile(1016, 1, 0, 12, 4, 4)));
+    assert_true(meet(a, tile(1016, 1, 0, 13, 4, 4)));
+    assert_true(meet(a, tile(1200, 1, 7, 1, 9, 1)));
+    assert_false(meet(a, tile(1140 + 4, 1, 7, 1, 9, 1)));
+    // A column of 16 bytes through the gap, and one through row 2.
+    assert_false(meet(a, tile(1016, 16, 64, 1, 0, 48)));
+    assert_true(meet(a, tile(1016, 16, 64, 1, 0, 49)));
+}
+
+static void region__strides_may_be_negative_swapped_or_zero(void **state) {
+    (void)state;
+    // 3 rows of 4 f32 in rows of 32 bytes: 0..15, 32..47, 64..79 from 1000.
+    const pwsp_region forms[6] = {tile(1000, 3, 32, 4, 4, 4),  tile(1064, 3, -32, 4, 4, 4),
+                                  tile(1012, 3, 32, 4, -4, 4), tile(1076, 3, -32, 4, -4, 4),
+                                  tile(1000, 4, 4, 3, 32, 4),  tile(1076, 4, -4, 3, -32, 4)};
+    for (int i = 0; i < 6; i++) {
+        span_is(forms[i], 1000, 1080);
+        for (int j = 0; j < 6; j++) {
+            assert_true(meet(forms[i], forms[j]));
+            assert_true(holds(forms[i], forms[j]));
+            pwsp_region moved = forms[j];
+            moved.base += 16;
+            assert_false(meet(forms[i], moved));
+            moved.base -= 1;
+            assert_true(meet(forms[i], moved));
+            moved.base -= 31;
+            assert_false(meet(forms[i], moved));
+        }
+    }
+    // Broadcast: one row seen five times, one element seen 20 times.
+    assert_true(meet(tile(1000, 5, 0, 4, 4, 4), forms[0]));
+    assert_false(meet(tile(1016, 5, 0, 4, 4, 4), forms[0]));
+    assert_true(meet(tile(1015, 5, 0, 4, 0, 4), forms[0]));
+    assert_false(meet(tile(1016, 5, 0, 4, 0, 16), forms[0]));
+    assert_true(meet(tile(1016, 5, 0, 4, 0, 17), forms[0]));
+    assert_false(meet(tile(1016, 5, 0, 2, 32, 16), forms[0]));
+}
+
+static void region__interleaved_elements_do_not_meet(void **state) {
+    (void)state;
+    // Even and odd f32 of 4 rows, 64 apart.
+    const pwsp_region even = tile(0, 4, 64, 8, 8, 4), odd = tile(4, 4, 64, 8, 8, 4);
+    assert_false(meet(even, odd));
+    assert_true(meet(even, tile(3, 4, 64, 8, 8, 4)));
+    assert_true(meet(even, tile(8, 4, 64, 8, 8, 4)));
+    // Even columns of even rows against even columns of odd rows.
+    assert_false(meet(tile(0, 4, 64, 4, 8, 4), tile(32, 4, 64, 4, 8, 4)));
+    // Elements of 4 bytes, 6 apart: 0..3, 6..9, 12..15, 18..21, and those 3 later: 3..6, 9..12, ...
+    assert_true(meet(tile(0, 1, 0, 4, 6, 4), tile(3, 1, 0, 4, 6, 4)));
+    assert_false(meet(tile(0, 1, 0, 4, 6, 4), tile(4, 1, 0, 3, 6, 2)));
+    assert_true(meet(tile(0, 1, 0, 4, 6, 4), tile(4, 1, 0, 3, 6, 3)));
+    // Overlapping rows: each begins 3 bytes behind the last, so bytes 0..2 + 3 * 7 of 10 apart.
+    assert_true(meet(tile(0, 8, 3, 2, 10, 1), tile(13, 1, 0, 1, 0, 1)));  // 3 + 10
+    assert_false(
+        meet(tile(0, 8, 3, 2, 10, 1), tile(14, 1, 0, 1, 0, 1)));  // 14 or 4: no 3's multiple
+}
+
+static void region__coprime_strides_meet_where_remainders_say(void **state) {
+    (void)state;
+    // Multiples of 7 and 3 + multiples of 11: 14 = 2 * 7 = 3 + 11, then 14 + 77 = 91.
+    assert_false(meet(tile(0, 2, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
+    assert_true(meet(tile(0, 3, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
+    assert_false(meet(tile(0, 3, 7, 1, 0, 1), tile(3, 1, 11, 1, 0, 1)));
+    assert_false(meet(tile(21, 10, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));  // 21 .. 84
+    assert_true(meet(tile(21, 11, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));   // .. 91 = 3 + 8 * 11
+    assert_false(meet(tile(21, 11, 7, 1, 0, 1), tile(3, 8, 11, 1, 0, 1)));
+    // Even and odd numbers never meet, however many; two bytes do.
+    assert_false(meet(tile(0, UINT32_MAX, 6, 1, 0, 1), tile(1, UINT32_MAX, 10, 1, 0, 1)));
+    assert_true(meet(tile(0, UINT32_MAX, 6, 1, 0, 2), tile(1, UINT32_MAX, 10, 1, 0, 1)));
+    // 1000003 * i = 1 + 1000000 * k: 3 * i = 1 modulo 1000000, so i = 666667 and k = 666669.
+    assert_true(meet(tile(0, 666668, 1000003, 1, 0, 1), tile(1, 666670, 1000000, 1, 0, 1)));
+    assert_false(meet(tile(0, 666667, 1000003, 1, 0, 1), tile(1, UINT32_MAX, 1000000, 1, 0, 1)));
+    assert_false(
+        meet(tile(0, UINT32_MAX - 9, 1000003, 1, 0, 1), tile(1, 666669, 1000000, 1, 0, 1)));
+    // Rows and columns with gaps, four different strides: {0, 100, 200} + {0, 30} has 0, 30, 100,
+    // 130, 200, 230; 5 + {0, 70} + {0, 41, 82} has 5, 46, 75, 87, 116, 157. Going up, the closest
+    // are 87 and 100, 13 apart; going down, 5 and 0.
+    assert_false(meet(tile(0, 3, 100, 2, 30, 1), tile(5, 2, 70, 3, 41, 13)));
+    assert_true(meet(tile(0, 3, 100, 2, 30, 1), tile(5, 2, 70, 3, 41, 14)));
+    assert_true(meet(tile(0, 3, 100, 2, 30, 6), tile(5, 2, 70, 3, 41, 1)));
+    assert_false(meet(tile(0, 3, 100, 2, 30, 5), tile(5, 2, 70, 3, 41, 1)));
+}
+
+static void region__ends_of_the_address_space_are_like_any_place(void **state) {
+    (void)state;
+    const uint64_t end = UINT64_MAX;
+    assert_true(meet(tile(end, 1, 0, 1, 0, 1), tile(end, 1, 0, 1, 0, 1)));
+    assert_false(meet(tile(end, 1, 0, 1, 0, 1), tile(0, 1, 0, 1, 0, 1)));
+    assert_true(meet(tile(end - 3, 1, 0, 1, 0, 4), tile(end, 1, 0, 1, 0, 1)));
+    assert_false(meet(tile(end - 4, 1, 0, 1, 0, 4), tile(end, 1, 0, 1, 0, 1)));
+    // The last 64 bytes as 4 rows of 4 bytes 16 apart, the last one ending with the last byte.
+    const pwsp_region last = tile(end - 51, 4, 16, 4, 1, 1);
+    assert_true(meet(last, tile(end, 1, 0, 1, 0, 1)));
+    assert_false(meet(last, tile(end - 4, 1, 0, 1, 0, 1)));
+    assert_true(meet(last, tile(end - 16, 1, 0, 1, 0, 1)));
+    assert_false(meet(last, tile(0, 4, 16, 4, 1, 1)));
+    assert_false(meet(last, tile(end - 47, 3, 16, 4, 3, 3)));  // the gaps
+    assert_true(holds(tile(end - 63, 1, 0, 64, 1, 1), last));
+    assert_false(holds(tile(end - 63, 1, 0, 63, 1, 1), last));
+    // Steps as long as they get: 2^62 and -2^62.
+    assert_true(meet(tile(5, 2, INT64_C(1) << 62, 1, 0, 1),
+                     tile(5 + (UINT64_C(1) << 63), 2, -(INT64_C(1) << 62), 1, 0, 1)));
+    assert_false(meet(tile(5, 2, INT64_C(1) << 62, 1, 0, 1),
+                      tile(6 + (UINT64_C(1) << 63), 2, -(INT64_C(1) << 62), 1, 0, 1)));
+    // Two spans of 2^63 - 1 bytes, one from 0, one from 2^63 - 1 and from 2^63 - 2.
+    const int64_t longest = INT64_MAX - 1;
+    assert_false(meet(tile(0, 2, longest, 1, 0, 1), tile(INT64_MAX, 2, longest, 1, 0, 1)));
+    assert_true(meet(tile(0, 2, longest, 1, 0, 1), tile(INT64_MAX - 1, 2, longest, 1, 0, 1)));
+}
+
+static void region__contains_tiles_of_the_same_tensor(void **state) {
+    (void)state;
+    // 8 rows of 8 f32, 64 apart, from 1000.
+    const pwsp_region outer = tile(1000, 8, 64, 8, 4, 4);
+    assert_true(holds(outer, outer));
+    assert_true(holds(outer, tile(1000, 1, 0, 1, 0, 1)));
+    assert_true(holds(outer, tile(1000 + 64 * 7 + 31, 1, 0, 1, 0, 1)));
+    assert_false(holds(outer, tile(1000 + 64 * 7 + 32, 1, 0, 1, 0, 1)));
+    assert_false(holds(outer, tile(1032, 1, 0, 1, 0, 1)));
+    assert_false(holds(outer, tile(999, 1, 0, 1, 0, 1)));
+    assert_true(holds(outer, tile(1016, 8, 64, 4, 4, 4)));   // right half
+    assert_false(holds(outer, tile(1016, 8, 64, 5, 4, 4)));  // and one column more
+    assert_true(holds(outer, tile(1256, 4, 64, 8, 4, 4)));   // lower half
+    assert_false(holds(outer, tile(1256, 5, 64, 8, 4, 4)));  // and one row more
+    assert_true(holds(outer, tile(1064, 4, 128, 4, 8, 4)));  // odd rows, even columns
+    assert_true(holds(outer, tile(1448, 8, -64, 8, 4, 4)));  // upside down
+    assert_true(holds(outer, tile(1000, 8, 4, 8, 64, 4)));   // transposed
+    assert_true(holds(outer, tile(1000, 3, 0, 8, 64, 4)));   // column 0, three times
+    assert_false(holds(tile(1016, 8, 64, 4, 4, 4), outer));
+    // Without gaps anything in the interval is inside.
+    assert_true(holds(tile(0, 4, 16, 4, 4, 4), tile(1, 3, 17, 5, 3, 2)));    // 1 .. 1 + 34 + 12 + 2
+    assert_false(holds(tile(0, 4, 16, 4, 4, 4), tile(17, 3, 17, 5, 3, 2)));  // .. 65
+    assert_true(holds(tile(0, 4, 16, 4, 4, 4), tile(16, 3, 17, 5, 3, 2)));
+    // Gaps between columns: even elements of a row; of them every second; odd ones are none.
+    const pwsp_region even = tile(0, 4, 64, 8, 8, 4);
+    assert_true(holds(even, tile(64, 2, 64, 4, 16, 4)));
+    assert_true(holds(even, tile(66, 2, 64, 4, 16, 2)));
+    assert_false(holds(even, tile(66, 2, 64, 4, 16, 3)));
+    assert_false(holds(even, tile(68, 2, 64, 4, 16, 4)));
+    assert_false(holds(even, tile(64, 2, 64, 8, 4, 4)));
+}
+
+static void region__contains_may_miss_what_its_comment_says(void **state) {
+    (void)state;
+    // Two elements 9 apart are in two of the blocks 0..3, 8..11, 16..19, but 9 is no multiple of 8.
+    assert_false(holds(tile(0, 3, 8, 1, 0, 4), tile(0, 2, 9, 1, 0, 2)));
+    // A row of outer goes on in the next one, and so does a row of inner.
+    assert_false(holds(tile(0, 2, 16, 2, 8, 4), tile(8, 1, 0, 2, 8, 4)));
+}
+
+// -- sets of bytes --------------------------------------------------------------------------------
+
+#define ARENA_BYTES 4096
+
+// Marks the bytes of a region, relative to origin.
+static void mark(const pwsp_region *region, uint64_t origin, unsigned char *bytes) {
+    memset(bytes, 0, ARENA_BYTES);
+    for (uint32_t r = 0; r < region->rows; r++) {
+        for (uint32_t c = 0; c < region->cols; c++) {
+            uint64_t at = region->base - origin + (uint64_t)region->row_stride * r +
+                          (uint64_t)region->col_stride * c;
+            for (uint32_t i = 0; i < region->size; i++) {
+                assert_true(at + i < ARENA_BYTES);
+                bytes[at + i] = 1;
+            }
+        }
+    }
+}
+
+// Kinds of random regions. Each has at most 9 rows and columns, with strides of at most 100.
+enum { ANY, DENSE_ROWS, COLUMN_MAJOR, SAME_STRIDES, LARGE_COPRIME, INTERLEAVED, ONE_ROW, KINDS };
+
+static pwsp_region random_region(uint64_t *random, int kind, const pwsp_region *other) {
+    static const int64_t primes[8] = {13, 17, 29, 37, 53, 71, 89, 97};
+    // One statement for each draw, as the order of arguments is up to the compiler.
+    pwsp_region region = tile(0, 1, 0, 1, 0, 1);
+    region.rows = (uint32_t)test_random_in(random, 1, 9);
+    region.cols = (uint32_t)test_random_in(random, 1, 9);
+    region.row_stride = test_random_in(random, -100, 100);
+    region.col_stride = test_random_in(random, -30, 30);
+    region.size = UINT32_C(1) << test_random_in(random, 0, 3);
+    int64_t dense = (int64_t)(region.size * region.cols);
+    switch (kind) {
+    case DENSE_ROWS:
+        region.col_stride = region.size;
+        region.row_stride = test_random_in(random, 0, 3) == 0 ? region.row_stride
+                                                              : test_random_in(random, dense, 100);
+        break;
+    case COLUMN_MAJOR:
+        region.row_stride = region.size;
+        region.col_stride = region.size * test_random_in(random, region.rows, 10);
+        break;
+    case SAME_STRIDES:
+        region.row_stride = other->row_stride;
+        region.col_stride = other->col_stride;
+        region.size = other->size;
+        break;
+    case LARGE_COPRIME:
+        region.row_stride = primes[test_random_in(random, 0, 7)];
+        region.col_stride = primes[test_random_in(random, 0, 7)];
+        region.size = (uint32_t)test_random_in(random, 1, 2);
+        break;
+    case INTERLEAVED:
+        region.col_stride = (int64_t)region.size * 2;
+        region.row_stride = (int64_t)region.size * 2 * test_random_in(random, 0, 6);
+        break;
+    case ONE_ROW:
+        region.rows = 1;
+        region.col_stride = test_random_in(random, -60, 60);
+        break;
+    default: region.size = (uint32_t)test_random_in(random, 1, 9);
+    }
+    return region;
+}
+
+// From the base of a region to a random element.
+static uint64_t random_element(uint64_t *random, const pwsp_region *region) {
+    uint64_t row = test_random(random) % region->rows, col = test_random(random) % region->cols;
+    return (uint64_t)region->row_stride * row + (uint64_t)region->col_stride * col;
+}
+
+static void region__agrees_with_sets_of_bytes(void **state) {
+    (void)state;
+    static unsigned char a_bytes[ARENA_BYTES], b_bytes[ARENA_BYTES];
+    static const uint64_t origins[5] = {0, 1 << 20, UINT64_MAX - ARENA_BYTES + 1,
+                                        UINT64_MAX - ARENA_BYTES / 2, UINT64_C(1) << 63};
+    uint64_t random = test_seed();
+    int met = 0, apart = 0, contained = 0, missed = 0;
+    for (int round = 0; TEST_ROUNDS(round, 60000); round++) {
+        uint64_t origin = origins[test_random_in(&random, 0, 4)];
+        pwsp_region none = tile(0, 1, 0, 1, 0, 1);
+        int a_kind = (int)test_random_in(&random, 0, KINDS - 1);
+        int b_kind = (int)test_random_in(&random, 0, KINDS - 1);
+        pwsp_region a = random_region(&random, a_kind == SAME_STRIDES ? ANY : a_kind, &none);
+        pwsp_region b = random_region(&random, b_kind, &a);
+        a.base = origin + (uint64_t)test_random_in(&random, 1500, 1600);
+        b.base = origin + (uint64_t)test_random_in(&random, 1300, 1800);
+        if (test_random_in(&random, 0, 3) == 0) {  // often an element of a begins b
+            b.base = a.base + random_element(&random, &a);
+            b.rows = b.rows > 3 ? 2 : b.rows;
+            b.cols = b.cols > 3 ? 2 : b.cols;
+        }
+        mark(&a, origin, a_bytes);
+        mark(&b, origin, b_bytes);
+        bool common = false, inside = true, a_gaps = false;
+        uint64_t low = ARENA_BYTES, high = 0;
+        for (uint64_t i = 0; i < ARENA_BYTES; i++) {
+            common = common || (a_bytes[i] && b_bytes[i]);
+            inside = inside && (a_bytes[i] || !b_bytes[i]);
+            low = a_bytes[i] && i < low ? i : low;
+            high = a_bytes[i] ? i + 1 : high;
+        }
+        for (uint64_t i = low; i < high; i++) {
+            a_gaps = a_gaps || !a_bytes[i];
+        }
+        span_is(a, origin + low, origin + high);
+        bool overlaps = meet(a, b), contains = pwsp_region_contains(&a, &b);
+        bool dense = a.col_stride == (int64_t)a.size && b.col_stride == (int64_t)b.size &&
+                     a.row_stride == b.row_stride && a.row_stride >= (int64_t)(a.size * a.cols);
+        if (overlaps != common || (contains && !inside) ||
+            (inside && !contains && (dense || !a_gaps))) {
+            fail_msg("round %d: rows %u %u cols %u %u size %u %u strides %lld %lld %lld %lld "
+                     "distance %lld overlaps %d, %d contains %d, %d",
+                     round, a.rows, b.rows, a.cols, b.cols, a.size, b.size, (long long)a.row_stride,
+                     (long long)b.row_stride, (long long)a.col_stride, (long long)b.col_stride,
+                     (long long)(b.base - a.base), overlaps, common, contains, inside);
+        }
+        met += common;
+        apart += !common;
+        contained += contains;
+        missed += inside && !contains;
+    }
+    print_message("%d meet, %d do not; %d contained, %d more not recognised\n", met, apart,
+                  contained, missed);
+    assert_met(met > 10000 && apart > 10000 && contained > 2000);
+}
+
+// -- large numbers --------------------------------------------------------------------------------
+
+enum { SIDE_MAX = 7 };
+
+// Where a tile's elements begin, in any order.
+static uint32_t elements_of(const pwsp_region *r, wide begins[SIDE_MAX * SIDE_MAX]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->rows; i++) {
+        const wide offset = wide_mul(wide_of_u64(i), wide_of_i64(r->row_stride));
+        const wide row = wide_add(wide_of_u64(r->base), offset);
+        for (uint32_t j = 0; j < r->cols; j++) {
+            const wide col = wide_mul(wide_of_u64(j), wide_of_i64(r->col_stride));
+            begins[count++] = wide_add(row, col);
+        }
+    }
+    return count;
+}
+
+// Whether two elements meet, pair by pair.
+static bool elements_meet(const pwsp_region *a, const pwsp_region *b) {
+    wide x[SIDE_MAX * SIDE_MAX], y[SIDE_MAX * SIDE_MAX];
+    const uint32_t x_count = elements_of(a, x), y_count = elements_of(b, y);
+    for (uint32_t i = 0; i < x_count; i++) {
+        const wide end = wide_add(x[i], wide_of_u64(a->size));
+        for (uint32_t j = 0; j < y_count; j++) {
+            if (wide_compare(x[i], wide_add(y[j], wide_of_u64(b->size))) < 0 &&
+                wide_compare(y[j], end) < 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int64_t random_stride(uint64_t *random) {
+    int64_t stride = (int64_t)(test_random(random) >> test_random_in(random, 6, 60));
+    return test_random_in(random, 0, 2) == 0 ? -stride : stride;
+}
+
+static void region__agrees_with_pairs_of_elements_for_large_strides(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    int met = 0, rounds = 0;
+    for (; TEST_ROUNDS(rounds, 20000); rounds++) {
+        pwsp_region region[2];
+        for (int i = 0; i < 2; i++) {
+            // At most 6 * 2^58 on either side of the middle of the address space, and twice.
+            region[i] = tile(UINT64_C(1) << 63, 1, 0, 1, 0, 1);
+            region[i].rows = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
+            region[i].cols = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
+            region[i].row_stride = random_stride(&random);
+            region[i].col_stride = random_stride(&random);
+            region[i].size = (uint32_t)test_random_in(&random, 1, 1 << 16);
+        }
+        // Move b so that two elements nearly meet.
+        pwsp_region *a = &region[0], *b = &region[1];
+        if (test_random_in(&random, 0, 2) == 0) {
+            b->row_stride = a->row_stride;
+        }
+        b->base += random_element(&random, a);
+        b->base -= random_element(&random, b);
+        if (test_random_in(&random, 0, 1) == 0) {
+            b->base += a->size + (uint64_t)test_random_in(&random, -1, 1);
+        } else {
+            b->base -= b->size + (uint64_t)test_random_in(&random, -1, 1);
+        }
+        bool expected = elements_meet(a, b);
+        met += expected;
+        assert_true(meet(*a, *b) == expected);
+    }
+    print_message("%d of %d meet\n", met, rounds);
+    assert_true(met > rounds / 4 && met < rounds * 3 / 4);
+}
+
+static void region__first_hit_is_the_least(void **state) {
+    (void)state;
+    for (uint64_t m = 2; m <= 26; m++) {
+        for (uint64_t a = 0; a < m; a++) {
+            for (uint64_t low = 1; low < m; low++) {
+                for (uint64_t high = low; high < m; high++) {
+                    uint64_t expected = 0, x = 0, y = 0;
+                    while (expected < m && (a * expected % m < low || a * expected % m > high)) {
+                        expected++;
+                    }
+                    bool found = pwsp_first_hit(a, m, low, high, &x, &y);
+                    assert_true(found == (expected < m));
+                    if (found) {
+                        assert_true(x == expected);
+                        assert_true(y == a * x / m);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// a * x - m * y
+static wide rest_of(uint64_t a, uint64_t x, uint64_t m, uint64_t y) {
+    return wide_sub(wide_mul(wide_of_u64(a), wide_of_u64(x)),
+                    wide_mul(wide_of_u64(m), wide_of_u64(y)));
+}
+
+static void region__first_hit_has_no_overflow(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        uint64_t m = (test_random(&random) >> test_random_in(&random, 1, 20)) | 8;
+        uint64_t a = test_random(&random) % m, goal = 1 + test_random(&random) % (m - 1), x, y;
+        uint64_t slack = test_random(&random) >> test_random_in(&random, 30, 63);
+        uint64_t high = m - 1 - goal < slack ? m - 1 : goal + slack;
+        if (!pwsp_first_hit(a, m, goal, high, &x, &y)) {
+            continue;
+        }
+        const wide hit = rest_of(a, x, m, y);
+        assert_true(x < m && hit.high == 0 && goal <= hit.low && hit.low <= high);
+    }
+    // Remainders of Fibonacci numbers fall slowest: F(90) and F(89), the largest below 2^62.
+    uint64_t a = 1, m = 1, x = 0, y = 0;
+    while (m < UINT64_C(2000000000000000000)) {
+        uint64_t next = a + m;
+        a = m;
+        m = next;
+    }
+    assert_true(pwsp_first_hit(a, m, m - 1, m - 1, &x, &y));
+    assert_int_equal(wide_compare(rest_of(a, x, m, y), wide_of_u64(m - 1)), 0);
+}
+
+// -- layouts --------------------------------------------------------------------------------------
+
+static void layout__injective_if_each_stride_exceeds_what_is_below(void **state) {
+    (void)state;
+    const int64_t shape[3] = {4, 3, 5};
+    const int64_t row_major[3] = {15, 5, 1}, column_major[3] = {1, 4, 12}, padded[3] = {32, 8, 1};
+    const int64_t negative[3] = {-15, 5, -1}, broadcast[3] = {15, 0, 1},
+                  rows_overlap[3] = {14, 5, 1};
+    const int64_t tight[3] = {14, 4, 1}, interleaved[3] = {3, 1, 12};
+    assert_true(pwsp_layout_is_injective(3, shape, row_major));
+    assert_true(pwsp_layout_is_injective(3, shape, column_major));
+    assert_true(pwsp_layout_is_injective(3, shape, padded));
+    assert_true(pwsp_layout_is_injective(3, shape, negative));
+    assert_true(pwsp_layout_is_injective(3, shape, interleaved));  // 12 > 3 * 3 + 2 = 11
+    assert_false(pwsp_layout_is_injective(3, shape, broadcast));
+    assert_false(pwsp_layout_is_injective(3, shape, rows_overlap));  // 14 = 2 * 5 + 4
+    assert_false(pwsp_layout_is_injective(3, shape, tight));         // 4 = 4 * 1
+    // No index, one index, and sizes of 1, whose stride means nothing.
+    const int64_t empty[3] = {4, 0, 5}, one[3] = {1, 1, 1}, flat[3] = {4, 1, 5},
+                  zeros[3] = {0, 0, 0};
+    const int64_t flat_strides[3] = {5, INT64_MIN, 1};
+    assert_true(pwsp_layout_is_injective(0, NULL, NULL));
+    assert_true(pwsp_layout_is_injective(3, empty, zeros));
+    assert_true(pwsp_layout_is_injective(3, one, zeros));
+    assert_true(pwsp_layout_is_injective(3, flat, flat_strides));
+    assert_false(pwsp_layout_is_injective(3, flat, zeros));
+    // Reaches beyond 64 bits: no stride is larger.
+    const int64_t huge[3] = {INT64_MAX, INT64_MAX, 2}, huge_strides[3] = {1, INT64_MAX, INT64_MIN};
+    assert_true(pwsp_layout_is_injective(2, huge, huge_strides));
+    assert_false(pwsp_layout_is_injective(3, huge, huge_strides));
+}
+
+static void layout__span_has_the_lowest_and_highest_offset(void **state) {
+    (void)state;
+    const int64_t shape[3] = {4, 3, 5}, mixed[3] = {-15, 5, -1}, one[3] = {1, 1, 1};
+    const int64_t empty[3] = {INT64_MAX, 0, 5}, huge[3] = {INT64_MAX, INT64_MIN, INT64_MIN};
+    int64_t low = 7, high = 7;
+    assert_true(pwsp_layout_span(3, shape, mixed, &low, &high));
+    assert_true(low == -49 && high == 10);
+    assert_true(pwsp_layout_span(0, NULL, NULL, &low, &high));
+    assert_true(low == 0 && high == 0);
+    assert_true(pwsp_layout_span(3, one, huge, &low, &high));
+    assert_true(low == 0 && high == 0);
+    assert_true(pwsp_layout_span(3, empty, huge, &low, &high));
+    assert_true(low == 0 && high == -1);
+    // The longest that fit: up, down, both ways.
+    const int64_t two[2] = {2, 2}, up[2] = {INT64_MAX, 0}, down[2] = {0, -INT64_MAX};
+    const int64_t both[2] = {INT64_MAX / 2 + 1, -(INT64_MAX / 2)};
+    assert_true(pwsp_layout_span(2, two, up, &low, &high));
+    assert_true(low == 0 && high == INT64_MAX);
+    assert_true(pwsp_layout_span(2, two, down, &low, &high));
+    assert_true(low == -INT64_MAX && high == 0);
+    assert_true(pwsp_layout_span(2, two, both, &low, &high));
+    assert_true(low == -(INT64_MAX / 2) && high == INT64_MAX / 2 + 1);
+    // One more does not, and nothing is stored.
+    const int64_t up_1[2] = {INT64_MAX, 1}, down_1[2] = {INT64_MIN, 0};
+    const int64_t both_1[2] = {INT64_MAX / 2 + 1, -(INT64_MAX / 2) - 1};
+    const int64_t both_2[2] = {-(INT64_MAX / 2) - 1, INT64_MAX / 2 + 1};
+    const int64_t large[2] = {INT64_MAX, INT64_MAX}, large_strides[2] = {INT64_MAX, 2};
+    low = high = 7;
+    assert_false(pwsp_layout_span(2, two, up_1, &low, &high));
+    assert_false(pwsp_layout_span(2, two, down_1, &low, &high));
+    assert_false(pwsp_layout_span(2, two, both_1, &low, &high));
+    assert_false(pwsp_layout_span(2, two, both_2, &low, &high));
+    assert_false(pwsp_layout_span(2, large, large_strides, &low, &high));
+    assert_true(low == 7 && high == 7);
+}
+
+static void layout__agrees_with_counting(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    int injective = 0;
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        static unsigned char seen[2048];
+        int64_t shape[4] = {1, 1, 1, 1}, strides[4] = {0, 0, 0, 0}, low = 0, high = 0;
+        uint32_t rank = (uint32_t)test_random_in(&random, 0, 4);
+        for (uint32_t i = 0; i < rank; i++) {
+            shape[i] = test_random_in(&random, test_random_in(&random, 0, 9) > 0, 4);
+            strides[i] = test_random_in(&random, -40, 40);
+        }
+        int64_t lowest = INT64_MAX, highest = INT64_MIN;
+        bool repeats = false;
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < shape[0] * shape[1] * shape[2] * shape[3]; i++) {
+            int64_t at = i % shape[0] * strides[0] + i / shape[0] % shape[1] * strides[1] +
+                         i / (shape[0] * shape[1]) % shape[2] * strides[2] +
+                         i / (shape[0] * shape[1] * shape[2]) * strides[3];
+            lowest = at < lowest ? at : lowest;
+            highest = at > highest ? at : highest;
+            repeats = repeats || seen[1024 + at];
+            seen[1024 + at] = 1;
+        }
+        assert_true(pwsp_layout_span(rank, shape, strides, &low, &high));
+        assert_true(low == (lowest == INT64_MAX ? 0 : lowest));
+        assert_true(high == (lowest == INT64_MAX ? -1 : highest));
+        if (pwsp_layout_is_injective(rank, shape, strides)) {
+            assert_false(repeats);
+            injective++;
+        }
+    }
+    assert_met(injective > 5000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(region__span_reaches_from_the_lowest_to_the_highest_byte),
+        cmocka_unit_test(region__equal_looks_at_the_strides_that_mean_something),
+        cmocka_unit_test(region__tiles_side_by_side_do_not_meet),
+        cmocka_unit_test(region__strides_may_be_negative_swapped_or_zero),
+        cmocka_unit_test(region__interleaved_elements_do_not_meet),
+        cmocka_unit_test(region__coprime_strides_meet_where_remainders_say),
+        cmocka_unit_test(region__ends_of_the_address_space_are_like_any_place),
+        cmocka_unit_test(region__contains_tiles_of_the_same_tensor),
+        cmocka_unit_test(region__contains_may_miss_what_its_comment_says),
+        cmocka_unit_test(region__agrees_with_sets_of_bytes),
+        cmocka_unit_test(region__agrees_with_pairs_of_elements_for_large_strides),
+        cmocka_unit_test(region__first_hit_is_the_least),
+        cmocka_unit_test(region__first_hit_has_no_overflow),
+        cmocka_unit_test(layout__injective_if_each_stride_exceeds_what_is_below),
+        cmocka_unit_test(layout__span_has_the_lowest_and_highest_offset),
+        cmocka_unit_test(layout__agrees_with_counting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

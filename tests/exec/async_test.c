@@ -1,0 +1,680 @@
+// Started, cancelled and limited executions: of every kind, at random times, repeated with the same
+// results; and what is refused.
+
+#include "mixer.h"
+
+#include "src/base/os.h"
+
+// A hook: threads of started executions may be refused.
+static bool threads_are_refused;
+
+static bool start_thread(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
+#define pwsp_thread_start start_thread
+#include "src/base/start.c"
+#undef pwsp_thread_start
+
+static bool start_thread(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) {
+    return !threads_are_refused && pwsp_thread_start(out_thread, fn, arg);
+}
+
+enum { LANES = 3 };
+
+static ptowsp_context *three_lanes(void) {
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static void assert_ended(ptowsp_context *context, ptowsp_status status, ptowsp_status expected) {
+    if (status != expected) {
+        fail_msg("%s, not %s: %s", ptowsp_status_name(status), ptowsp_status_name(expected),
+                 ptowsp_context_error(context).text);
+    }
+}
+
+// -- who cancels ----------------------------------------------------------------------------------
+
+typedef struct canceller {
+    ptowsp_run *run;
+    ptowsp_graph *graph;
+    uint32_t delay;
+    pthread_t thread;
+} canceller;
+
+static void *cancel_main(void *arg) {
+    const canceller *c = (const canceller *)arg;
+    device_spend(c->delay);
+    if (c->run) {
+        ptowsp_run_cancel(c->run);
+    } else {
+        ptowsp_graph_cancel(c->graph);
+    }
+    return NULL;
+}
+
+static void cancel_begin(canceller *c) {
+    assert_int_equal(pthread_create(&c->thread, NULL, cancel_main, c), 0);
+}
+
+static void cancel_end(canceller *c) {
+    assert_int_equal(pthread_join(c->thread, NULL), 0);
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+enum { ON_ONE, ON_LANES, ON_DEVICE, PLACES };
+
+static ptowsp_status start_at(int place, ptowsp_run *run, ptowsp_device *device,
+                              ptowsp_run_options *options) {
+    options->lane_count = place == ON_LANES ? LANES : 1;
+    return place == ON_DEVICE ? ptowsp_device_start(device, run, options)
+                              : ptowsp_run_start(run, options);
+}
+
+static ptowsp_status execute_at(int place, ptowsp_run *run, ptowsp_device *device,
+                                ptowsp_run_options *options) {
+    options->lane_count = place == ON_LANES ? LANES : 1;
+    return place == ON_DEVICE ? ptowsp_device_run(device, run, options)
+                              : ptowsp_run_execute(run, options);
+}
+
+static void async__cancelled_at_any_time_a_run_can_be_repeated(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    uint32_t cancelled[PLACES] = {0, 0, 0}, done = 0;
+    for (int round = 0; TEST_ROUNDS(round, 60); round++) {
+        ptowsp_context *context = three_lanes();
+        ptowsp_device *device = device_of(context, 2, 3, 1);
+        ptowsp_schedule schedule = random_schedule(&random);
+        mixer m;
+        memset(&m, 0, sizeof m);
+        mixer_build(&m, context, true, &schedule);
+        mixer_random(&m, &random);
+        memset(m.fails, 0, sizeof m.fails);
+        uint64_t begin[ROWS * COLS], expected[ROWS * COLS];
+        uint64_t *data = (uint64_t *)piece_of(device, "x", sizeof begin);
+        for (int i = 0; i < ROWS * COLS; i++) {
+            begin[i] = test_random(&random);
+        }
+        memcpy(expected, begin, sizeof begin);
+        ptowsp_run *reference = mixer_run(&m, expected), *run = mixer_run(&m, data);
+        ptowsp_run_options options = {.record_tasks = test_random_in(&random, 0, 1) == 1};
+        assert_int_equal(ptowsp_run_execute(reference, &options), PTOWSP_OK);
+        for (int i = 0; i < 9; i++) {
+            int place = i % PLACES;
+            canceller c = {.run = run, .delay = (uint32_t)test_random_in(&random, 0, 120000)};
+            memcpy(data, begin, sizeof begin);
+            assert_int_equal(start_at(place, run, device, &options), PTOWSP_OK);
+            cancel_begin(&c);
+            ptowsp_status status = ptowsp_run_wait(run);
+            cancel_end(&c);
+            if (status != PTOWSP_OK) {
+                assert_ended(context, status, PTOWSP_CANCELLED);
+                assert_int_equal(ptowsp_context_error(context).status, PTOWSP_CANCELLED);
+                memcpy(data, begin, sizeof begin);
+                cancelled[place]++;
+                assert_ended(context, execute_at(place, run, device, &options), PTOWSP_OK);
+            } else {
+                done++;
+            }
+            assert_memory_equal(data, expected, sizeof begin);
+            same_results(reference, run);
+        }
+        ptowsp_run_destroy(reference);
+        ptowsp_run_destroy(run);
+        mixer_free(&m);
+        assert_int_equal(ptowsp_device_free(device, data), PTOWSP_OK);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        ptowsp_context_destroy(context);
+    }
+    print_message("cancelled %u, %u, %u; done %u\n", cancelled[0], cancelled[1], cancelled[2],
+                  done);
+    assert_met(cancelled[ON_ONE] && cancelled[ON_LANES] && cancelled[ON_DEVICE] && done);
+}
+
+// A program of one loop: tasks, a pipeline whose tokens circulate, or nothing, without end.
+typedef enum endless {
+    TASKS_OF_C,
+    TASKS_PLAIN,
+    TOKENS,
+    TOKENS_IN_ONE,
+    NOTHING,
+    ENDLESS,
+    FEW
+} endless;
+
+typedef struct endless_program {
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    uint64_t called;     // atomic
+    uint64_t cancel_at;  // the call that cancels the run; 0: none
+} endless_program;
+
+static ptowsp_cycles note_call(const ptowsp_task *task, void *user) {
+    (void)task;
+    __atomic_fetch_add((uint64_t *)user, UINT64_C(1), __ATOMIC_RELAXED);
+    device_spend(200);
+    return 1;
+}
+
+static ptowsp_cycles count_call(const ptowsp_task *task, void *user) {
+    endless_program *p = (endless_program *)user;
+    (void)task;
+    uint64_t called = __atomic_add_fetch(&p->called, UINT64_C(1), __ATOMIC_RELAXED);
+    if (called == p->cancel_at) {
+        ptowsp_run_cancel(p->run);
+    }
+    device_spend(2000);
+    return 1;
+}
+
+static void endless_build(endless_program *p, ptowsp_context *context, endless what,
+                          const ptowsp_schedule *schedule) {
+    memset(p, 0, sizeof *p);
+    assert_int_equal(ptowsp_module_create(context, NULL, &p->module), PTOWSP_OK);
+    ptowsp_module *mod = p->module;
+    ptowsp_kernel_desc desc = {.name = "note", .axis_count = 1, .fn = count_call, .cycles = 1};
+    desc.user = p;
+    ptowsp_kernel note = ptowsp_kernel_make(mod, &desc);
+    ptowsp_channel_desc ring = {.name = "ring", .depth = 3, .latency = 1};
+    ptowsp_channel_desc back = {.name = "back", .depth = 3, .latency = 1};
+    PTOWSP_WORKLOAD(mod, "main") {
+        if (what == TASKS_OF_C || what == TASKS_PLAIN || what == NOTHING || what == FEW) {
+            int64_t count = what == FEW ? 5000 : INT64_C(1) << 40;
+            PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "many", count)) {
+                if (what == NOTHING) {
+                    ptowsp_slot_set_make(mod, 1, i);
+                } else {
+                    ptowsp_task_desc task = {.kernel = note};
+                    task.axes[0] = what == TASKS_PLAIN ? i : ptowsp_add(i, ptowsp_i64(mod, 1));
+                    ptowsp_task_make(mod, &task);
+                }
+            }
+        } else {
+            PTOWSP_PIPELINE(mod, "pipe") {
+                ptowsp_channel a = ptowsp_channel_make(mod, &ring);
+                ptowsp_channel b =
+                    what == TOKENS ? ptowsp_channel_make(mod, &back) : (ptowsp_channel){0};
+                PTOWSP_PROCESS(mod, "one") {
+                    ptowsp_consumes(mod, what == TOKENS ? b : a);
+                    ptowsp_produces(mod, a);
+                    ptowsp_send_make(mod, a, ptowsp_i64(mod, 1));
+                    PTOWSP_CONSUME(mod, token, what == TOKENS ? b : a) {
+                        ptowsp_send_make(mod, a, token);
+                    }
+                }
+                if (what == TOKENS) {
+                    PTOWSP_PROCESS(mod, "two") {
+                        ptowsp_consumes(mod, a);
+                        ptowsp_produces(mod, b);
+                        PTOWSP_CONSUME(mod, token, a) {
+                            ptowsp_send_make(mod, b, token);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    ptowsp_program_desc program = {NULL, schedule};
+    if (ptowsp_program_create(context, mod, &program, &p->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_run_create(context, p->program, &p->run), PTOWSP_OK);
+}
+
+static void endless_free(endless_program *p) {
+    ptowsp_run_destroy(p->run);
+    ptowsp_program_destroy(p->program);
+    ptowsp_module_destroy(p->module);
+}
+
+static void async__what_has_no_end_is_ended(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < ENDLESS * 2 * 4; round++) {
+        endless what = (endless)(round % ENDLESS);
+        bool is_limited = round / ENDLESS % 2 == 1;
+        int place = round / ENDLESS / 2 % 4;  // and 3: time only
+        ptowsp_context *context = three_lanes();
+        ptowsp_device *device = device_of(context, 1, 2, 1);
+        ptowsp_schedule schedule = {.lane_count = 2, .window = 64};
+        endless_program p;
+        endless_build(&p, context, what, test_random_in(&random, 0, 1) ? &schedule : NULL);
+        ptowsp_run_options options = {.mode = place == 3 ? PTOWSP_RUN_TIME_ONLY : 0};
+        options.time_limit_ns = is_limited ? 4000000 : 0;
+        canceller c = {.run = p.run, .delay = (uint32_t)test_random_in(&random, 0, 400000)};
+        assert_int_equal(start_at(place, p.run, device, &options), PTOWSP_OK);
+        if (is_limited) {
+            assert_ended(context, ptowsp_run_wait(p.run), PTOWSP_TIMED_OUT);
+        } else {
+            cancel_begin(&c);
+            assert_ended(context, ptowsp_run_wait(p.run), PTOWSP_CANCELLED);
+            cancel_end(&c);
+        }
+        uint64_t called = p.called;
+        device_spend(100000);
+        assert_true(p.called == called);  // nothing goes on
+        assert_true(place != 3 || called == 0);
+        // A limit beyond the end of all clocks is none: cancelled before it.
+        options.time_limit_ns = UINT64_MAX;
+        assert_int_equal(start_at(place, p.run, device, &options), PTOWSP_OK);
+        ptowsp_run_cancel(p.run);
+        assert_ended(context, ptowsp_run_wait(p.run), PTOWSP_CANCELLED);
+        endless_free(&p);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
+    (void)state;
+    ptowsp_context *context = three_lanes();
+    ptowsp_device *device = device_of(context, 1, 3, 0);
+    endless_program p;
+    endless_build(&p, context, FEW, NULL);
+    for (uint64_t round = 0; round < 30; round++) {
+        int place = (int)(round % PLACES);
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
+        p.called = 0;
+        p.cancel_at = 1 + round * 7;
+        assert_ended(context, execute_at(place, p.run, device, &options), PTOWSP_CANCELLED);
+        // Each other lane or core may be in a kernel, or just have been let into one.
+        assert_in_range(p.called, p.cancel_at, p.cancel_at + (place == ON_ONE ? 0 : LANES - 1));
+        assert_true(place != ON_ONE || ptowsp_run_result(p.run)->task_count == p.cancel_at);
+    }
+    endless_free(&p);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// In time alone a cost function cancels, and what comes next in its process is a task of constant cycles,
+// which is not counted any more.
+static void async__a_cost_function_cancels_a_pipeline(void **state) {
+    (void)state;
+    ptowsp_context *context = three_lanes();
+    endless_program p = {.cancel_at = 3};
+    assert_int_equal(ptowsp_module_create(context, NULL, &p.module), PTOWSP_OK);
+    const ptowsp_kernel_desc desc[2] = {
+        {.name = "cancels", .fn = count_call, .cost = count_call, .user = &p},
+        {.name = "constant", .fn = note_call, .cycles = 5, .user = &p}};
+    PTOWSP_WORKLOAD(p.module, "main") {
+        PTOWSP_PIPELINE(p.module, "pipe") {
+            PTOWSP_PROCESS(p.module, "one") {
+                PTOWSP_FOR_EACH(p.module, i, ptowsp_axis_dense(p.module, "n", 10)) {
+                    (void)i;
+                    for (int k = 0; k < 2; k++) {
+                        const ptowsp_task_desc task = {.kernel =
+                                                           ptowsp_kernel_make(p.module, &desc[k])};
+                        ptowsp_task_make(p.module, &task);
+                    }
+                }
+            }
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, p.module, NULL, &p.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    assert_ended(context, ptowsp_run_execute(p.run, &options), PTOWSP_CANCELLED);
+    assert_int_equal(p.called, 3);
+    assert_int_equal(ptowsp_run_result(p.run)->task_count, 5);  // 1 + 5, 1 + 5, 1 cycles
+    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 13);
+    p.cancel_at = 0;
+    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 60);
+    endless_free(&p);
+    ptowsp_context_destroy(context);
+}
+
+static void bind_left(ptowsp_run *run, const mixer *m) {
+    assert_int_equal(ptowsp_run_bind_array(run, "left", PTOWSP_I64, m->left, STEPS * TASKS),
+                     PTOWSP_OK);
+}
+
+static void async__the_next_step_is_bound_while_this_one_runs(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_context *context = three_lanes();
+    mixer m, other;
+    memset(&m, 0, sizeof m);
+    mixer_build(&m, context, true, NULL);
+    mixer_random(&m, &random);
+    memset(m.fails, 0, sizeof m.fails);
+    other = m;
+    mixer_random(&other, &random);
+    const mixer *steps[2] = {&m, &other};
+    for (uint32_t lanes = 1; lanes <= LANES; lanes += 2) {
+        uint64_t data[2][ROWS * COLS], expected[2][ROWS * COLS];
+        memset(data, 1, sizeof data);
+        memset(expected, 1, sizeof expected);
+        ptowsp_run *runs[2] = {mixer_run(&m, data[0]), mixer_run(&m, data[1])};
+        ptowsp_run *alone[2] = {mixer_run(&m, expected[0]), mixer_run(&m, expected[1])};
+        ptowsp_run_options options = {.lane_count = lanes};
+        for (int step = 0; step < 20; step++) {
+            const mixer *now = steps[test_random_in(&random, 0, 1)];
+            ptowsp_run *run = runs[step % 2], *other_run = runs[1 - step % 2];
+            // The step before is at work, while this one is bound.
+            bind_left(run, now);
+            bind_left(alone[step % 2], now);
+            assert_int_equal(ptowsp_run_bind_size(run, "nothing", 1), PTOWSP_INVALID_PARAMS);
+            if (step > 0 && lanes > 1) {
+                assert_int_equal(ptowsp_run_execute(alone[step % 2], NULL), PTOWSP_BUSY);
+                assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_BUSY);
+                assert_ended(context, ptowsp_run_wait(other_run), PTOWSP_OK);
+            }
+            assert_int_equal(ptowsp_run_execute(alone[step % 2], NULL), PTOWSP_OK);
+            if (step > 0 && lanes == 1) {  // it has been executed beside the started one
+                assert_ended(context, ptowsp_run_wait(other_run), PTOWSP_OK);
+            }
+            assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_OK);
+        }
+        assert_ended(context, ptowsp_run_wait(runs[1]), PTOWSP_OK);
+        assert_memory_equal(data, expected, sizeof data);
+        for (int i = 0; i < 2; i++) {
+            ptowsp_run_destroy(runs[i]);
+            ptowsp_run_destroy(alone[i]);
+        }
+    }
+    mixer_free(&m);
+    ptowsp_context_destroy(context);
+}
+
+// -- graphs ---------------------------------------------------------------------------------------
+
+enum { GRAPH_TASKS = 3000 };
+
+typedef struct counted {
+    uint64_t sums[GRAPH_TASKS];
+    uint64_t items;  // atomic
+    uint32_t delay;
+} counted;
+
+static ptowsp_status sum_before(void *user, uint64_t task, uint32_t lane) {
+    counted *c = (counted *)user;
+    (void)lane;
+    device_spend(c->delay);
+    c->sums[task] = task + (task >= 7 ? c->sums[task - 7] : 0);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status count_items(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)lane;
+    device_spend(((counted *)user)->delay);
+    __atomic_fetch_add(&((counted *)user)->items, end - begin, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static ptowsp_graph *counted_graph(ptowsp_context *context, counted *c, bool is_classed) {
+    ptowsp_graph *graph = graph_of(context);
+    for (uint64_t i = 0; i < GRAPH_TASKS; i++) {
+        ptowsp_graph_task_desc task = {.fn = sum_before, .user = c};
+        task.priority = is_classed ? (uint32_t)i % 3 : 0;
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        if (i >= 7) {
+            assert_int_equal(ptowsp_graph_edge_make(graph, i - 7, i), PTOWSP_OK);
+        }
+    }
+    ptowsp_graph_task_desc range = {.range = count_items, .user = c, .item_count = 500, .grain = 5};
+    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
+    return graph;
+}
+
+static void assert_counted(const counted *c) {
+    for (uint64_t i = 0; i < GRAPH_TASKS; i++) {  // i, i - 7, i - 14, ...: n + 1 numbers
+        uint64_t n = i / 7;
+        assert_true(c->sums[i] == (n + 1) * i - 7 * (n * (n + 1) / 2));
+    }
+    assert_true(c->items == 500);
+}
+
+static void async__graphs_are_started_cancelled_and_limited(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    uint32_t cancelled = 0, timed_out = 0, done = 0;
+    static counted c;
+    for (int round = 0; TEST_ROUNDS(round, 120); round++) {
+        ptowsp_context *context = three_lanes();
+        ptowsp_device *device = device_of(context, 1, 2, 0);
+        bool is_on_device = round % 3 == 2;
+        ptowsp_graph *graph = counted_graph(context, &c, round % 2 == 1);
+        memset(&c, 0, sizeof c);
+        c.delay = (uint32_t)test_random_in(&random, 0, 300);
+        uint64_t limit = round % 4 < 2 ? (uint64_t)test_random_in(&random, 1, 2000000) : 0;
+        limit = round % 16 == 0 ? 1 : limit;  // too short for all, however fast
+        assert_int_equal(ptowsp_graph_limit(graph, limit), PTOWSP_OK);
+        canceller who = {.graph = graph, .delay = (uint32_t)test_random_in(&random, 0, 900000)};
+        const bool is_late = round % 8 == 2;  // cancelled when it has ended
+        ptowsp_status status;
+        if (is_on_device) {
+            is_late ? (void)0 : cancel_begin(&who);
+            status = ptowsp_device_run_graph(device, graph);
+        } else {
+            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_BUSY);
+            assert_int_equal(ptowsp_graph_limit(graph, 1), PTOWSP_BUSY);
+            is_late ? (void)0 : cancel_begin(&who);
+            while (round % 2 && (status = ptowsp_graph_poll(graph)) == PTOWSP_BUSY) {
+            }
+            status = round % 2 ? status : ptowsp_graph_wait(graph);
+            assert_int_equal(ptowsp_graph_wait(graph), PTOWSP_INVALID_PARAMS);
+        }
+        is_late ? cancel_begin(&who) : (void)0;
+        cancel_end(&who);
+        cancelled += status == PTOWSP_CANCELLED;
+        timed_out += status == PTOWSP_TIMED_OUT;
+        done += status == PTOWSP_OK;
+        assert_true(status == PTOWSP_OK || status == PTOWSP_CANCELLED ||
+                    (limit && status == PTOWSP_TIMED_OUT));
+        ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+        assert_true(stats.failed_count == 0 &&
+                    stats.done_count + stats.skipped_count == GRAPH_TASKS + 1);
+        memset(c.sums, 0, sizeof c.sums);
+        c.items = 0;
+        assert_int_equal(ptowsp_graph_limit(graph, UINT64_MAX), PTOWSP_OK);
+        status = is_on_device ? ptowsp_device_run_graph(device, graph) : ptowsp_graph_run(graph);
+        assert_ended(context, status, PTOWSP_OK);
+        assert_counted(&c);
+        if (!is_on_device) {
+            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);  // and left to its end
+        }
+        ptowsp_graph_destroy(graph);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        ptowsp_context_destroy(context);
+    }
+    print_message("cancelled %u, timed out %u, done %u\n", cancelled, timed_out, done);
+    assert_met(cancelled && timed_out && done);
+}
+
+// The instances of a launch. From a number of calls on they wait for another thread to cancel it.
+typedef struct launched {
+    ptowsp_device *device;
+    uint64_t called;        // atomic
+    uint64_t cancel_at;     // 0: they do not wait
+    uint32_t is_cancelled;  // atomic
+} launched;
+
+static ptowsp_cycles launched_call(const ptowsp_task *task, void *user) {
+    launched *l = (launched *)user;
+    (void)task;
+    const uint64_t called = __atomic_add_fetch(&l->called, UINT64_C(1), __ATOMIC_SEQ_CST);
+    while (l->cancel_at && called >= l->cancel_at &&
+           !__atomic_load_n(&l->is_cancelled, __ATOMIC_SEQ_CST)) {
+        sched_yield();
+    }
+    device_spend(200);
+    return 1;
+}
+
+static void *cancel_launched(void *arg) {
+    launched *l = (launched *)arg;
+    while (__atomic_load_n(&l->called, __ATOMIC_SEQ_CST) < l->cancel_at) {
+        sched_yield();
+    }
+    ptowsp_device_cancel(l->device);
+    __atomic_store_n(&l->is_cancelled, 1u, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void async__launches_are_cancelled_and_limited(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_context *context = plain_context();
+    launched l = {.device = device_of(context, 1, 2, 0)};
+    const ptowsp_kernel_fn kernels[] = {launched_call};
+    ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 4000000};
+    launch.user = &l;
+    ptowsp_device_cancel(l.device);  // before the launch, which forgets it
+    launch.time_limit_ns = 3000000;
+    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_TIMED_OUT);
+    assert_true(l.called < launch.instance_count);
+    launch.time_limit_ns = 0;
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        l.called = l.is_cancelled = 0;
+        l.cancel_at = (uint64_t)test_random_in(&random, 1, round % 2 ? 10 : 20000);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_launched, &l), 0);
+        const ptowsp_status status = ptowsp_device_launch(l.device, &launch);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_ended(context, status, PTOWSP_CANCELLED);
+        assert_in_range(l.called, l.cancel_at, launch.instance_count - 1);
+    }
+    l.called = l.cancel_at = 0;
+    launch.instance_count = 100;
+    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_OK);
+    assert_true(l.called == 100);
+    ptowsp_device_cancel(l.device);  // after the end
+    assert_int_equal(ptowsp_device_close(l.device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- at the wrong time ----------------------------------------------------------------------------
+
+static void async__calls_at_the_wrong_time_have_a_status(void **state) {
+    (void)state;
+    ptowsp_context *context = three_lanes();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    endless_program p;
+    endless_build(&p, context, TASKS_OF_C, NULL);
+    ptowsp_run *run = p.run;
+    assert_int_equal(ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "run: it has not been started, or has been waited for");
+    assert_int_equal(ptowsp_run_poll(run), PTOWSP_INVALID_PARAMS);
+    ptowsp_run_cancel(run);  // before the start: for nothing
+    ptowsp_run_options wrong = {.lane_count = LANES + 1};
+    assert_int_equal(ptowsp_run_start(run, &wrong), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_device_start(device, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    wrong.lane_count = 0;
+    wrong.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_device_start(device, run, &wrong), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS);
+    for (int place = 0; place < PLACES; place++) {
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
+        assert_int_equal(start_at(place, run, device, &options), PTOWSP_OK);
+        assert_int_equal(start_at(place, run, device, &options), PTOWSP_BUSY);
+        assert_int_equal(execute_at(place, run, device, &options), PTOWSP_BUSY);
+        assert_int_equal(ptowsp_run_bind_size(run, "many", 1), PTOWSP_BUSY);
+        assert_int_equal(ptowsp_run_bind_slot(run, 1, 1), PTOWSP_BUSY);
+        assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_BUSY);
+        assert_int_equal(ptowsp_run_poll(run), PTOWSP_BUSY);
+        if (place == ON_DEVICE) {
+            void *memory;
+            assert_int_equal(ptowsp_device_alloc(device, NULL, 8, &memory), PTOWSP_BUSY);
+            assert_int_equal(ptowsp_device_close(device), PTOWSP_BUSY);
+        }
+        ptowsp_run_cancel(run);
+        ptowsp_run_cancel(run);
+        ptowsp_status status;
+        while ((status = ptowsp_run_poll(run)) == PTOWSP_BUSY) {
+        }
+        assert_ended(context, status, PTOWSP_CANCELLED);
+        ptowsp_run_cancel(run);  // after the end
+        assert_int_equal(ptowsp_run_poll(run), PTOWSP_INVALID_PARAMS);
+    }
+    // A run that waits to be destroyed is cancelled, on a device too.
+    ptowsp_run *others[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptowsp_run_create(context, p.program, &others[i]), PTOWSP_OK);
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
+        assert_int_equal(start_at(i ? ON_DEVICE : ON_LANES, others[i], device, &options),
+                         PTOWSP_OK);
+        ptowsp_run_destroy(others[i]);
+    }
+    endless_free(&p);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void async__threads_and_memory_may_be_refused(void **state) {
+    (void)state;
+    for (size_t refuse_at = 0;; refuse_at++) {
+        test_memory memory = {0, 0, 0, 0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        desc.threads = PTOWSP_THREADS_OWN;
+        desc.lane_count = LANES;
+        ptowsp_context *context;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        static counted c;
+        memset(&c, 0, sizeof c);
+        ptowsp_graph *graph = counted_graph(context, &c, false);
+        mixer m;
+        uint64_t data[ROWS * COLS];
+        memset(&m, 0, sizeof m);
+        memset(data, 0, sizeof data);
+        mixer_build(&m, context, true, NULL);
+        ptowsp_run *run = mixer_run(&m, data);
+        ptowsp_run_options options = {.lane_count = LANES};
+        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_OK);
+        memory.refuse_at = refuse_at ? memory.allocations + refuse_at : 0;
+        size_t least = memory.allocations;
+        threads_are_refused = refuse_at == 0;
+        ptowsp_status expected = refuse_at ? PTOWSP_OUT_OF_MEMORY : PTOWSP_SYSTEM_FAILED;
+        ptowsp_status status = ptowsp_run_start(run, &options);
+        status = status == PTOWSP_OK ? ptowsp_run_wait(run) : status;
+        ptowsp_status graph_status = ptowsp_graph_start(graph);
+        graph_status = graph_status == PTOWSP_OK ? ptowsp_graph_wait(graph) : graph_status;
+        threads_are_refused = false;
+        bool was_refused = refuse_at == 0 || memory.allocations >= memory.refuse_at;
+        if (was_refused) {
+            if (status != expected && graph_status != expected) {
+                fail_msg("%zu: %s, %s", refuse_at, ptowsp_status_name(status),
+                         ptowsp_status_name(graph_status));
+            }
+            assert_true(status == expected || status == PTOWSP_OK);
+            memset(data, 0, sizeof data);
+            memset(c.sums, 0, sizeof c.sums);
+            c.items = 0;
+            assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_OK);
+            assert_ended(context, ptowsp_run_wait(run), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);
+            status = ptowsp_graph_wait(graph);
+        }
+        assert_ended(context, status, PTOWSP_OK);
+        assert_counted(&c);
+        ptowsp_run_destroy(run);
+        mixer_free(&m);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_true(memory.live_blocks == 0 && memory.live_bytes == 0);
+        if (!was_refused) {
+            assert_true(refuse_at > 5 && memory.allocations > least);
+            break;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(async__cancelled_at_any_time_a_run_can_be_repeated),
+        cmocka_unit_test(async__what_has_no_end_is_ended),
+        cmocka_unit_test(async__a_kernel_cancels_its_run_and_no_other_begins),
+        cmocka_unit_test(async__a_cost_function_cancels_a_pipeline),
+        cmocka_unit_test(async__the_next_step_is_bound_while_this_one_runs),
+        cmocka_unit_test(async__graphs_are_started_cancelled_and_limited),
+        cmocka_unit_test(async__launches_are_cancelled_and_limited),
+        cmocka_unit_test(async__calls_at_the_wrong_time_have_a_status),
+        cmocka_unit_test(async__threads_and_memory_may_be_refused),
+    };
+    return _cmocka_run_group_tests("async", tests, DEVICE_TESTS(tests), NULL, NULL);
+}

@@ -1,0 +1,1766 @@
+// Workloads that communicate: random programs on ranks that are threads, on one lane and on several,
+// against a loop over plain arrays; times worked out on paper; what is refused, and ranks that fail.
+
+#include "src/ranks/ranks.h"
+
+#include "test.h"
+
+#include <inttypes.h>
+#include <sched.h>
+
+enum { RANK_MAX = 4, TENSOR_COUNT = 4, ROWS = 8, COLS = 12, STEP_MAX = 14 };
+
+typedef int64_t matrix[ROWS][COLS];
+
+static const struct {
+    const char *name;
+    ptowsp_collective_kind kind;
+    ptowsp_reduction reduction;
+    ptowsp_algorithm algorithm;
+    const char *counts;
+} collectives[] = {
+    {"sum", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
+    {"ring max", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MAX, PTOWSP_ALGORITHM_RING, NULL},
+    {"nodes min", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_HIERARCHICAL, NULL},
+    {"scatter", PTOWSP_REDUCE_SCATTER, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_AUTO, NULL},
+    {"gather", PTOWSP_ALL_GATHER, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_DOUBLING, NULL},
+    {"swap", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
+    {"ragged", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_RING, "counts"},
+    {"spread", PTOWSP_BROADCAST, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
+    {"post", PTOWSP_SEND, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
+};
+enum { COLLECTIVE_COUNT = sizeof collectives / sizeof collectives[0], MIX = COLLECTIVE_COUNT };
+
+// A step: a collective, or MIX, on windows of one or two tensors.
+typedef struct step {
+    uint32_t kind, tensors[2], row[2], rows[2], col, cols, root, target;
+} step;
+
+typedef struct plan {
+    uint32_t rank_count, group, stride;  // members of the groups, and how far they are apart
+    uint32_t step_count;
+    step steps[STEP_MAX];
+    bool is_parallel;
+    int64_t counts[RANK_MAX * RANK_MAX];
+} plan;
+
+// -- plans ----------------------------------------------------------------------------------------
+
+static uint32_t below(uint64_t *seed, uint32_t limit) {
+    return (uint32_t)(test_random(seed) % limit);
+}
+
+static plan plan_random(uint64_t *seed) {
+    static const uint32_t groups[][3] = {{1, 1, 1}, {2, 2, 1}, {3, 3, 1},
+                                         {4, 4, 1}, {4, 2, 1}, {4, 2, 2}};
+    plan p;
+    memset(&p, 0, sizeof p);
+    const uint32_t *group = groups[below(seed, 6)];
+    p.rank_count = group[0];
+    p.group = group[1];
+    p.stride = group[2];
+    p.is_parallel = below(seed, 2) == 0;
+    p.step_count = 1 + below(seed, STEP_MAX);
+    for (uint32_t s = 0; s < p.group; s++) {
+        for (uint32_t d = 0; d < p.group; d++) {
+            p.counts[s * p.group + d] = below(seed, ROWS / p.group + 1);
+        }
+    }
+    for (uint32_t i = 0; i < p.step_count; i++) {
+        step *s = &p.steps[i];
+        s->kind = below(seed, COLLECTIVE_COUNT + 4);
+        s->kind = s->kind > MIX ? MIX : s->kind;
+        s->tensors[0] = below(seed, TENSOR_COUNT);
+        s->tensors[1] = (s->tensors[0] + 1 + below(seed, TENSOR_COUNT - 1)) % TENSOR_COUNT;
+        s->col = below(seed, 3) ? below(seed, COLS) : 0;
+        s->cols = below(seed, 3) ? 1 + below(seed, COLS - s->col) : COLS - s->col;
+        s->root = below(seed, p.group);
+        s->target = below(seed, p.group);
+        const uint32_t most = ROWS / p.group, k = 1 + below(seed, most);
+        const ptowsp_collective_kind kind =
+            s->kind < MIX ? collectives[s->kind].kind : PTOWSP_ALL_REDUCE;
+        const bool is_ragged = s->kind < MIX && collectives[s->kind].counts;
+        s->rows[0] = is_ragged ? ROWS : kind == PTOWSP_ALL_GATHER ? k : k * p.group;
+        s->rows[1] = is_ragged ? ROWS : kind == PTOWSP_REDUCE_SCATTER ? k : k * p.group;
+        for (uint32_t t = 0; t < 2; t++) {
+            s->row[t] = below(seed, ROWS - s->rows[t] + 1);
+        }
+    }
+    return p;
+}
+
+// -- the slow reference ---------------------------------------------------------------------------
+
+static int64_t initial(uint32_t rank, uint32_t tensor, uint32_t row, uint32_t col) {
+    uint64_t seed = rank * 1000 + tensor * 100 + row * 12 + col;
+    return (int64_t)(test_random(&seed) % 1000) - 500;
+}
+
+static int64_t mixed(int64_t x, int64_t y) {
+    return (int64_t)((uint64_t)x * 3 + (uint64_t)y + 1);
+}
+
+// Elements of the windows of a step, in order, by member of a group.
+static int64_t *at(matrix *data, const step *s, uint32_t t, uint64_t e) {
+    return &data[s->tensors[t]][s->row[t] + e / s->cols][s->col + e % s->cols];
+}
+
+static void refer_group(const plan *p, const step *s, matrix *of[RANK_MAX]) {
+    static int64_t in[RANK_MAX][ROWS * COLS];
+    const uint64_t count = (uint64_t)s->rows[0] * s->cols, part = count / p->group;
+    for (uint32_t m = 0; m < p->group; m++) {
+        for (uint64_t e = 0; e < count; e++) {
+            in[m][e] = *at(of[m], s, 0, e);
+        }
+    }
+    uint64_t sent[RANK_MAX] = {0};
+    for (uint32_t m = 0; m < p->group; m++) {
+        int64_t reduced[ROWS * COLS];
+        for (uint64_t e = 0; e < count; e++) {
+            reduced[e] = in[0][e];
+            for (uint32_t k = 1; k < p->group; k++) {
+                const int64_t x = in[k][e];
+                const ptowsp_reduction r = collectives[s->kind].reduction;
+                reduced[e] = r == PTOWSP_REDUCTION_SUM
+                                 ? (int64_t)((uint64_t)reduced[e] + (uint64_t)x)
+                             : (r == PTOWSP_REDUCTION_MAX) == (x > reduced[e]) ? x
+                                                                               : reduced[e];
+            }
+        }
+        uint64_t got = 0;
+        switch (collectives[s->kind].kind) {
+        case PTOWSP_ALL_REDUCE:
+            for (uint64_t e = 0; e < count; e++) {
+                *at(of[m], s, 0, e) = reduced[e];
+            }
+            break;
+        case PTOWSP_REDUCE_SCATTER:
+            for (uint64_t e = 0; e < part; e++) {
+                *at(of[m], s, 1, e) = reduced[m * part + e];
+            }
+            break;
+        case PTOWSP_ALL_GATHER:
+            for (uint64_t e = 0; e < count * p->group; e++) {
+                *at(of[m], s, 1, e) = in[e / count][e % count];
+            }
+            break;
+        case PTOWSP_ALL_TO_ALL:
+            for (uint32_t k = 0; k < p->group; k++) {
+                const bool is_ragged = collectives[s->kind].counts != NULL;
+                const uint64_t n =
+                    is_ragged ? (uint64_t)p->counts[k * p->group + m] * s->cols : part;
+                for (uint64_t e = 0; e < n; e++) {
+                    *at(of[m], s, 1, got++) = in[k][is_ragged ? sent[k] + e : m * part + e];
+                }
+                sent[k] += n;
+            }
+            break;
+        default:
+            for (uint64_t e = 0; e < count; e++) {
+                const bool gets = collectives[s->kind].kind == PTOWSP_BROADCAST || m == s->target;
+                *at(of[m], s, 0, e) = gets ? in[s->root][e] : in[m][e];
+            }
+        }
+    }
+}
+
+static void refer(const plan *p, matrix data[RANK_MAX][TENSOR_COUNT]) {
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        const step *s = &p->steps[i];
+        for (uint32_t r = 0; r < p->rank_count; r++) {
+            if (s->kind == MIX) {
+                for (uint64_t e = 0; e < (uint64_t)s->rows[0] * s->cols; e++) {
+                    *at(data[r], s, 0, e) = mixed(*at(data[r], s, 0, e), *at(data[r], s, 1, e));
+                }
+            } else if (r / p->stride % p->group == 0) {
+                matrix *of[RANK_MAX];
+                for (uint32_t m = 0; m < p->group; m++) {
+                    of[m] = data[r + m * p->stride];
+                }
+                refer_group(p, s, of);
+            }
+        }
+    }
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+static ptowsp_cycles mix_fn(const ptowsp_task *task, void *user) {
+    (void)user;
+    for (int64_t i = 0; i < ptowsp_task_rows(task, 0); i++) {
+        for (int64_t j = 0; j < ptowsp_task_cols(task, 0); j++) {
+            int64_t *x = (int64_t *)task->tiles[0].data + i * task->tiles[0].row_stride +
+                         j * task->tiles[0].col_stride;
+            const int64_t *y = (const int64_t *)task->tiles[1].data +
+                               i * task->tiles[1].row_stride + j * task->tiles[1].col_stride;
+            *x = mixed(*x, *y);
+        }
+    }
+    return 0;
+}
+
+static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_kernel kernels[COLLECTIVE_COUNT + 1];
+    for (uint32_t i = 0; i < COLLECTIVE_COUNT; i++) {
+        ptowsp_collective_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = collectives[i].name;
+        desc.kind = collectives[i].kind;
+        desc.algorithm = collectives[i].algorithm;
+        desc.reduction = collectives[i].reduction;
+        desc.dtype = PTOWSP_I64;
+        desc.members = p->group == p->rank_count ? 0 : p->group;
+        desc.stride = p->stride;
+        desc.counts = collectives[i].counts;
+        kernels[i] = ptowsp_kernel_collective(m, &desc);
+    }
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "mix";
+    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    const ptowsp_tile_param y = {"y", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    desc.tiles[0] = x;
+    desc.tiles[1] = y;
+    desc.fn = mix_fn;
+    desc.cycles = 1000;
+    kernels[MIX] = ptowsp_kernel_make(m, &desc);
+    ptowsp_tensor tensors[TENSOR_COUNT];
+    for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
+        const char name[2] = {(char)('a' + i), '\0'};
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = name;
+        tensor.dtype = PTOWSP_I64;
+        tensor.rank = 2;
+        tensor.shape[0] = ROWS;
+        tensor.shape[1] = COLS;
+        tensors[i] = ptowsp_tensor_make(m, &tensor);
+    }
+    ptowsp_workload_begin(m, "steps");
+    if (p->is_parallel) {
+        ptowsp_combine_begin(m);
+    }
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        const step *s = &p->steps[i];
+        const ptowsp_collective_kind kind =
+            s->kind < MIX ? collectives[s->kind].kind : PTOWSP_REDUCE_SCATTER;
+        const bool has_root = kind == PTOWSP_BROADCAST || kind == PTOWSP_SEND;
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = kernels[s->kind];
+        for (uint32_t t = 0; t < (has_root || kind == PTOWSP_ALL_REDUCE ? 1 : 2); t++) {
+            task.views[t].tensor = tensors[s->tensors[t]];
+            task.views[t].row = ptowsp_i64(m, s->row[t]);
+            task.views[t].col = ptowsp_i64(m, s->col);
+            task.views[t].rows = s->kind == MIX ? s->rows[0] : s->rows[t];
+            task.views[t].cols = s->cols;
+        }
+        if (has_root) {
+            task.scalars[0] = ptowsp_i64(m, s->root);
+        }
+        if (kind == PTOWSP_SEND) {
+            task.scalars[1] = ptowsp_i64(m, s->target);
+        }
+        ptowsp_task_make(m, &task);
+    }
+    if (p->is_parallel) {
+        ptowsp_scope_end(m);
+    }
+    ptowsp_scope_end(m);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    return m;
+}
+
+// -- ranks ----------------------------------------------------------------------------------------
+
+typedef struct rank_job {
+    const plan *p;
+    ptowsp_hub *hub;
+    uint32_t rank, lane_count;
+    matrix *data;
+    ptowsp_status status;
+    char text[256];
+    ptowsp_cycles alone, together, again;
+    pthread_t thread;
+    bool is_started;  // by ptowsp_run_start
+    bool is_clocked;
+} rank_job;
+
+static void bind_all(ptowsp_run *run, const rank_job *job) {
+    for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
+        const char name[2] = {(char)('a' + i), '\0'};
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = job->data[i];
+        buffer.size = sizeof(matrix);
+        assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, job->p->counts,
+                                           (uint64_t)job->p->group * job->p->group),
+                     PTOWSP_OK);
+}
+
+static ptowsp_cycles time_of(ptowsp_run *run, ptowsp_status *status) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    if (*status == PTOWSP_OK) {
+        *status = ptowsp_run_execute(run, &options);
+    }
+    return ptowsp_run_result(run)->makespan_cycles;
+}
+
+static void *rank_main(void *user) {
+    rank_job *job = (rank_job *)user;
+    ptowsp_context_desc context_desc;
+    memset(&context_desc, 0, sizeof context_desc);
+    context_desc.threads = PTOWSP_THREADS_OWN;
+    context_desc.lane_count = job->lane_count;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank = job->rank;
+    desc.rank_count = job->p->rank_count;
+    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    ptowsp_ranks *ranks = NULL;
+    job->status = ptowsp_ranks_create(context, &desc, &ranks);
+    ptowsp_module *m = module_of(context, job->p);
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    bind_all(run, job);
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    bound.rank = job->rank;
+    bound.rank_count = job->p->rank_count;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    job->alone = time_of(run, &job->status);
+    bound.ranks = ranks;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    job->together = time_of(run, &job->status);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = job->lane_count;
+    const ptowsp_record_options clocked = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
+    if (job->is_clocked) {
+        assert_int_equal(ptowsp_run_record(run, &clocked), PTOWSP_OK);
+    }
+    if (job->status == PTOWSP_OK && job->is_started) {
+        job->status = ptowsp_run_start(run, &options);
+        job->status = job->status == PTOWSP_OK ? ptowsp_run_wait(run) : job->status;
+    } else if (job->status == PTOWSP_OK) {
+        job->status = ptowsp_run_execute(run, &options);
+    }
+    if (job->status == PTOWSP_OK) {
+        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, job->alone);
+    }
+    for (uint64_t i = 0; job->is_clocked && job->status == PTOWSP_OK && i < job->p->step_count;
+         i++) {  // links are a lane behind the others
+        const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
+        const bool is_link = job->p->steps[i].kind < MIX;
+        assert_non_null(clock);
+        assert_true(clock->start <= clock->end);
+        assert_true(job->lane_count == 1 || clock->lane == PTOWSP_NO_LANE ||
+                    is_link == (clock->lane == job->lane_count));
+    }
+    assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_OK);
+    job->again = time_of(run, &job->status);
+    snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_ranks_destroy(ranks);
+    ptowsp_context_destroy(context);
+    return NULL;
+}
+
+static void fill(const plan *p, matrix data[RANK_MAX][TENSOR_COUNT]) {
+    for (uint32_t r = 0; r < p->rank_count; r++) {
+        for (uint32_t t = 0; t < TENSOR_COUNT; t++) {
+            for (uint32_t e = 0; e < ROWS * COLS; e++) {
+                data[r][t][e / COLS][e % COLS] = initial(r, t, e / COLS, e % COLS);
+            }
+        }
+    }
+}
+
+static void communicate__random_programs_do_what_a_plain_loop_does(void **state) {
+    (void)state;
+    static matrix wanted[RANK_MAX][TENSOR_COUNT], found[RANK_MAX][TENSOR_COUNT];
+    uint64_t seed = test_seed();
+    uint32_t met = 0;
+    for (int round = 0; TEST_ROUNDS(round, 500); round++) {
+        const plan p = plan_random(&seed);
+        for (uint32_t i = 0; i < p.step_count; i++) {
+            met |= 1u << p.steps[i].kind;
+        }
+        fill(&p, wanted);
+        fill(&p, found);
+        refer(&p, wanted);
+        ptowsp_context *context = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        ptowsp_hub_desc hub_desc;
+        memset(&hub_desc, 0, sizeof hub_desc);
+        hub_desc.rank_count = p.rank_count;
+        hub_desc.ring_bytes = 64u << below(&seed, 8);
+        ptowsp_hub *hub = NULL;
+        assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+        rank_job jobs[RANK_MAX];
+        memset(jobs, 0, sizeof jobs);
+        for (uint32_t r = 0; r < p.rank_count; r++) {
+            jobs[r].p = &p;
+            jobs[r].hub = hub;
+            jobs[r].rank = r;
+            jobs[r].lane_count = 1 + below(&seed, 3);
+            jobs[r].data = found[r];
+            jobs[r].is_started = below(&seed, 3) == 0;
+            jobs[r].is_clocked = below(&seed, 3) == 0;
+            assert_int_equal(pthread_create(&jobs[r].thread, NULL, rank_main, &jobs[r]), 0);
+        }
+        for (uint32_t r = 0; r < p.rank_count; r++) {
+            pthread_join(jobs[r].thread, NULL);
+        }
+        for (uint32_t r = 0; r < p.rank_count; r++) {
+            assert_string_equal(jobs[r].text, "");
+            assert_int_equal(jobs[r].status, PTOWSP_OK);
+            assert_int_equal(jobs[r].together, jobs[r].again);
+        }
+        if (memcmp(wanted, found, sizeof(matrix) * TENSOR_COUNT * p.rank_count) != 0) {
+            for (uint32_t i = 0; i < p.step_count; i++) {
+                const step *t = &p.steps[i];
+                print_message("step %u: %s, %c[%u +%u], %c[%u +%u] cols %u +%u root %u target %u\n",
+                              i, t->kind < MIX ? collectives[t->kind].name : "mix",
+                              'a' + (int)t->tensors[0], t->row[0], t->rows[0],
+                              'a' + (int)t->tensors[1], t->row[1], t->rows[1], t->col, t->cols,
+                              t->root, t->target);
+            }
+            fail_msg("round %d, %u ranks in groups of %u, %u apart: other data", round,
+                     p.rank_count, p.group, p.stride);
+        }
+        ptowsp_hub_destroy(hub);
+        ptowsp_context_destroy(context);
+    }
+    assert_met(met == (1u << (COLLECTIVE_COUNT + 1)) - 1);
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+// 1 us and 1000 bytes each us; a cycle is a nanosecond.
+static ptowsp_links links_on_paper(void) {
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.inside.latency_ps = 1000000;
+    links.inside.bytes_per_us = 1000;
+    return links;
+}
+
+static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    desc.name = name;
+    desc.tiles[0] = x;
+    desc.cycles = cycles;
+    return ptowsp_kernel_make(m, &desc);
+}
+
+static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name,
+                                       ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
+    ptowsp_collective_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.kind = kind;
+    desc.algorithm = algorithm;
+    desc.dtype = PTOWSP_I64;
+    return ptowsp_kernel_collective(m, &desc);
+}
+
+static ptowsp_tensor matrix_tensor(ptowsp_module *m, const char *name) {
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dtype = PTOWSP_I64;
+    desc.rank = 2;
+    desc.shape[0] = ROWS;
+    desc.shape[1] = COLS;
+    return ptowsp_tensor_make(m, &desc);
+}
+
+// A task on whole tensors, of which the second may be none.
+static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views[0].tensor = a;
+    task.views[1].tensor = b;
+    ptowsp_task_make(m, &task);
+}
+
+static void task_to(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, int64_t root,
+                    int64_t target) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views[0].tensor = a;
+    task.scalars[0] = ptowsp_i64(m, root);
+    task.scalars[1] = ptowsp_i64(m, target);
+    ptowsp_task_make(m, &task);
+}
+
+static const ptowsp_tensor no_tensor = {0};
+
+static void communicate__other_tasks_run_while_a_sum_is_under_way(void **state) {
+    (void)state;
+    // A ring of 2 over 768 bytes: 2 * (1000 + 384) cycles. On one lane:
+    //      before a [0, 1000)   beside c [1000, 2000)   after a [3768, 4768)
+    //      link                 sum a [1000, 3768)
+    for (int ready = PTOWSP_READY_FIFO; ready <= PTOWSP_READY_WORK_STEALING; ready++) {
+        ptowsp_context *context = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel mix = mix_kernel(m, "mix", 1000);
+        const ptowsp_kernel sum =
+            collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
+        const ptowsp_tensor a = matrix_tensor(m, "a"), c = matrix_tensor(m, "c");
+        ptowsp_workload_begin(m, "steps");
+        ptowsp_combine_begin(m);
+        task_on(m, mix, a, no_tensor);
+        task_on(m, sum, a, no_tensor);
+        task_on(m, mix, c, no_tensor);
+        task_on(m, mix, a, no_tensor);
+        ptowsp_scope_end(m);
+        ptowsp_scope_end(m);
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.ready = (ptowsp_ready)ready;
+        schedule.priority_key =
+            ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = 2;
+        ranks.links = links_on_paper();
+        ranks.cycles_per_us = 1000;
+        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        ptowsp_status status = PTOWSP_OK;
+        assert_int_equal(time_of(run, &status), 4768);
+        assert_int_equal(status, PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(run)->lane_count, 2);
+        assert_int_equal(ptowsp_run_lanes(run)[0].busy_cycles, 3000);
+        assert_int_equal(ptowsp_run_lanes(run)[1].busy_cycles, 2768);
+        assert_int_equal(ptowsp_run_lanes(run)[1].task_count, 1);
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// Two ranks, of which the second is busy for 5000 cycles before it communicates.
+typedef struct late_job {
+    ptowsp_hub *hub;
+    uint32_t rank;
+    ptowsp_collective_kind kind;
+    bool is_events;
+    ptowsp_cycles slow;  // rank 1 begins so late
+    ptowsp_status status;
+    ptowsp_cycles end, alone;
+    char text[256];
+    pthread_t thread;
+} late_job;
+
+static void *late_main(void *user) {
+    late_job *job = (late_job *)user;
+    ptowsp_context *context = NULL;
+    ptowsp_context_create(NULL, &context);
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank = job->rank;
+    desc.rank_count = 2;
+    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    desc.links = links_on_paper();
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    bound.cycles_per_us = 1000;
+    ptowsp_ranks_create(context, &desc, &bound.ranks);
+    ptowsp_module *m = NULL;
+    ptowsp_module_create(context, NULL, &m);
+    const ptowsp_kernel slow = mix_kernel(m, "slow", job->slow);
+    const ptowsp_kernel meet = collective_kernel(m, "meet", job->kind,
+                                                 job->kind == PTOWSP_SEND ? PTOWSP_ALGORITHM_DIRECT
+                                                                          : PTOWSP_ALGORITHM_RING);
+    const ptowsp_tensor a = matrix_tensor(m, "a");
+    ptowsp_workload_begin(m, "steps");
+    ptowsp_when_begin(m, ptowsp_eq(ptowsp_symbol(m, "rank"), ptowsp_u64(m, 1)));
+    task_on(m, slow, a, no_tensor);
+    ptowsp_scope_end(m);
+    if (job->kind == PTOWSP_SEND) {
+        task_to(m, meet, a, 0, 1);
+    } else {
+        task_on(m, meet, a, no_tensor);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.ready = job->is_events ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+    const ptowsp_program_desc program_desc = {NULL, &schedule};
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_program_create(context, m, &program_desc, &program);
+    ptowsp_run_create(context, program, &run);
+    ptowsp_run_bind_symbol(run, "rank", job->rank);
+    ptowsp_run_bind_ranks(run, &bound);
+    job->status = PTOWSP_OK;
+    job->end = time_of(run, &job->status);
+    ptowsp_what_if what_if = {1, 50, 0, 0};  // does not wait for the other rank
+    if (job->status == PTOWSP_OK && job->rank == 0) {
+        job->status = ptowsp_run_what_if(run, NULL, &what_if);
+        job->alone = what_if.makespan_cycles;
+    }
+    snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_ranks_destroy(bound.ranks);
+    ptowsp_context_destroy(context);
+    return NULL;
+}
+
+static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_events,
+                     ptowsp_cycles slow) {
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_hub_desc desc = {2, 0, false};
+    ptowsp_hub *hub = NULL;
+    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    memset(jobs, 0, 2 * sizeof jobs[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        jobs[i].hub = hub;
+        jobs[i].rank = i;
+        jobs[i].kind = kind;
+        jobs[i].is_events = is_events;
+        jobs[i].slow = slow;
+        assert_int_equal(pthread_create(&jobs[i].thread, NULL, late_main, &jobs[i]), 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_join(jobs[i].thread, NULL);
+    }
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+static void communicate__ranks_find_the_time_of_all_of_them_together(void **state) {
+    (void)state;
+    late_job jobs[2];
+    // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
+    // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
+    late_run(jobs, PTOWSP_ALL_REDUCE, false, 5000);
+    assert_int_equal(jobs[0].status, PTOWSP_OK);
+    assert_int_equal(jobs[0].end, 6768);
+    assert_int_equal(jobs[0].alone, 2768);
+    assert_int_equal(jobs[1].end, 7768);
+    // A message of 768 bytes waits for its receiver, and its sender for nobody.
+    late_run(jobs, PTOWSP_SEND, false, 5000);
+    assert_int_equal(jobs[0].end, 768);
+    assert_int_equal(jobs[1].end, 5000);
+    // The same where lanes choose among tasks.
+    late_run(jobs, PTOWSP_ALL_REDUCE, true, 5000);
+    assert_int_equal(jobs[0].end, 6768);
+    assert_int_equal(jobs[1].end, 7768);
+    late_run(jobs, PTOWSP_SEND, true, 5000);
+    assert_int_equal(jobs[0].end, 768);
+    assert_int_equal(jobs[1].end, 5000);
+    // 2^50 cycles of 10^6 units each are no time of 64 bits.
+    for (int is_events = 0; is_events < 2; is_events++) {
+        late_run(jobs, PTOWSP_ALL_REDUCE, is_events, UINT64_C(1) << 50);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(jobs[i].status, PTOWSP_LIMIT_EXCEEDED);
+            assert_string_equal(jobs[i].text, "ranks: all_reduce: its time does not fit 64 bits");
+        }
+    }
+}
+
+// Two rounds of one latency each, at 10^6 cycles each us: a cycle is a picosecond.
+static void communicate__a_sum_ends_before_time_does(void **state) {
+    (void)state;
+    for (uint64_t more = 0; more < 2; more++) {
+        ptowsp_context *context = NULL;
+        ptowsp_module *m = NULL;
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel sum =
+            collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
+        const ptowsp_tensor a = matrix_tensor(m, "a");
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, sum, a, no_tensor);
+        ptowsp_scope_end(m);
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = 2;
+        ranks.cycles_per_us = 1000000;
+        ranks.links.inside.latency_ps = (UINT64_C(1) << 62) - 1 + more;
+        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        ptowsp_status status = PTOWSP_OK;
+        const ptowsp_cycles end = time_of(run, &status);
+        assert_int_equal(status, more ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+        if (more) {
+            assert_string_equal(ptowsp_context_error(context).text,
+                                "steps/task sum: task 0: all_reduce: it takes more than 2^63 - 1 "
+                                "cycles");
+        } else {
+            assert_true(end == (UINT64_C(1) << 63) - 2);
+        }
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// Two groups of two share the link of a node. What member 1 sends to itself is 2^31 - 1 rows of as many
+// elements, which this rank only hears of.
+static void communicate__groups_that_share_a_link_count_all_bytes(void **state) {
+    (void)state;
+    static const int64_t counts[4] = {0, 1, 1, INT32_MAX};
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        ptowsp_context *context = NULL;
+        ptowsp_module *m = NULL;
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_collective_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = "exchange";
+        desc.kind = PTOWSP_ALL_TO_ALL;
+        desc.algorithm = PTOWSP_ALGORITHM_RING;
+        desc.dtype = PTOWSP_I64;
+        desc.members = 2;
+        desc.counts = "counts";
+        const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.dtype = PTOWSP_I64;
+        tensor.rank = 2;
+        tensor.shape[0] = 1;
+        tensor.shape[1] = INT32_MAX;
+        tensor.name = "a";
+        const ptowsp_tensor a = ptowsp_tensor_make(m, &tensor);
+        tensor.name = "b";
+        const ptowsp_tensor b = ptowsp_tensor_make(m, &tensor);
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, exchange, a, b);
+        ptowsp_scope_end(m);
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, counts, 4), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = 4;
+        ranks.links = links_on_paper();
+        ranks.links.inside.sharing = is_shared ? PTOWSP_LINK_NODE : PTOWSP_LINK_PORT;
+        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        ptowsp_status status = PTOWSP_OK;
+        time_of(run, &status);
+        assert_int_equal(status, PTOWSP_LIMIT_EXCEEDED);
+        assert_string_equal(ptowsp_context_error(context).text,
+                            "steps/task exchange: task 0: ranks: all_to_all: its bytes do not fit "
+                            "63 bits");
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+typedef struct changer {
+    int64_t counts[1];
+    ptowsp_ranks *closed;  // or the count becomes 100
+} changer;
+
+static ptowsp_cycles change(const ptowsp_task *task, void *user) {
+    changer *c = (changer *)user;
+    (void)task;
+    if (c->closed) {
+        pwsp_ranks_give_up(c->closed);
+    } else {
+        c->counts[0] = 100;
+    }
+    return 1;
+}
+
+typedef struct changed_case {
+    bool is_time_only, is_before, closes, is_on_lanes;
+    ptowsp_status status;
+    const char *text;
+} changed_case;
+
+static void changed_run(const changed_case *c) {
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_hub *hub = NULL;
+    changer changes = {{ROWS}, NULL};
+    static matrix data[2];
+    const ptowsp_hub_desc hub_desc = {1, 0, false};
+    const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    ptowsp_ranks_desc ranks_desc;
+    memset(&ranks_desc, 0, sizeof ranks_desc);
+    ranks_desc.rank_count = 1;
+    ranks_desc.transport = ptowsp_hub_transport(hub, 0);
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    assert_int_equal(ptowsp_ranks_create(context, &ranks_desc, &bound.ranks), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_collective_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "exchange";
+    desc.kind = PTOWSP_ALL_TO_ALL;
+    desc.algorithm = PTOWSP_ALGORITHM_RING;
+    desc.dtype = PTOWSP_I64;
+    desc.counts = "counts";
+    const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
+    ptowsp_kernel_desc own;
+    memset(&own, 0, sizeof own);
+    own.name = "change";
+    own.fn = own.cost = change;
+    own.user = &changes;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_make(m, &own);
+    const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
+    const ptowsp_kernel slow = mix_kernel(m, "slow", 1000);
+    ptowsp_workload_begin(m, "steps");
+    if (c->is_before) {
+        ptowsp_task_make(m, &task);
+    } else {
+        task_on(m, slow, a, no_tensor);
+    }
+    task_on(m, exchange, a, b);
+    if (!c->is_before) {
+        ptowsp_task_make(m, &task);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.ready = PTOWSP_READY_WORK_STEALING;
+    const ptowsp_program_desc program_desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(context, m, &program_desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, changes.counts, 1),
+                     PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = data[i];
+        assert_int_equal(ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    changes.closed = c->closes ? bound.ranks : NULL;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+    options.lane_count = c->is_on_lanes ? 2 : 1;
+    assert_int_equal(ptowsp_run_execute(run, &options), c->status);
+    assert_string_equal(ptowsp_context_error(context).text, c->text);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_ranks_destroy(bound.ranks);
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+// Counts are bound memory, which is checked before any task, and read again when the task begins: here a
+// kernel or a cost function has changed them meanwhile, or the communicator has failed.
+static void communicate__what_changes_until_a_task_begins_is_found(void **state) {
+    (void)state;
+    static const changed_case cases[] = {
+        {false, true, false, false, PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
+        {true, false, false, false, PTOWSP_UNSUPPORTED_SIZE,
+         "all_to_all: in has 8 rows, and the collective takes 100"},
+        {false, true, true, false, PTOWSP_RANK_FAILED,
+         "steps/task exchange: task 1: ranks: this communicator has failed before"},
+        {true, false, true, false, PTOWSP_RANK_FAILED,
+         "run: task 1: ranks: this communicator has failed before"},
+        {false, true, false, true, PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
+        {false, true, true, true, PTOWSP_RANK_FAILED,
+         "steps/task exchange: task 1: ranks: this communicator has failed before"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        changed_run(&cases[i]);
+    }
+}
+
+static void communicate__a_thousand_ranks_are_timed_by_one(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel ring =
+        collective_kernel(m, "ring", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
+    const ptowsp_kernel doubling =
+        collective_kernel(m, "doubling", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_DOUBLING);
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "a";
+    desc.dtype = PTOWSP_I64;
+    desc.rank = 2;
+    desc.shape[0] = 1024;
+    desc.shape[1] = 128;
+    const ptowsp_tensor a = ptowsp_tensor_make(m, &desc);
+    ptowsp_workload_begin(m, "steps");
+    for (int i = 0; i < 50; i++) {  // the same times are found once
+        task_on(m, ring, a, no_tensor);
+        task_on(m, doubling, a, no_tensor);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run_ranks ranks;
+    memset(&ranks, 0, sizeof ranks);
+    ranks.rank = 17;
+    ranks.rank_count = 1024;
+    ranks.links = links_on_paper();
+    ranks.cycles_per_us = 1000;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+    ptowsp_status status = PTOWSP_OK;
+    // ring: 2 * 1023 rounds of 1024 bytes; doubling: 10 rounds of 2^20 bytes
+    assert_int_equal(time_of(run, &status),
+                     50 * (2 * 1023 * (1000 + 1024) + 10 * (1000 + 1048576)));
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void communicate__texts_of_modules_have_collectives(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    plan p = plan_random(&seed);
+    p.rank_count = 4;
+    p.group = p.stride = 2;
+    ptowsp_module *m = module_of(context, &p);
+    char text[8192], again[8192];
+    ptowsp_output_buffer first = {text, sizeof text, 0}, second = {again, sizeof again, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&first));
+    assert_non_null(strstr(text, "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, "
+                                 "members 2, stride 2\n"));
+    assert_non_null(strstr(text, "kernel \"ring max\"(axes 0, inout data i64 ? x ?) link, "
+                                 "all_reduce, max, by ring, members 2, stride 2\n"));
+    assert_non_null(strstr(text, "kernel ragged(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, "
+                                 "all_to_all, by ring, members 2, stride 2, counts counts\n"));
+    const ptowsp_parse_kernel mix = {"mix", mix_fn, NULL, NULL, {NULL, NULL, NULL, NULL},
+                                     NULL,  NULL};
+    ptowsp_parse_desc parse;
+    memset(&parse, 0, sizeof parse);
+    parse.kernels = &mix;
+    parse.kernel_count = 1;
+    ptowsp_module *read = NULL;
+    const ptowsp_status status =
+        ptowsp_module_parse(context, text, first.length, &parse, &read, NULL);
+    assert_string_equal(ptowsp_context_error(context).text, "");
+    assert_int_equal(status, PTOWSP_OK);
+    ptowsp_module_print(read, ptowsp_output_to_buffer(&second));
+    assert_string_equal(text, again);
+    ptowsp_module_destroy(read);
+    ptowsp_module_destroy(m);
+
+    static const char *const bad[][2] = {
+        {"link", ": , is missing here"},
+        {"link, reduce", ": a collective is missing here: all_reduce, reduce_scatter, "
+                         "all_gather, all_to_all, broadcast, send or slice"},
+        {"link, send, by hand", ": an algorithm is missing here: direct, doubling, hierarchical "
+                                "or ring"},
+        {"link, all_reduce, mean", ": a collective has no such option: sum, max, min, by, "
+                                   "members, stride, counts, in, out"},
+        {"link, all_reduce max", ": the line goes on behind what it says"},
+        {"link, all_gather", ": kernel k: all_gather has other parameters"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const int length = snprintf(
+            text, sizeof text, "module m\nkernel k(axes 0, inout data i64 ? x ?) %s\n", bad[i][0]);
+        assert_int_not_equal(ptowsp_module_parse(context, text, (size_t)length, NULL, &read, NULL),
+                             PTOWSP_OK);
+        assert_non_null(strstr(ptowsp_context_error(context).text, bad[i][1]));
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void kernel_is_refused(ptowsp_context *context, const ptowsp_collective_desc *desc,
+                              const char *text) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    assert_int_equal(ptowsp_kernel_collective(m, desc).id, 0);
+    assert_string_equal(ptowsp_module_error(m).text, text);
+    ptowsp_module_destroy(m);
+}
+
+static void communicate__wrong_kernels_are_refused(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_collective_desc desc, good;
+    memset(&good, 0, sizeof good);
+    good.name = "k";
+    good.dtype = PTOWSP_F32;
+    kernel_is_refused(context, NULL, "module: kernel: desc is NULL");
+    desc = good;
+    desc.kind = (ptowsp_collective_kind)7;
+    kernel_is_refused(
+        context, &desc,
+        "module: kernel k: ranks: kind 7, algorithm 0, reduction 0: there is no such value");
+    desc = good;
+    desc.dtype = PTOWSP_BOOL;
+    kernel_is_refused(context, &desc, "module: kernel k: ranks: all_reduce: elements of type bool");
+    desc = good;
+    desc.kind = PTOWSP_SEND;
+    desc.algorithm = PTOWSP_ALGORITHM_RING;
+    kernel_is_refused(context, &desc, "module: kernel k: ranks: send has no ring");
+    desc = good;
+    desc.counts = "counts";
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: counts are of all_to_all, not of all_reduce");
+    desc = good;
+    desc.in_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: all_reduce does not cut the columns of in");
+    desc.kind = PTOWSP_REDUCE_SCATTER;
+    desc.out_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: reduce_scatter does not cut the columns of out");
+    desc = good;
+    desc.kind = PTOWSP_ALL_TO_ALL;
+    desc.counts = "counts";
+    desc.in_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: ragged all_to_all does not cut the columns of in");
+    desc = good;
+    desc.kind = PTOWSP_ALL_GATHER;
+    desc.is_apart = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: is_apart is of all_reduce, not of all_gather");
+    desc = good;
+    desc.members = PTOWSP_RANK_COUNT_MAX + 1;
+    kernel_is_refused(
+        context, &desc,
+        "module: kernel k: ranks: all_reduce: 16385 members from rank 0, each 1 on: at most "
+        "16384 ranks");
+
+    // In a choice, and in a process of a pipeline.
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_choice_desc choice;
+    memset(&choice, 0, sizeof choice);
+    choice.name = "choice";
+    choice.variants[0].kernel = ptowsp_kernel_collective(m, &good);
+    ptowsp_kernel_choice(m, &choice);
+    assert_string_equal(ptowsp_module_error(m).text,
+                        "module: choice choice: variant 0 is a collective");
+    ptowsp_module_destroy(m);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    const ptowsp_tensor a = matrix_tensor(m, "a");
+    ptowsp_workload_begin(m, "steps");
+    ptowsp_pipeline_begin(m, "p", NULL, 0);
+    ptowsp_process_begin(m, "q");
+    task_on(m, sum, a, no_tensor);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "steps/pipeline p/process q/task sum: a collective in a process of a "
+                        "pipeline");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// A workload with a collective, which is called outside, must not be called in a process as well.
+static void communicate__processes_call_none(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    const ptowsp_tensor a = matrix_tensor(m, "a");
+    ptowsp_workload_begin(m, "step");
+    task_on(m, sum, a, no_tensor);
+    ptowsp_scope_end(m);
+    ptowsp_workload_begin(m, "through");
+    ptowsp_call_make(m, "step", NULL, 0);
+    ptowsp_scope_end(m);
+    ptowsp_workload_begin(m, "main");
+    ptowsp_call_make(m, "step", NULL, 0);
+    ptowsp_pipeline_begin(m, "p", NULL, 0);
+    ptowsp_process_begin(m, "q");
+    ptowsp_call_make(m, "through", NULL, 0);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "main/pipeline p/process q/call through: process q calls a workload with "
+                        "a collective in it, or in what it calls; there are none inside processes");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+typedef struct edges_seen {
+    uint64_t count;
+    uint64_t from[4], to[4];
+} edges_seen;
+
+static bool see_edge(void *user, const ptowsp_edge *edge) {
+    edges_seen *seen = (edges_seen *)user;
+    assert_int_equal(edge->reason, PTOWSP_EDGE_STREAM);
+    assert_true(seen->count < 4);
+    seen->from[seen->count] = edge->from;
+    seen->to[seen->count++] = edge->to;
+    return true;
+}
+
+// Three sums that do not depend on each other, at once by the tree: the links do them one by one. That
+// bounds the makespan, and each waits for the one before it. Lanes are those of the schedule.
+static void communicate__sums_follow_one_another(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    ptowsp_workload_begin(m, "main");
+    PTOWSP_COMBINE(m) {
+        task_on(m, sum, matrix_tensor(m, "a"), no_tensor);
+        task_on(m, sum, matrix_tensor(m, "b"), no_tensor);
+        task_on(m, sum, matrix_tensor(m, "c"), no_tensor);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = PTOWSP_SCHEDULE_LANE_MAX;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "module: schedule: 65536 lanes, and that of collectives; at most 65536");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel again = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    ptowsp_workload_begin(m, "main");
+    PTOWSP_COMBINE(m) {
+        task_on(m, again, matrix_tensor(m, "a"), no_tensor);
+        task_on(m, again, matrix_tensor(m, "b"), no_tensor);
+        task_on(m, again, matrix_tensor(m, "c"), no_tensor);
+    }
+    ptowsp_scope_end(m);
+    schedule.lane_count = 3;
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_lane_count(program), 3);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    static int64_t memory[3][ROWS * COLS];
+    for (int i = 0; i < 3; i++) {
+        const char name[2] = {(char)('a' + i), 0};
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = memory[i];
+        assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+    }
+    ptowsp_run_ranks ranks;
+    memset(&ranks, 0, sizeof ranks);
+    ranks.rank_count = 2;
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    ptowsp_run_bounds bounds;
+    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_true(stats->makespan_cycles > 0 && stats->makespan_cycles % 3 == 0);
+    assert_int_equal(bounds.link_cycles, stats->makespan_cycles);
+    assert_int_equal(bounds.path_cycles, stats->makespan_cycles);
+    assert_int_equal(bounds.largest_cycles, stats->makespan_cycles);
+    edges_seen seen;
+    memset(&seen, 0, sizeof seen);
+    assert_true(ptowsp_run_edges(run, PTOWSP_NO_INDEX, see_edge, &seen));
+    assert_int_equal(seen.count, 2);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(seen.from[i], i);
+        assert_int_equal(seen.to[i], i + 1);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// One task of a kind on windows of one tensor, executed by this rank alone.
+typedef struct refused {
+    ptowsp_collective_kind kind;
+    uint32_t members, stride, rank_count;
+    bool is_ragged;
+    int64_t rows[2], cols[2], root, target;
+    int64_t counts[4];
+    uint64_t count_count;
+    ptowsp_status status;
+    const char *text;
+} refused;
+
+static void communicate__wrong_runs_are_refused(void **state) {
+    (void)state;
+    static const refused cases[] = {
+        {PTOWSP_ALL_REDUCE,
+         3,
+         0,
+         4,
+         false,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "run: kernel k: groups of 3 ranks, each 1 on, do not divide 4 ranks"},
+        {PTOWSP_ALL_REDUCE,
+         2,
+         3,
+         4,
+         false,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "run: kernel k: groups of 2 ranks, each 3 on, do not divide 4 ranks"},
+        {PTOWSP_REDUCE_SCATTER,
+         0,
+         0,
+         2,
+         false,
+         {5, 2},
+         {3, 3},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: reduce_scatter: out has 6 elements, and the collective takes 8"},
+        {PTOWSP_ALL_GATHER,
+         0,
+         0,
+         2,
+         false,
+         {3, 8},
+         {4, 4},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: all_gather: in has 12 elements, and the collective takes 16"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         false,
+         {8, 6},
+         {4, 4},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: all_to_all: out has 24 elements, and the collective takes 32"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         true,
+         {8, 8},
+         {4, 5},
+         0,
+         0,
+         {1, 1, 1, 1},
+         4,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: all_to_all: out has 5 columns, and the collective takes 4"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         true,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {5, 4, 1, 1},
+         4,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: all_to_all: in has 8 rows, and the collective takes 9"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         true,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {5, 1, 4, 1},
+         4,
+         PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task k: task 0: all_to_all: out has 8 rows, and the collective takes 9"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         true,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {5, 1, -1, 1},
+         4,
+         PTOWSP_INVALID_PARAMS,
+         "steps/task k: task 0: all_to_all: count 2, from member 1 to 0, is -1"},
+        {PTOWSP_ALL_TO_ALL,
+         0,
+         0,
+         2,
+         true,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {5, 1, 1},
+         3,
+         PTOWSP_INVALID_PARAMS,
+         "run: kernel k: array counts has 3 counts; 2 members have 4"},
+        {PTOWSP_BROADCAST,
+         0,
+         0,
+         2,
+         false,
+         {8, 8},
+         {4, 4},
+         2,
+         0,
+         {0},
+         0,
+         PTOWSP_INVALID_PARAMS,
+         "steps/task k: task 0: broadcast: root is 2, and there are 2 members"},
+        {PTOWSP_SEND,
+         0,
+         0,
+         2,
+         false,
+         {8, 8},
+         {4, 4},
+         0,
+         -1,
+         {0},
+         0,
+         PTOWSP_INVALID_PARAMS,
+         "steps/task k: task 0: send: target is -1, and there are 2 members"},
+        {PTOWSP_ALL_REDUCE,
+         0,
+         0,
+         0,
+         false,
+         {8, 8},
+         {4, 4},
+         0,
+         0,
+         {0},
+         0,
+         PTOWSP_INVALID_PARAMS,
+         "run: kernel k communicates, and no ranks are bound (ptowsp_run_bind_ranks)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const refused *t = &cases[i];
+        ptowsp_context *context = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_collective_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = "k";
+        desc.kind = t->kind;
+        desc.dtype = PTOWSP_I64;
+        desc.members = t->members;
+        desc.stride = t->stride;
+        desc.counts = t->is_ragged ? "counts" : NULL;
+        const ptowsp_kernel kernel = ptowsp_kernel_collective(m, &desc);
+        const bool has_root = t->kind == PTOWSP_BROADCAST || t->kind == PTOWSP_SEND;
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = kernel;
+        const ptowsp_tensor tensors[2] = {matrix_tensor(m, "a"), matrix_tensor(m, "b")};
+        for (uint32_t k = 0; k < (has_root || t->kind == PTOWSP_ALL_REDUCE ? 1 : 2); k++) {
+            task.views[k].tensor = tensors[k];
+            task.views[k].rows = t->rows[k];
+            task.views[k].cols = t->cols[k];
+        }
+        if (has_root) {
+            task.scalars[0] = ptowsp_i64(m, t->root);
+        }
+        if (t->kind == PTOWSP_SEND) {
+            task.scalars[1] = ptowsp_i64(m, t->target);
+        }
+        ptowsp_workload_begin(m, "steps");
+        ptowsp_task_make(m, &task);
+        ptowsp_scope_end(m);
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = t->rank_count;
+        if (t->rank_count) {
+            assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        } else {
+            assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_INVALID_PARAMS);
+            assert_string_equal(
+                ptowsp_context_error(context).text,
+                "run: rank 0 of 0, 1850 cycles each us: there are 1 to 16384 ranks, "
+                "and at most 10^6 cycles");
+        }
+        if (t->is_ragged) {
+            assert_int_equal(
+                ptowsp_run_bind_array(run, "counts", PTOWSP_I64, t->counts, t->count_count),
+                PTOWSP_OK);
+        }
+        ptowsp_status status = PTOWSP_OK;
+        time_of(run, &status);
+        assert_string_equal(ptowsp_context_error(context).text, t->text);
+        assert_int_equal(status, t->status);
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void communicate__executing_takes_a_communicator_and_no_device(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    const ptowsp_tensor a = matrix_tensor(m, "a");
+    ptowsp_workload_begin(m, "steps");
+    task_on(m, sum, a, no_tensor);
+    ptowsp_scope_end(m);
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_check(context, program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU),
+                     PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "kernel sum: target ascend_npu does not do tasks of a collective");
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    static matrix data;
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
+    ptowsp_run_ranks ranks;
+    memset(&ranks, 0, sizeof ranks);
+    ranks.rank_count = 2;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "run: kernel sum communicates, and no communicator is bound "
+                        "(ptowsp_run_bind_ranks)");
+    ptowsp_device_desc device_desc;
+    memset(&device_desc, 0, sizeof device_desc);
+    device_desc.vector_count = 1;
+    ptowsp_device *device = NULL;
+    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "device: kernel sum communicates with other ranks, which cores do not");
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- ranks that fail ------------------------------------------------------------------------------
+
+typedef struct fail_job {
+    ptowsp_hub *hub;
+    uint32_t rank, lane_count;
+    uint64_t limit_ns;
+    test_memory memory;
+    bool fails;                    // its kernel does
+    bool is_late;                  // it never executes, and stays until the others have
+    bool is_cut;                   // it is cancelled
+    bool is_timed;                 // in time alone
+    uint32_t *executed;            // atomic: those that have come back
+    ptowsp_status status, second;  // once more after a failure
+    char text[256];
+    pthread_t thread;
+} fail_job;
+
+// Lanes that communicate may need memory while the calling thread does.
+static void *locked_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    void *moved = test_resize(user, ptr, old_size, new_size);
+    pthread_mutex_unlock(&mutex);
+    return moved;
+}
+
+static ptowsp_cycles failing(const ptowsp_task *task, void *user) {
+    (void)task;
+    const fail_job *job = (const fail_job *)user;
+    return job->fails ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : 1;
+}
+
+static void *fail_main(void *user) {
+    fail_job *job = (fail_job *)user;
+    ptowsp_context_desc context_desc;
+    memset(&context_desc, 0, sizeof context_desc);
+    context_desc.resize = locked_resize;
+    context_desc.resize_user = &job->memory;
+    context_desc.threads = PTOWSP_THREADS_OWN;
+    context_desc.lane_count = job->lane_count;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank = job->rank;
+    desc.rank_count = 3;
+    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    desc.time_limit_ns = job->limit_ns;
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    static matrix data[3][2];
+    job->status = ptowsp_context_create(&context_desc, &context);
+    if (job->status != PTOWSP_OK) {
+        desc.transport.close(desc.transport.user, true);
+        return NULL;
+    }
+    job->status = ptowsp_ranks_create(context, &desc, &bound.ranks);
+    if (job->status == PTOWSP_OK) {
+        job->status = ptowsp_module_create(context, NULL, &m);
+    }
+    if (job->status == PTOWSP_OK) {
+        const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+        ptowsp_kernel_desc kernel;
+        memset(&kernel, 0, sizeof kernel);
+        const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+        kernel.name = "failing";
+        kernel.tiles[0] = x;
+        kernel.fn = failing;
+        kernel.cycles = 1;
+        kernel.user = job;
+        const ptowsp_kernel own = ptowsp_kernel_make(m, &kernel);
+        const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, sum, a, no_tensor);
+        task_on(m, own, a, no_tensor);
+        ptowsp_task_desc task;  // strided, so packed
+        memset(&task, 0, sizeof task);
+        task.kernel = sum;
+        task.views[0].tensor = a;
+        task.views[0].cols = 5;
+        ptowsp_task_make(m, &task);
+        task_on(m, sum, b, no_tensor);
+        ptowsp_scope_end(m);
+        job->status = ptowsp_program_create(context, m, NULL, &program);
+    }
+    if (job->status == PTOWSP_OK) {
+        job->status = ptowsp_run_create(context, program, &run);
+    }
+    for (int i = 0; job->status == PTOWSP_OK && i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = data[job->rank][i];
+        job->status = ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer);
+    }
+    if (job->status == PTOWSP_OK && !job->is_late) {
+        ptowsp_run_bind_ranks(run, &bound);
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        options.lane_count = job->lane_count;
+        options.mode = job->is_timed ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+        options.time_limit_ns = job->is_cut ? UINT64_C(20000000) : 0;
+        job->status = ptowsp_run_execute(run, &options);
+        if (job->status != PTOWSP_OK) {
+            snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
+            options.time_limit_ns = 0;  // a rank's failure is found, however late
+            job->second = ptowsp_run_execute(run, &options);
+        }
+    }
+    if (!job->is_late) {
+        __atomic_fetch_add(job->executed, 1u, __ATOMIC_RELEASE);
+    }
+    while (job->is_late && __atomic_load_n(job->executed, __ATOMIC_ACQUIRE) < 2) {
+        sched_yield();
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_ranks_destroy(bound.ranks);
+    ptowsp_context_destroy(context);
+    return NULL;
+}
+
+static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_hub_desc desc = {3, 64, false};
+    ptowsp_hub *hub = NULL;
+    uint32_t executed = 0;
+    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        jobs[i].hub = hub;
+        jobs[i].rank = i;
+        jobs[i].limit_ns = limit_ms * 1000000;
+        jobs[i].executed = &executed;
+        assert_int_equal(pthread_create(&jobs[i].thread, NULL, fail_main, &jobs[i]), 0);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        pthread_join(jobs[i].thread, NULL);
+        assert_int_equal(jobs[i].memory.live_bytes, 0);
+        assert_true(jobs[i].second == PTOWSP_OK || jobs[i].second == PTOWSP_RANK_FAILED);
+    }
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
+    (void)state;
+    for (uint32_t lanes = 1; lanes <= 3; lanes++) {
+        fail_job jobs[3];
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        jobs[1].fails = true;
+        const uint64_t begin = ptowsp_clock_ns();
+        fail_run(jobs, 20000);
+        assert_true(ptowsp_clock_ns() - begin < UINT64_C(19000000000));  // not by the time limit
+        assert_int_equal(jobs[1].status, PTOWSP_KERNEL_FAILED);
+        assert_int_equal(jobs[0].status, PTOWSP_RANK_FAILED);
+        assert_int_equal(jobs[2].status, PTOWSP_RANK_FAILED);
+        // In the first collective, if rank 1 has failed before all of its messages were read.
+        assert_non_null(strstr(jobs[0].text, "steps/task sum: task "));
+        assert_non_null(strstr(jobs[0].text, ": ranks: all_reduce: "));
+        assert_non_null(strstr(jobs[0].text, ", a rank failed or has ended"));
+
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        jobs[2].is_late = true;
+        fail_run(jobs, 200);
+        for (int i = 0; i < 2; i++) {
+            assert_true(jobs[i].status == PTOWSP_TIMED_OUT || jobs[i].status == PTOWSP_RANK_FAILED);
+        }
+
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        jobs[2].is_late = jobs[0].is_cut = true;
+        fail_run(jobs, 20000);
+        assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
+        assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
+        assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
+
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        jobs[0].is_timed = jobs[1].is_timed = true;
+        jobs[2].is_late = jobs[0].is_cut = true;
+        fail_run(jobs, 20000);
+        assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
+        assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
+        assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
+    }
+}
+
+static void communicate__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        bool is_done = false;
+        for (uint64_t n = 0; !is_done; n++) {
+            fail_job jobs[3];
+            memset(jobs, 0, sizeof jobs);
+            jobs[0].lane_count = jobs[2].lane_count = 1;
+            jobs[1].lane_count = lanes;
+            jobs[1].memory.refuse_at = n + 1;
+            fail_run(jobs, 20000);
+            is_done = jobs[1].status == PTOWSP_OK;
+            for (int i = 0; i < 3; i++) {
+                // Others end with an error, or had all that they needed of it.
+                assert_true(jobs[i].status == PTOWSP_OK ||
+                            (!is_done && jobs[i].status ==
+                                             (i == 1 ? PTOWSP_OUT_OF_MEMORY : PTOWSP_RANK_FAILED)));
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(communicate__random_programs_do_what_a_plain_loop_does),
+        cmocka_unit_test(communicate__other_tasks_run_while_a_sum_is_under_way),
+        cmocka_unit_test(communicate__ranks_find_the_time_of_all_of_them_together),
+        cmocka_unit_test(communicate__a_sum_ends_before_time_does),
+        cmocka_unit_test(communicate__groups_that_share_a_link_count_all_bytes),
+        cmocka_unit_test(communicate__what_changes_until_a_task_begins_is_found),
+        cmocka_unit_test(communicate__a_thousand_ranks_are_timed_by_one),
+        cmocka_unit_test(communicate__texts_of_modules_have_collectives),
+        cmocka_unit_test(communicate__wrong_kernels_are_refused),
+        cmocka_unit_test(communicate__processes_call_none),
+        cmocka_unit_test(communicate__sums_follow_one_another),
+        cmocka_unit_test(communicate__wrong_runs_are_refused),
+        cmocka_unit_test(communicate__executing_takes_a_communicator_and_no_device),
+        cmocka_unit_test(communicate__a_rank_that_fails_ends_the_runs_of_all),
+        cmocka_unit_test(communicate__every_allocation_may_be_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1759 @@
+// Ranks that are simulated together in one process: times worked out on paper, also where groups
+// share links; random groups against a slow simulator; ranks in thousands; what is refused.
+
+#include "test.h"
+
+#include "src/exec/run.h"
+#include "src/ranks/traffic.h"
+
+#include <inttypes.h>
+
+enum { RANK_MAX = 24, STEP_MAX = 6, WIDTH = 4096 };
+
+// 1 us and 1000 bytes each us, for all that are zero; a cycle is a nanosecond.
+static ptowsp_link link_of(ptowsp_link_sharing sharing) {
+    const ptowsp_link link = {1000000, 1000, sharing};
+    return link;
+}
+
+static ptowsp_links links_of(ptowsp_link_sharing inside, ptowsp_link_sharing between,
+                             uint32_t node_size) {
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.node_size = node_size;
+    links.inside = link_of(inside);
+    links.between = link_of(between);
+    return links;
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+// What a rank does: a task of some cycles, then a collective of its group, step by step.
+typedef struct step {
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;
+    uint32_t members, stride, root, target;
+    uint32_t count;            // elements of 8 bytes
+    uint64_t delay[RANK_MAX];  // cycles before, by rank
+    const char *counts;        // of a ragged one
+} step;
+
+static ptowsp_tensor tensor_of(ptowsp_module *m, const char *name) {
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dtype = PTOWSP_I64;
+    desc.rank = 2;
+    desc.shape[0] = WIDTH;
+    desc.shape[1] = 1;
+    return ptowsp_tensor_make(m, &desc);
+}
+
+static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    desc.name = name;
+    desc.tiles[0] = x;
+    desc.cycles = cycles;
+    return ptowsp_kernel_make(m, &desc);
+}
+
+static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name, const step *s) {
+    ptowsp_collective_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.kind = s->kind;
+    desc.algorithm = s->algorithm;
+    desc.dtype = PTOWSP_I64;
+    desc.members = s->members;
+    desc.stride = s->stride;
+    desc.counts = s->counts;
+    return ptowsp_kernel_collective(m, &desc);
+}
+
+static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b,
+                    int64_t a_rows, int64_t b_rows, int64_t root, int64_t target) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views[0].tensor = a;
+    task.views[0].rows = a_rows;
+    task.views[1].tensor = b;
+    task.views[1].rows = b_rows;
+    if (root >= 0) {
+        task.scalars[0] = ptowsp_i64(m, root);
+    }
+    if (target >= 0) {
+        task.scalars[1] = ptowsp_i64(m, target);
+    }
+    ptowsp_task_make(m, &task);
+}
+
+static const ptowsp_tensor no_tensor = {0};
+
+static void add_step(ptowsp_module *m, uint32_t i, uint32_t rank, const step *s, ptowsp_tensor a,
+                     ptowsp_tensor b) {
+    char name[24];
+    if (s->delay[rank]) {
+        snprintf(name, sizeof name, "mix%u", i);
+        task_on(m, mix_kernel(m, name, s->delay[rank]), a, no_tensor, 0, 0, -1, -1);
+    }
+    snprintf(name, sizeof name, "step%u", i);
+    const ptowsp_kernel kernel = collective_kernel(m, name, s);
+    const int64_t count = s->count, part = s->members ? count / s->members : 0;
+    switch (s->kind) {
+    case PTOWSP_REDUCE_SCATTER: task_on(m, kernel, a, b, count, part, -1, -1); break;
+    case PTOWSP_ALL_GATHER: task_on(m, kernel, a, b, part, count, -1, -1); break;
+    case PTOWSP_ALL_TO_ALL: task_on(m, kernel, a, b, count, count, -1, -1); break;
+    case PTOWSP_BROADCAST: task_on(m, kernel, a, no_tensor, count, 0, s->root, -1); break;
+    case PTOWSP_SEND: task_on(m, kernel, a, no_tensor, count, 0, s->root, s->target); break;
+    default: task_on(m, kernel, a, no_tensor, count, 0, -1, -1); break;
+    }
+}
+
+// -- ranks ----------------------------------------------------------------------------------------
+
+typedef struct ranks {
+    ptowsp_context *context;
+    uint32_t count, program_count;
+    ptowsp_module **modules;
+    ptowsp_program **programs;
+    ptowsp_run **runs;
+    ptowsp_run_group group;
+    ptowsp_run_group_result result;
+} ranks;
+
+static void ranks_begin(ranks *r, uint32_t count, const ptowsp_links *links) {
+    memset(r, 0, sizeof *r);
+    assert_int_equal(ptowsp_context_create(NULL, &r->context), PTOWSP_OK);
+    r->count = count;
+    r->modules = (ptowsp_module **)calloc(count, sizeof *r->modules);
+    r->programs = (ptowsp_program **)calloc(count, sizeof *r->programs);
+    r->runs = (ptowsp_run **)calloc(count, sizeof *r->runs);
+    r->group.runs = r->runs;
+    r->group.rank_count = count;
+    r->group.links = *links;
+    r->group.cycles_per_us = 1000;
+}
+
+// The next rank: its module has been built.
+static void ranks_add(ranks *r, ptowsp_module *m, const ptowsp_schedule *schedule) {
+    const uint32_t i = r->program_count++;
+    const ptowsp_program_desc desc = {NULL, schedule};
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    r->modules[i] = m;
+    assert_int_equal(ptowsp_program_create(r->context, m, &desc, &r->programs[i]), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(r->context, r->programs[i], &r->runs[i]), PTOWSP_OK);
+}
+
+static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
+                            const ptowsp_schedule *schedule) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
+    ptowsp_workload_begin(m, "steps");
+    for (uint32_t i = 0; i < step_count; i++) {
+        add_step(m, i, r->program_count, &steps[i], a, b);
+    }
+    ptowsp_scope_end(m);
+    ranks_add(r, m, schedule);
+}
+
+static ptowsp_status ranks_simulate(ranks *r, bool has_records) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.record_tasks = has_records;
+    return ptowsp_run_group_simulate(r->context, &r->group, &options, &r->result);
+}
+
+static ptowsp_cycles end_of(const ranks *r, uint32_t rank) {
+    return ptowsp_run_result(r->runs[rank])->makespan_cycles;
+}
+
+static void ranks_end(ranks *r) {
+    for (uint32_t i = 0; i < r->count; i++) {
+        ptowsp_run_destroy(r->runs[i]);
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        ptowsp_program_destroy(r->programs[i]);
+        ptowsp_module_destroy(r->modules[i]);
+    }
+    ptowsp_context_destroy(r->context);
+    free(r->modules);
+    free(r->programs);
+    free(r->runs);
+}
+
+// -- times on paper -------------------------------------------------------------------------------
+
+// A mesh of 4 x 4 whose rows share a link to other rows. Rings of 4 down all columns at once: in each
+// of 6 rounds 4 messages of 1 us take a row's link, by rank; so a round takes 4 us. That of column j
+// begins at 4 k + j and is there 2 us later; the last one begins at 20 + j.
+static void together__groups_share_the_link_of_a_node(void **state) {
+    (void)state;
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.axis_count = 2;
+    links.axis_sizes[0] = links.axis_sizes[1] = 4;
+    links.axes[0] = link_of(PTOWSP_LINK_NODE);
+    links.axes[1] = link_of(PTOWSP_LINK_PORT);
+    const ptowsp_links nodes = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 4);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_ALL_REDUCE;
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.members = s.stride = 4;
+    s.count = 500;  // parts of 1000 bytes
+    for (int i = 0; i < 2; i++) {
+        ranks r;
+        ranks_begin(&r, 16, i ? &nodes : &links);
+        for (uint32_t k = 0; k < 16; k++) {
+            ranks_add_steps(&r, &s, 1, NULL);
+        }
+        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+        for (uint32_t k = 0; k < 16; k++) {
+            assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
+            // One rank alone, where all do the same, finds it too.
+            ptowsp_run_ranks bound;
+            memset(&bound, 0, sizeof bound);
+            bound.rank = k;
+            bound.rank_count = 16;
+            bound.links = r.group.links;
+            bound.cycles_per_us = 1000;
+            ptowsp_run_options options;
+            memset(&options, 0, sizeof options);
+            options.mode = PTOWSP_RUN_TIME_ONLY;
+            assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
+            assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
+        }
+        assert_int_equal(r.result.makespan_cycles, 25000);
+        assert_int_equal(r.result.last_rank, 3);
+        assert_int_equal(r.result.collective_count, 4);
+        assert_int_equal(r.result.message_count, 16 * 6);
+        assert_int_equal(r.result.sent_bytes, 16 * 6 * 1000);
+        assert_int_equal(r.result.between_bytes, 16 * 6 * 1000);
+        assert_int_equal(r.result.wait_cycles, 0);
+        // Without a shared link a group does not know of the others: 6 (1 + 1).
+        r.group.links.axes[0].sharing = PTOWSP_LINK_PORT;
+        r.group.links.between.sharing = PTOWSP_LINK_PORT;
+        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+        for (uint32_t k = 0; k < 16; k++) {
+            assert_int_equal(end_of(&r, k), 12000);
+        }
+        ranks_end(&r);
+    }
+}
+
+// Nodes {0, 1} and {2, 3}. 0 sends 3000 bytes to 2 at 0, which are there at 4. 1 sends 1000 bytes to 3
+// at 1: the link is free at 3, so 1 is done at 4, and they are there at 5.
+static void together__a_message_waits_for_that_of_another_group(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 2);
+    for (int late = 0; late < 2; late++) {
+        ranks r;
+        ranks_begin(&r, 4, &links);
+        for (uint32_t k = 0; k < 4; k++) {
+            step s;
+            memset(&s, 0, sizeof s);
+            s.kind = PTOWSP_SEND;
+            s.members = s.stride = 2;
+            s.target = 1;
+            s.count = k % 2 ? 125 : 375;
+            s.delay[1] = 1000;
+            s.delay[3] = late ? 7000 : 0;
+            ranks_add_steps(&r, &s, 1, NULL);
+        }
+        assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+        assert_int_equal(end_of(&r, 0), 3000);
+        assert_int_equal(end_of(&r, 1), 4000);
+        assert_int_equal(end_of(&r, 2), 4000);
+        assert_int_equal(end_of(&r, 3), late ? 7000 : 5000);
+        // 3 waits for 1 to begin, which is a stall; a sender waits for nobody.
+        uint64_t count;
+        assert_null(ptowsp_run_rank_waits(r.runs[0], &count));
+        const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(r.runs[3], &count);
+        assert_int_equal(count, 1);
+        assert_int_equal(waits->task, late ? 1 : 0);
+        assert_int_equal(waits->from_rank, 1);
+        assert_int_equal(waits->from_task, 1);
+        assert_int_equal(waits->cycles, late ? 0 : 1000);
+        assert_int_equal(ptowsp_run_result(r.runs[3])->stall_cycles[PTOWSP_STALL_RANK],
+                         late ? 0 : 1000);
+        assert_int_equal(r.result.wait_cycles, late ? 0 : 1000);
+        ranks_end(&r);
+    }
+}
+
+// A ring of 2 over 768 bytes, of which rank 1 begins at 5000: as in communicate_test. Beside it, rank
+// 0 has a task of 6000 on another tensor, and behind it one of 100: on one lane that chooses, the
+// latter waits for the lane until 6000, or for the sum until 6768; by priorities, too.
+static void together__lanes_that_choose_go_on_beside_a_collective(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.count = 96;
+    s.delay[1] = 5000;
+    for (int ready = PTOWSP_READY_FIFO; ready <= PTOWSP_READY_WORK_STEALING; ready++) {
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
+            ptowsp_workload_begin(m, "steps");
+            ptowsp_combine_begin(m);
+            add_step(m, 0, k, &s, a, b);
+            task_on(m, mix_kernel(m, "beside", 6000), b, no_tensor, 0, 0, -1, -1);
+            task_on(m, mix_kernel(m, "behind", 100), a, no_tensor, 0, 0, -1, -1);
+            ptowsp_scope_end(m);
+            ptowsp_scope_end(m);
+            ptowsp_schedule schedule;
+            memset(&schedule, 0, sizeof schedule);
+            schedule.ready = (ptowsp_ready)ready;
+            schedule.priority_key =
+                ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
+            ranks_add(&r, m, &schedule);
+        }
+        assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+        assert_int_equal(end_of(&r, 0), 6768 + 100);
+        // Rank 1: 5000 before, then 6000 beside the sum, which ends at 7768.
+        assert_int_equal(end_of(&r, 1), 11100);
+        assert_int_equal(ptowsp_run_lanes(r.runs[0])[1].busy_cycles, 6768);
+        assert_int_equal(ptowsp_run_lanes(r.runs[1])[1].busy_cycles, 2768);
+        assert_int_equal(ptowsp_run_result(r.runs[0])->stall_cycles[PTOWSP_STALL_RANK], 5000);
+        assert_int_equal(ptowsp_run_result(r.runs[1])->stall_cycles[PTOWSP_STALL_RANK], 0);
+        const ptowsp_task_record *records = ptowsp_run_records(r.runs[1]);
+        assert_int_equal(records[1].start, 5000);
+        assert_int_equal(records[1].end, 7768);
+        ranks_end(&r);
+    }
+}
+
+// Both ranks submit a task in 30, dispatch it in 100 and complete it in 50. Their first tasks start at
+// 130 and take 1000 and 3000; the collective can start at 1130 + 50 + 100 and at 3280. 0 sends 1000
+// bytes by 2280, which are there at 3280. 1 sends them back by 4280: there at 5280.
+static void together__threads_dispatch_collectives_too(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_ALL_REDUCE;
+    s.algorithm = PTOWSP_ALGORITHM_DOUBLING;
+    s.members = 2;
+    s.count = 125;
+    s.delay[0] = 1000;
+    s.delay[1] = 3000;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.control.by = PTOWSP_CONTROL_AICPU;
+    schedule.control.threads = 1;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30;
+    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 100;
+    schedule.control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 50;
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    ranks_add_steps(&r, &s, 1, &schedule);
+    ranks_add_steps(&r, &s, 1, &schedule);
+    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_records(r.runs[0])[1].start, 1280);
+    assert_int_equal(ptowsp_run_records(r.runs[1])[1].start, 3280);
+    assert_int_equal(end_of(&r, 0), 5280 + 50);
+    assert_int_equal(end_of(&r, 1), 4280 + 50);
+    ranks_end(&r);
+}
+
+// One AICPU thread of each rank, in order with a window of 2. A task of 700 is submitted at 130 and runs
+// from 630 to 1330; a sum, at 260, from 1130 to 5050. It is held while the third task waits for the
+// window, from 260 to 1330, or is submitted, until 1460. The third runs from 1960 to 2660, the fourth
+// from 2790 + 500 to 3990, the last from 4120 + 500 to 5320. A rank alone waits for the same.
+static void together__a_task_that_is_held_waits_for_the_same_as_alone(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2, .window = 2};
+    schedule.control.by = PTOWSP_CONTROL_AICPU;
+    schedule.control.threads = 1;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 130;
+    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 500;
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    for (uint32_t k = 0; k < 2; k++) {
+        static const char *const tensors[] = {"a", "b", "c", "d", "e"};
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel mix = mix_kernel(m, "mix", 700);
+        ptowsp_workload_begin(m, "steps");
+        ptowsp_combine_begin(m);
+        for (uint32_t i = 0; i < 5; i++) {
+            const ptowsp_tensor tensor = tensor_of(m, tensors[i]);
+            if (i == 1) {
+                add_step(m, i, k, &s, tensor, no_tensor);
+            } else {
+                task_on(m, mix, tensor, no_tensor, 0, 0, -1, -1);
+            }
+        }
+        ptowsp_scope_end(m);
+        ptowsp_scope_end(m);
+        ranks_add(&r, m, &schedule);
+    }
+    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    for (uint32_t k = 0; k < 2; k++) {
+        const ptowsp_run_stats together = *ptowsp_run_result(r.runs[k]);
+        const ptowsp_run_ranks bound = {
+            .rank = k, .rank_count = 2, .links = links, .cycles_per_us = 1000};
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
+        const ptowsp_run_stats *alone = ptowsp_run_result(r.runs[k]);
+        assert_int_equal(together.makespan_cycles, alone->makespan_cycles);
+        for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+            if (together.stall_cycles[i] != alone->stall_cycles[i]) {
+                fail_msg("stall %u: %llu together, %llu alone", i,
+                         (unsigned long long)together.stall_cycles[i],
+                         (unsigned long long)alone->stall_cycles[i]);
+            }
+        }
+        assert_int_equal(together.makespan_cycles, 5320);
+        assert_int_equal(together.stall_cycles[PTOWSP_STALL_WINDOW], 1070 + 1200 + 1200);
+        assert_int_equal(together.stall_cycles[PTOWSP_STALL_DEPENDENCY], 0);
+    }
+    ranks_end(&r);
+}
+
+// -- the slow simulator ---------------------------------------------------------------------------
+
+// Plain lists and scans of all ranks. Times are in parts of a picosecond, as many as there are cycles
+// in a microsecond, so that a cycle is 1000000.
+typedef struct message {
+    uint32_t step, round, from, to;
+    uint64_t arrival;
+} message;
+
+typedef struct slow_rank {
+    uint64_t clock, end;  // cycles: now; of its last collective
+    uint32_t step;        // that it is in, or ended; STEP_MAX: all
+    ptowsp_collective_step moves[4096];
+    uint64_t move_count, sent;  // moves up to `sent` have been looked at for sending
+    uint32_t round;
+    uint64_t now, key;  // units: of its sends; of its next one
+} slow_rank;
+
+typedef struct slow {
+    uint32_t count;
+    const ptowsp_links *links;
+    uint64_t unit;
+    const step *steps;
+    uint32_t step_count;
+    slow_rank ranks[RANK_MAX];
+    message messages[65536];
+    uint32_t message_count;
+    uint64_t out[4][RANK_MAX], in[4][RANK_MAX], pair[4][RANK_MAX][RANK_MAX];
+    uint64_t sent[RANK_MAX], received[RANK_MAX];  // when a rank's cap has passed all its bytes
+} slow;
+
+static ptowsp_collective slow_collective(const slow *s, uint32_t rank, const step *t) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = t->kind;
+    c.algorithm = t->algorithm;
+    c.dtype = PTOWSP_I64;
+    c.count = t->count;
+    c.members = t->members;
+    c.stride = t->stride;
+    const uint32_t me = rank / t->stride % t->members;
+    c.first = rank - me * t->stride;
+    c.root = t->root;
+    c.target = t->target;
+    c.node_size =
+        t->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL ? pwsp_links_inner(&c, s->links) : 0;
+    return c;
+}
+
+// The rank begins its next step, or has done all.
+static void slow_begin(slow *s, uint32_t rank) {
+    slow_rank *r = &s->ranks[rank];
+    for (; r->step < s->step_count; r->step++) {
+        const step *t = &s->steps[r->step];
+        r->clock += t->delay[rank];
+        const uint32_t me = rank / t->stride % t->members;
+        if (t->kind == PTOWSP_SEND &&
+            (t->root == t->target || (me != t->root && me != t->target))) {
+            continue;
+        }
+        const ptowsp_collective c = slow_collective(s, rank, t);
+        ptowsp_collective_size size;
+        assert_int_equal(ptowsp_collective_plan(NULL, &c, me, r->moves, 4096, &size), PTOWSP_OK);
+        r->move_count = size.step_count;
+        r->sent = 0;
+        r->round = 0;
+        r->now = r->key = r->clock * 1000000;
+        return;
+    }
+    r->step = STEP_MAX;
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+static uint32_t slow_rounds(const slow *s, uint32_t rank) {
+    const slow_rank *r = &s->ranks[rank];
+    const step *t = &s->steps[r->step];
+    const ptowsp_collective c = slow_collective(s, rank, t);
+    ptowsp_collective_size size;
+    ptowsp_collective_plan(NULL, &c, rank / t->stride % t->members, NULL, 0, &size);
+    return size.round_count;
+}
+
+// The next send of the round, or -1.
+static int64_t slow_send(const slow_rank *r) {
+    for (uint64_t i = r->sent; i < r->move_count; i++) {
+        if (r->moves[i].round == r->round && r->moves[i].kind == PTOWSP_MOVE_SEND) {
+            return (int64_t)i;
+        }
+    }
+    return -1;
+}
+
+// Ends the round of a rank if all its messages are on their way.
+static bool slow_end_round(slow *s, uint32_t rank) {
+    slow_rank *r = &s->ranks[rank];
+    if (r->step == STEP_MAX || slow_send(r) >= 0) {
+        return false;
+    }
+    uint64_t latest = r->now, added = 0;
+    for (uint64_t i = 0; i < r->move_count; i++) {
+        const ptowsp_collective_step *move = &r->moves[i];
+        if (move->round != r->round) {
+            continue;
+        }
+        if (move->kind == PTOWSP_MOVE_ADD || move->kind == PTOWSP_MOVE_REDUCE) {
+            added += move->count * 8;
+        }
+    }
+    uint32_t expected = 0, got = 0;
+    for (uint64_t i = 0; i < r->move_count; i++) {
+        expected += r->moves[i].round == r->round && r->moves[i].kind == PTOWSP_MOVE_RECEIVE;
+    }
+    for (uint32_t k = 0; k < s->message_count; k++) {
+        const message *m = &s->messages[k];
+        if (m->step == r->step && m->round == r->round && m->to == rank) {
+            latest = m->arrival > latest ? m->arrival : latest;
+            got++;
+        }
+    }
+    if (got < expected) {
+        return false;
+    }
+    const uint64_t rate = s->links->reduce_bytes_per_us;
+    r->now = latest + (rate ? ceil_div(added * 1000000, rate) * s->unit : 0);
+    r->key = r->now;
+    r->sent = 0;
+    if (++r->round == slow_rounds(s, rank)) {
+        const uint64_t end = ceil_div(r->now, 1000000);
+        r->clock = end > r->clock ? end : r->clock;
+        r->end = r->clock;
+        r->step++;
+        slow_begin(s, rank);
+    }
+    return true;
+}
+
+// The level of the link between two ranks, and its two ends.
+static const ptowsp_link *slow_link(slow *s, uint32_t from, uint32_t to, uint64_t **out,
+                                    uint64_t **in) {
+    const ptowsp_links *l = s->links;
+    uint32_t level = 0, node_out = 0, node_in = 0;
+    const ptowsp_link *link;
+    if (l->axis_count) {
+        uint32_t below[4];
+        below[l->axis_count - 1] = 1;
+        for (uint32_t i = l->axis_count - 1; i > 0; i--) {
+            below[i - 1] = below[i] * l->axis_sizes[i];
+        }
+        while (from / below[level] == to / below[level]) {
+            level++;
+        }
+        const uint32_t last = l->axis_count - 1;
+        const uint32_t node = level == last ? l->axis_sizes[last] : below[level];
+        node_out = from / node;
+        node_in = to / node;
+        link = &l->axes[level];
+    } else {
+        const uint32_t size = l->node_size ? l->node_size : s->count;
+        node_out = from / size;
+        node_in = to / size;
+        level = node_out != node_in;
+        link = level ? &l->between : &l->inside;
+    }
+    *out = &s->out[level][link->sharing == PTOWSP_LINK_NODE ? node_out : from];
+    *in = &s->in[level][link->sharing == PTOWSP_LINK_NODE ? node_in : to];
+    if (link->sharing == PTOWSP_LINK_PAIR) {
+        *out = *in = &s->pair[level][from][to];
+    }
+    return link;
+}
+
+// The end of a message on a link, as late as the caps of both ranks make it.
+static uint64_t slow_end(slow *s, const ptowsp_link *link, uint32_t from, uint32_t to,
+                         uint64_t bytes, uint64_t start) {
+    const ptowsp_links *l = s->links;
+    const uint64_t takes = link->bytes_per_us ? ceil_div(bytes * 1000000, link->bytes_per_us) : 0;
+    uint64_t end = start + takes * s->unit;
+    if (l->rank_bytes_per_us &&
+        link == (l->axis_count ? &l->axes[l->axis_count - 1] : &l->inside)) {
+        const uint64_t capped = ceil_div(bytes * 1000000, l->rank_bytes_per_us) * s->unit;
+        s->sent[from] = (s->sent[from] > start ? s->sent[from] : start) + capped;
+        s->received[to] = (s->received[to] > start ? s->received[to] : start) + capped;
+        end = s->sent[from] > end ? s->sent[from] : end;
+        end = s->received[to] > end ? s->received[to] : end;
+    }
+    return end;
+}
+
+static void slow_simulate(slow *s) {
+    for (uint32_t i = 0; i < s->count; i++) {
+        slow_begin(s, i);
+    }
+    for (;;) {
+        bool has_moved = true;
+        while (has_moved) {
+            has_moved = false;
+            for (uint32_t i = 0; i < s->count; i++) {
+                has_moved = slow_end_round(s, i) || has_moved;
+            }
+        }
+        uint32_t first = s->count;
+        for (uint32_t i = 0; i < s->count; i++) {
+            if (s->ranks[i].step < STEP_MAX && slow_send(&s->ranks[i]) >= 0 &&
+                (first == s->count || s->ranks[i].key < s->ranks[first].key)) {
+                first = i;
+            }
+        }
+        if (first == s->count) {
+            break;
+        }
+        slow_rank *r = &s->ranks[first];
+        const uint64_t at = (uint64_t)slow_send(r);
+        const ptowsp_collective_step *move = &r->moves[at];
+        uint64_t *out, *in, start = r->key;
+        const ptowsp_link *link = slow_link(s, first, move->peer, &out, &in);
+        start = *out > start ? *out : start;
+        start = *in > start ? *in : start;
+        const uint64_t end = slow_end(s, link, first, move->peer, move->count * 8, start);
+        *out = *in = end;
+        assert_true(s->message_count < 65536);
+        const message sent = {r->step, r->round, first, move->peer,
+                              end + link->latency_ps * s->unit};
+        s->messages[s->message_count++] = sent;
+        r->now = end > r->now ? end : r->now;
+        r->sent = at + 1;
+        const int64_t next = slow_send(r);
+        if (next >= 0) {
+            slow_link(s, first, r->moves[next].peer, &out, &in);
+            r->key = *out > r->key ? *out : r->key;
+        }
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        assert_int_equal(s->ranks[i].step, STEP_MAX);
+    }
+}
+
+static uint32_t below(uint64_t *seed, uint32_t limit) {
+    return (uint32_t)(test_random(seed) % limit);
+}
+
+static ptowsp_link random_link(uint64_t *seed) {
+    const uint64_t rates[] = {0, 333, 1000, 7919};
+    const ptowsp_link link = {below(seed, 3) * UINT64_C(777777), rates[below(seed, 4)],
+                              (ptowsp_link_sharing)below(seed, 3)};
+    return link;
+}
+
+static ptowsp_links random_links(uint64_t *seed, uint32_t count) {
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.inside = random_link(seed);
+    links.between = random_link(seed);
+    const uint32_t sizes[] = {0, 1, 2, 3, 4, 6};
+    links.node_size = sizes[below(seed, 6)];
+    links.reduce_bytes_per_us = below(seed, 2) ? 1234 : 0;
+    links.rank_bytes_per_us = below(seed, 2) ? 777 + 1000 * below(seed, 3) : 0;
+    if (below(seed, 2)) {
+        links.axis_count = 1 + below(seed, 3);
+        uint32_t left = count;
+        for (uint32_t i = links.axis_count; i-- > 0;) {
+            links.axis_sizes[i] = i ? 1 + below(seed, 4) : left;
+            links.axes[i] = random_link(seed);
+        }
+    }
+    return links;
+}
+
+static step random_step(uint64_t *seed, uint32_t count) {
+    static const ptowsp_collective_kind kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
+                                                   PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
+                                                   PTOWSP_BROADCAST,  PTOWSP_SEND};
+    step s;
+    memset(&s, 0, sizeof s);
+    do {  // lines of a mesh
+        s.members = 1 + below(seed, count);
+        s.stride = 1 + below(seed, count);
+    } while (count % (s.members * s.stride));
+    s.kind = kinds[below(seed, 6)];
+    do {
+        s.algorithm = (ptowsp_algorithm)(1 + below(seed, PTOWSP_ALGORITHM_RING));
+    } while (!pwsp_collective_has(s.kind, s.algorithm));
+    s.root = below(seed, s.members);
+    s.target = below(seed, s.members);
+    s.count = s.members * below(seed, 1 + 96 / s.members);
+    s.count = s.count ? s.count : s.members;
+    for (uint32_t i = 0; i < count; i++) {
+        s.delay[i] = below(seed, 3) ? below(seed, 4000) : 0;
+    }
+    return s;
+}
+
+// All that the time of a chain of tasks does not depend on.
+static ptowsp_schedule random_schedule(uint64_t *seed, ptowsp_module *m) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.ready = (ptowsp_ready)below(seed, 3);
+    schedule.priority_key =
+        schedule.ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
+    schedule.lane_count = 1 + below(seed, 3);
+    schedule.window = below(seed, 4);
+    if (schedule.window) {
+        schedule.window_policy = PTOWSP_WINDOW_STALL;
+    } else if (below(seed, 2)) {
+        schedule.ring_sizes[PTOWSP_RING_TASKS] = 1 + below(seed, 3);
+    }
+    if (schedule.ready == PTOWSP_READY_FIFO && below(seed, 2)) {
+        schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    }
+    if (below(seed, 3) == 0) {  // costs that round to 0 cycles: threads that are always idle
+        schedule.control.by = PTOWSP_CONTROL_AICPU;
+        schedule.control.threads = 1 + below(seed, 3);
+        schedule.control.clock_mhz = 1;
+        for (int i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
+            schedule.control.cost_ns[i] = 499;
+        }
+    }
+    return schedule;
+}
+
+static void together__random_groups_end_as_in_a_slow_simulator(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), waits = 0;
+    slow *s = (slow *)malloc(sizeof *s);
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
+        static const uint32_t counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24};
+        const uint32_t count = counts[below(&seed, 9)];
+        const ptowsp_links links = random_links(&seed, count);
+        step steps[STEP_MAX];
+        memset(s, 0, sizeof *s);
+        s->count = count;
+        s->links = &links;
+        s->steps = steps;
+        s->step_count = 1 + below(&seed, STEP_MAX - 1);
+        for (uint32_t i = 0; i < s->step_count; i++) {
+            steps[i] = random_step(&seed, count);
+        }
+        ranks r;
+        ranks_begin(&r, count, &links);
+        r.group.cycles_per_us = s->unit = 1 + below(&seed, 3000);
+        for (uint32_t i = 0; i < count; i++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
+            ptowsp_workload_begin(m, "steps");
+            for (uint32_t k = 0; k < s->step_count; k++) {
+                add_step(m, k, i, &steps[k], a, b);
+            }
+            ptowsp_scope_end(m);
+            const ptowsp_schedule schedule = random_schedule(&seed, m);
+            ranks_add(&r, m, &schedule);
+        }
+        slow_simulate(s);
+        const ptowsp_status status = ranks_simulate(&r, below(&seed, 2) == 0);
+        assert_string_equal(ptowsp_context_error(r.context).text, "");
+        assert_int_equal(status, PTOWSP_OK);
+        for (uint32_t i = 0; i < count; i++) {
+            if (end_of(&r, i) != s->ranks[i].clock) {
+                fail_msg("round %d, rank %u of %u ends at %" PRIu64 ", not at %" PRIu64, round, i,
+                         count, end_of(&r, i), s->ranks[i].clock);
+            }
+        }
+        waits += r.result.wait_cycles;
+        const ptowsp_run_group_result first = r.result;
+        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);  // once more
+        assert_int_equal(first.makespan_cycles, r.result.makespan_cycles);
+        assert_int_equal(first.wait_cycles, r.result.wait_cycles);
+        ranks_end(&r);
+    }
+    assert_met(waits > 0);
+    free(s);
+}
+
+// -- against one rank alone -----------------------------------------------------------------------
+
+static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_expr key) {
+    ptowsp_schedule schedule = random_schedule(seed, m);
+    schedule.dispatch =
+        below(seed, 3) ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+    schedule.timing = (ptowsp_timing)below(seed, 4);
+    schedule.timing_cycles = schedule.timing ? 1 + below(seed, 700) : 0;
+    schedule.timing_count = schedule.timing == PTOWSP_TIMING_BATCHED ? 1 + below(seed, 3) : 0;
+    if (schedule.timing == PTOWSP_TIMING_INTERLEAVED) {
+        schedule.stream_count = 1 + below(seed, 3);
+        schedule.stream_key = key;
+    }
+    if (schedule.window && below(seed, 2)) {
+        schedule.window = 3 + below(seed, 4);
+        schedule.window_policy = PTOWSP_WINDOW_BENCHMARK;
+    }
+    if (below(seed, 3) == 0) {
+        schedule.start = PTOWSP_START_THRESHOLD;
+        schedule.start_threshold = 1 + below(seed, 14);
+        schedule.window = 0;  // which would not have room for as many
+        schedule.window_policy = PTOWSP_WINDOW_DEFAULT;
+        schedule.ring_sizes[PTOWSP_RING_TASKS] = 0;
+    }
+    return schedule;
+}
+
+// Rings of all ranks over links that nobody shares, beside other tasks.
+static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    const ptowsp_tensor tensors[2] = {tensor_of(m, "a"), tensor_of(m, "b")};
+    step s;
+    memset(&s, 0, sizeof s);
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.count = 24 * (1 + below(seed, 20));
+    const ptowsp_kernel sum = collective_kernel(m, "sum", &s);
+    const ptowsp_kernel mixes[2] = {mix_kernel(m, "short", 1 + below(seed, 200)),
+                                    mix_kernel(m, "long", 1 + below(seed, 9000))};
+    const bool is_parallel = below(seed, 2);
+    ptowsp_workload_begin(m, "steps");
+    if (is_parallel) {
+        ptowsp_combine_begin(m);
+    }
+    const uint32_t count = 2 + below(seed, 10);
+    for (uint32_t i = 0; i < count; i++) {
+        const ptowsp_tensor tensor = tensors[below(seed, 2)];
+        const uint32_t what = below(seed, 4);
+        task_on(m, what < 2 ? sum : mixes[what - 2], tensor, no_tensor, what < 2 ? s.count : 0, 0,
+                -1, -1);
+    }
+    if (is_parallel) {
+        ptowsp_scope_end(m);
+    }
+    ptowsp_scope_end(m);
+    return m;
+}
+
+// Ranks that do the same are each as one alone: in all results and records, whatever the schedule.
+static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    uint32_t good = 0, held = 0;
+    for (int round = 0; TEST_ROUNDS(round, 600); round++) {
+        const uint32_t count = 2 + below(&seed, 3);
+        const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        options.mode = PTOWSP_RUN_TIME_ONLY;
+        options.record_tasks = true;
+        ranks r;
+        ranks_begin(&r, count + 1, &links);  // the last one is alone
+        r.group.rank_count = count;
+        ptowsp_module *m = alike_module(&r, &seed);
+        const ptowsp_schedule schedule = any_schedule(&seed, m, ptowsp_u64(m, 0));
+        r.modules[0] = m;
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        ptowsp_status status = ptowsp_program_create(r.context, m, &desc, &r.programs[0]);
+        for (uint32_t i = 0; i <= count && status == PTOWSP_OK; i++) {
+            assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
+        }
+        if (status == PTOWSP_OK) {
+            ptowsp_run_ranks bound;
+            memset(&bound, 0, sizeof bound);
+            bound.rank_count = count;
+            bound.links = links;
+            bound.cycles_per_us = 1000;
+            assert_int_equal(ptowsp_run_bind_ranks(r.runs[count], &bound), PTOWSP_OK);
+            status = ptowsp_run_execute(r.runs[count], &options);
+            assert_int_equal(ranks_simulate(&r, true), status);
+        }
+        for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
+            ptowsp_run_stats one = *ptowsp_run_result(r.runs[count]);
+            ptowsp_run_stats each = *ptowsp_run_result(r.runs[i]);
+            one.memory_bytes = each.memory_bytes = 0;
+            assert_memory_equal(&one, &each, sizeof one);
+            if (one.task_count) {
+                assert_memory_equal(ptowsp_run_records(r.runs[count]),
+                                    ptowsp_run_records(r.runs[i]),
+                                    (size_t)one.task_count * sizeof(ptowsp_task_record));
+            }
+            good++;
+            held += r.result.collective_count > 1;
+        }
+        ranks_end(&r);
+    }
+    assert_met(good > 600 && held > 300);
+}
+
+// 8 ranks along one axis, or along 4 times 2.
+static void together__the_first_size_of_a_mesh_changes_no_time(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint32_t i = 0; i < 3 * 2 * 4; i++) {
+        const uint32_t axis_count = 1 + i / 3 % 2;
+        const ptowsp_collective gather = {.kind = PTOWSP_ALL_GATHER,
+                                          .algorithm =
+                                              (ptowsp_algorithm)(PTOWSP_ALGORITHM_DIRECT + i / 6),
+                                          .dtype = PTOWSP_U8,
+                                          .members = 8,
+                                          .count = 8000};
+        ptowsp_links links;
+        memset(&links, 0, sizeof links);
+        links.axis_count = axis_count;
+        links.axis_sizes[1] = 2;
+        links.axes[0] = links.axes[1] = link_of((ptowsp_link_sharing)(i % 3));
+        ptowsp_collective_cost costs[2];
+        for (uint32_t size = 1; size <= 16; size *= 2) {
+            links.axis_sizes[0] = size;
+            assert_int_equal(ptowsp_collective_time(context, &gather, &links, &costs[size > 1]),
+                             PTOWSP_OK);
+            assert_memory_equal(&costs[0], &costs[size > 1], sizeof costs[0]);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- thousands ------------------------------------------------------------------------------------
+
+// Members that stand for all end as all of them do, one by one.
+static void together__symmetry_changes_no_time(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), fewer = 0;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
+        static uint64_t starts[96], one[96], all[96];
+        ptowsp_links links = random_links(&seed, 96);
+        ptowsp_collective c;
+        memset(&c, 0, sizeof c);
+        c.kind = (ptowsp_collective_kind)below(&seed, 3);
+        c.algorithm = below(&seed, 2) ? PTOWSP_ALGORITHM_RING : PTOWSP_ALGORITHM_HIERARCHICAL;
+        c.dtype = PTOWSP_F32;
+        c.members = 1 + below(&seed, 24);
+        c.first = below(&seed, 4);
+        c.stride = 1 + below(&seed, 3);
+        c.count = c.members * below(&seed, 40);
+        c.node_size = pwsp_links_inner(&c, &links);
+        assert_int_equal(pwsp_collective_time_from(context, &c, &links, 7, NULL, one), PTOWSP_OK);
+        assert_int_equal(pwsp_collective_time_from(context, &c, &links, 7, starts, all), PTOWSP_OK);
+        assert_memory_equal(one, all, c.members * sizeof one[0]);
+        ptowsp_collective_cost cost;
+        assert_int_equal(ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_OK);
+        ptowsp_collective_size size;
+        uint64_t sent = 0;
+        for (uint32_t i = 0; i < c.members; i++) {
+            assert_int_equal(ptowsp_collective_plan(context, &c, i, NULL, 0, &size), PTOWSP_OK);
+            sent += size.send_count * 4;
+        }
+        assert_int_equal(cost.sent_bytes, sent);
+        fewer += pwsp_traffic_symmetry(&links, &c) < c.members;
+    }
+    assert_met(fewer > 300);
+    ptowsp_context_destroy(context);
+}
+
+// 512 nodes of 8, 1 us and 1 byte/ns within them, 5 us and 0.5 byte/ns between. A part is 8 bytes.
+//      within nodes    2 * 7 rounds of 512 parts, one after another: 512 * 8 + 1000 ns
+//      between nodes   2 * 511 rounds of a part: 16 + 5000 ns
+static void together__four_thousand_ranks_are_one_node_by_symmetry(void **state) {
+    (void)state;
+    ptowsp_links links = links_of(PTOWSP_LINK_PAIR, PTOWSP_LINK_PORT, 8);
+    links.between.latency_ps = 5000000;
+    links.between.bytes_per_us = 500;
+    ranks r;
+    ranks_begin(&r, 1, &links);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.algorithm = PTOWSP_ALGORITHM_HIERARCHICAL;
+    s.count = 4096;
+    s.delay[0] = 100;
+    step steps[2] = {s, s};
+    steps[1].algorithm = PTOWSP_ALGORITHM_RING;
+    ranks_add_steps(&r, steps, 2, NULL);
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    bound.rank = 4095;
+    bound.rank_count = 4096;
+    bound.links = links;
+    bound.cycles_per_us = 1000;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_bind_ranks(r.runs[0], &bound), PTOWSP_OK);
+    const uint64_t begin = ptowsp_clock_ns();
+    assert_int_equal(ptowsp_run_execute(r.runs[0], &options), PTOWSP_OK);
+    print_message("4096 ranks: %.1f ms\n", (double)(ptowsp_clock_ns() - begin) / 1e6);
+    // A ring around all ranks: 2 * 4095 hops in a row, of 16 + 5000 ns to each eighth rank, else of 8 +
+    // 1000. The last hop is to rank 4095, so 1023 of them are between nodes.
+    const uint64_t ring = 1023 * (16 + 5000) + (2 * 4095 - 1023) * (8 + 1000);
+    const uint64_t hierarchical = 2 * 7 * (512 * 8 + 1000) + 2 * 511 * (16 + 5000);
+    const ptowsp_task_record *records;
+    options.record_tasks = true;
+    assert_int_equal(ptowsp_run_execute(r.runs[0], &options), PTOWSP_OK);
+    records = ptowsp_run_records(r.runs[0]);
+    assert_int_equal(records[1].end - records[1].start, hierarchical);
+    assert_int_equal(records[3].end - records[3].start, ring);
+    ranks_end(&r);
+}
+
+// 2048 stages of a pipeline, one program for all: each receives 1000 bytes, works for 300 cycles, and
+// sends them on: 2 us from stage to stage.
+static void together__two_thousand_stages_are_simulated_one_by_one(void **state) {
+    (void)state;
+    enum { STAGES = 2048 };
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    ranks r;
+    ranks_begin(&r, STAGES, &links);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_SEND;
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+    const ptowsp_tensor a = tensor_of(m, "a");
+    const ptowsp_kernel send = collective_kernel(m, "send", &s), mix = mix_kernel(m, "mix", 300);
+    const ptowsp_expr rank = ptowsp_cast(ptowsp_symbol(m, "rank"), PTOWSP_TYPE_I64);
+    const ptowsp_expr one = ptowsp_i64(m, 1);
+    ptowsp_workload_begin(m, "stage");
+    for (int i = 0; i < 2; i++) {
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = send;
+        task.views[0].tensor = a;
+        task.views[0].rows = 125;
+        task.scalars[0] = i ? rank : ptowsp_sub(rank, one);
+        task.scalars[1] = i ? ptowsp_add(rank, one) : rank;
+        ptowsp_when_begin(m, i ? ptowsp_lt(rank, ptowsp_i64(m, STAGES - 1))
+                               : ptowsp_gt(rank, ptowsp_i64(m, 0)));
+        ptowsp_task_make(m, &task);
+        ptowsp_scope_end(m);
+        if (i == 0) {
+            task_on(m, mix, a, no_tensor, 0, 0, -1, -1);
+        }
+    }
+    ptowsp_scope_end(m);
+    ranks_add(&r, m, NULL);
+    for (uint32_t i = 0; i < STAGES; i++) {
+        if (i > 0) {
+            assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
+        }
+        assert_int_equal(ptowsp_run_bind_symbol(r.runs[i], "rank", i), PTOWSP_OK);
+    }
+    const uint64_t begin = ptowsp_clock_ns();
+    const ptowsp_status status = ranks_simulate(&r, false);
+    assert_string_equal(ptowsp_context_error(r.context).text, "");
+    assert_int_equal(status, PTOWSP_OK);
+    print_message("%d ranks: %.1f ms, %.1f KB each\n", STAGES,
+                  (double)(ptowsp_clock_ns() - begin) / 1e6,
+                  (double)r.result.memory_bytes / STAGES / 1000);
+    for (uint32_t i = 0; i < STAGES; i++) {
+        const uint64_t sent = i + 1 < STAGES ? 1000 : 0;
+        assert_int_equal(end_of(&r, i), i * 2000 + (i + 1) * 300 + sent);
+        assert_int_equal(ptowsp_run_result(r.runs[i])->stall_cycles[PTOWSP_STALL_RANK],
+                         i ? (i - 1) * 2000 + i * 300 : 0);
+    }
+    assert_int_equal(r.result.collective_count, STAGES - 1);
+    assert_int_equal(r.result.last_rank, STAGES - 1);
+    ranks_end(&r);
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void group_is_refused(ptowsp_context *context, const ptowsp_run_group *group,
+                             ptowsp_status status, uint64_t index, const char *text) {
+    assert_int_equal(ptowsp_run_group_simulate(context, group, NULL, NULL), status);
+    assert_string_equal(ptowsp_context_error(context).text, text);
+    assert_int_equal(ptowsp_context_error(context).index, index);
+}
+
+static void together__wrong_groups_are_refused(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.count = 2;
+    ranks_add_steps(&r, &s, 1, NULL);
+    ranks_add_steps(&r, &s, 1, NULL);
+    const ptowsp_run_group good = r.group;
+    ptowsp_run_group group = good;
+    group.rank_count = 0;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 0,
+                     "run group: 0 ranks: there are 1 to 16384, each with a run");
+    group.rank_count = PTOWSP_RANK_COUNT_MAX + 1;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 16385,
+                     "run group: 16385 ranks: there are 1 to 16384, each with a run");
+    group = good;
+    group.runs = NULL;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 2,
+                     "run group: 2 ranks: there are 1 to 16384, each with a run");
+    ptowsp_run *const some[2] = {r.runs[0], NULL};
+    group.runs = some;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1, "run group: rank 1 has no run");
+    ptowsp_run *const twice[2] = {r.runs[0], r.runs[0]};
+    group.runs = twice;
+    group_is_refused(r.context, &group, PTOWSP_BUSY, 1,
+                     "run group: the run of rank 1 executes, or is that of another rank");
+    group = good;
+    group.cycles_per_us = 1000001;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                     "run group: 1000001 cycles each us, at most 10^6");
+    group = good;
+    group.links.axis_count = 5;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 5,
+                     "ranks: links of 5 axes: there are at most 4");
+    group.links.axis_count = 2;
+    group.links.axis_sizes[0] = 2;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1,
+                     "ranks: links along axis 1 of 0 ranks: a mesh has 1 to 65536 ranks");
+    group.links.axis_sizes[1] = UINT32_MAX;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1,
+                     "ranks: links along axis 1 of 4294967295 ranks: a mesh has 1 to 65536 ranks");
+    group.links.axis_sizes[1] = 2;
+    group.links.axes[1].sharing = (ptowsp_link_sharing)3;
+    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                     "ranks: links are shared in an unknown way");
+    group = good;
+    group.links.inside.latency_ps = UINT64_MAX / 2;
+    group_is_refused(r.context, &group, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                     "run group: its time does not fit 64 bits");
+    // They are as good as before.
+    assert_int_equal(ptowsp_run_group_simulate(r.context, &good, NULL, NULL), PTOWSP_OK);
+    ranks_end(&r);
+}
+
+// Ranks whose steps differ: an error with a text, and no results.
+static void steps_fail(const step *steps[2], uint32_t count, ptowsp_status status, uint64_t index,
+                       const char *text) {
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    ranks r;
+    ranks_begin(&r, 4, &links);
+    for (uint32_t i = 0; i < 4; i++) {
+        ranks_add_steps(&r, steps[i % 2], count, NULL);
+    }
+    assert_int_equal(ranks_simulate(&r, true), status);
+    assert_string_equal(ptowsp_context_error(r.context).text, text);
+    assert_int_equal(ptowsp_context_error(r.context).index, index);
+    const ptowsp_output none = {NULL, NULL};
+    assert_int_equal(ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_CSV, NULL, none),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "export: rank 0 has no run that has recorded tasks");
+    ranks_end(&r);
+}
+
+static void together__ranks_that_disagree_fail(void **state) {
+    (void)state;
+    step all, pair;
+    memset(&all, 0, sizeof all);
+    all.count = 4;
+    all.algorithm = PTOWSP_ALGORITHM_RING;
+    pair = all;
+    pair.members = pair.stride = 2;
+    step other = all;
+    other.count = 8;
+    const step *sizes[2] = {&all, &other};
+    steps_fail(
+        sizes, 1, PTOWSP_RANK_FAILED, 1,
+        "rank 1: run: all_reduce of 8 elements, but other ranks call all_reduce of 4 elements, "
+        "ranks 0 to 3, each 1 on");
+    other = all;
+    other.kind = PTOWSP_BROADCAST;
+    steps_fail(
+        sizes, 1, PTOWSP_RANK_FAILED, 1,
+        "rank 1: run: broadcast of 4 elements, but other ranks call all_reduce of 4 elements, "
+        "ranks 0 to 3, each 1 on");
+    // Ranks 0 and 2 begin with all, 1 and 3 with their pair, which ends; then 1 and 3 come to all.
+    // Where 0 and 2 have nothing but all, they end; the other way they wait for ever.
+    const step first[2] = {all, pair}, second[2] = {pair, all};
+    const step *orders[2] = {first, second};
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    ranks r;
+    ranks_begin(&r, 4, &links);
+    for (uint32_t i = 0; i < 4; i++) {
+        ranks_add_steps(&r, orders[i % 2], 2, NULL);
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);  // the pairs are no others' business
+    ranks_end(&r);
+    step row = all;
+    row.members = 2;
+    row.stride = 1;
+    const step crossed[2] = {all, row}, straight[2] = {row, all};
+    const step *ways[2] = {crossed, straight};
+    steps_fail(
+        ways, 2, PTOWSP_STUCK, 1,
+        "run group: rank 0 waits in all_reduce of 4 elements, ranks 0 to 3, each 1 on; rank 1 "
+        "waits in another one");
+    const step *missing[2] = {&all, NULL};
+    ranks_begin(&r, 4, &links);
+    for (uint32_t i = 0; i < 4; i++) {
+        ranks_add_steps(&r, missing[0], i == 2 ? 0 : 1, NULL);
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "run group: rank 0 waits in all_reduce of 4 elements, ranks 0 to 3, each 1 "
+                        "on; rank 2 has ended without it");
+    ranks_end(&r);
+    // A sender does not wait, so that all end; but nobody has received.
+    step send = all;
+    send.kind = PTOWSP_SEND;
+    send.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    send.target = 3;
+    ranks_begin(&r, 4, &links);
+    for (uint32_t i = 0; i < 4; i++) {
+        ranks_add_steps(&r, &send, i == 3 ? 0 : 1, NULL);
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "run group: rank 0 has begun send of 4 elements, ranks 0 to 3, each 3 on; "
+                        "rank 3 has ended without it");
+    ranks_end(&r);
+    // A run that cannot execute: an array is not bound.
+    step ragged = all;
+    ragged.kind = PTOWSP_ALL_TO_ALL;
+    ragged.counts = "counts";
+    const step *unbound[2] = {&ragged, &ragged};
+    steps_fail(unbound, 1, PTOWSP_UNBOUND, 0, "rank 0: run: array counts is not bound");
+}
+
+// Counts that differ between ranks.
+static void together__ragged_counts_that_disagree_fail(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_ALL_TO_ALL;
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.members = 2;
+    s.stride = 1;
+    s.count = 1000;
+    s.counts = "counts";
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    ranks_add_steps(&r, &s, 1, NULL);
+    ranks_add_steps(&r, &s, 1, NULL);
+    const int64_t counts[4] = {5, 250, 125, 7}, others[4] = {5, 250, 126, 7};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptowsp_run_bind_array(r.runs[0], "counts", PTOWSP_I64, counts, 4),
+                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_run_bind_array(r.runs[1], "counts", PTOWSP_I64, i ? others : counts, 4),
+            PTOWSP_OK);
+        if (i == 0) {  // 2000 bytes from 0 to 1, 1000 back
+            assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+            assert_int_equal(end_of(&r, 0), 2000);
+            assert_int_equal(end_of(&r, 1), 3000);
+        }
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "rank 1: run: all_to_all of 0 elements with counts, but other ranks call "
+                        "all_to_all of 0 elements, ranks 0 to 1, each 1 on");
+    ranks_end(&r);
+}
+
+// -- pictures -------------------------------------------------------------------------------------
+
+typedef struct bytes {
+    char *data;
+    size_t count, capacity;
+} bytes;
+
+static bool take_bytes(void *user, const void *data, size_t size) {
+    bytes *b = (bytes *)user;
+    if (b->count + size + 1 > b->capacity) {
+        b->capacity = 2 * (b->count + size + 1);
+        b->data = (char *)realloc(b->data, b->capacity);
+    }
+    memcpy(b->data + b->count, data, size);
+    b->count += size;
+    b->data[b->count] = '\0';
+    return true;
+}
+
+static uint32_t count_of(const bytes *b, const char *text) {
+    uint32_t count = 0;
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length <= b->count; i++) {
+        count += memcmp(b->data + i, text, length) == 0;
+    }
+    return count;
+}
+
+static void says(const bytes *b, const char *text) {
+    if (!count_of(b, text)) {
+        fail_msg("no %s in %s", text, b->data);
+    }
+}
+
+static bytes drawn(const ranks *r, ptowsp_export_format format) {
+    bytes b = {NULL, 0, 0};
+    const ptowsp_output output = {take_bytes, &b};
+    assert_int_equal(ptowsp_run_group_export(r->context, &r->group, format, NULL, output),
+                     PTOWSP_OK);
+    return b;
+}
+
+// Rank 0 works for 1000, then sends 1000 bytes to 1, which come at 3000; 2 has a program without
+// collectives.
+static void ranks_begin_three(ranks *r) {
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    step s;
+    memset(&s, 0, sizeof s);
+    s.kind = PTOWSP_SEND;
+    s.target = 1;
+    s.count = 125;
+    s.delay[0] = 1000;
+    s.delay[2] = 2500;
+    ranks_begin(r, 3, &links);
+    ranks_add_steps(r, &s, 1, NULL);
+    ranks_add_steps(r, &s, 1, NULL);
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    ptowsp_workload_begin(m, "alone");
+    const ptowsp_kernel alone = mix_kernel(m, "alone", 2500);
+    task_on(m, alone, tensor_of(m, "a"), no_tensor, 0, 0, -1, -1);
+    ptowsp_scope_end(m);
+    ranks_add(r, m, NULL);
+}
+
+static void together__pictures_have_all_ranks(void **state) {
+    (void)state;
+    ranks r;
+    ranks_begin_three(&r);
+    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    assert_int_equal(r.result.makespan_cycles, 3000);
+
+    bytes b = drawn(&r, PTOWSP_EXPORT_CHROME);
+    says(&b, "\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 0\"}");
+    says(&b, "\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 2\"}");
+    says(&b, "\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"links\"}");
+    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":1.000,\"cat\":\"mix0\"");
+    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"send step0\","
+             "\"name\":\"send step0 root=0 target=1\"");
+    says(&b,
+         "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"receive step0\"");
+    says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":1.000,\"cat\":\"rank\","
+             "\"name\":\"waits for rank 0\"}");
+    says(&b, "{\"ph\":\"X\",\"pid\":3,\"tid\":1,\"ts\":0.000,\"dur\":2.500,\"cat\":\"alone\"");
+    says(&b, "{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":1,\"tid\":2,"
+             "\"ts\":1.000}");
+    says(&b,
+         "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,"
+         "\"tid\":2,\"ts\":2.999}");
+    free(b.data);
+
+    b = drawn(&r, PTOWSP_EXPORT_SVG);
+    says(&b, "3,000 cycles, 4 tasks, 6 lanes of 3 ranks");
+    says(&b, ">rank 0 lane 0</text>");
+    says(&b, ">rank 2 links</text>");
+    says(&b, "<title>waits for rank 0</title>");
+    says(&b, ">waits for a rank</text>");
+    assert_int_equal(count_of(&b, "<line x1="), 1);
+    free(b.data);
+
+    b = drawn(&r, PTOWSP_EXPORT_PERFETTO);
+    for (char rank = '0'; rank < '3'; rank++) {
+        const char name[] = {'r', 'a', 'n', 'k', ' ', rank, '\0'};
+        says(&b, name);
+    }
+    assert_int_equal(count_of(&b, "links"), 3);
+    assert_int_equal(count_of(&b, "waits for rank 0"), 1);
+    // flow_ids and terminating_flow_ids: 47 and 48, of 64 bits
+    assert_int_equal(count_of(&b, "\xf9\x02\x01"), 1);
+    assert_int_equal(count_of(&b, "\x81\x03\x01"), 1);
+    free(b.data);
+
+    b = drawn(&r, PTOWSP_EXPORT_CSV);
+    says(&b, "step0");
+    free(b.data);
+
+    bytes again = {NULL, 0, 0};
+    const ptowsp_output output = {take_bytes, &again};
+    ptowsp_run_group group = r.group;
+    group.rank_count = 0;
+    assert_int_equal(ptowsp_run_group_export(r.context, &group, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "export: 0 ranks: there are 1 to 16384, each with a run");
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "export: rank 0 has no run that has recorded tasks");
+    assert_null(again.data);
+    ranks_end(&r);
+}
+
+// Spans of ranks, as they are gathered from processes.
+static void together__measured_ranks_are_drawn_alike(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    const ptowsp_span spans[] = {
+        {5000, 7000, 0, 0}, {7000, 8000, 1, 1}, {5500, 9000, 3, 1}, {0, 0, 2, 0}};
+    static const char *const names[] = {"work", "send"};
+    static const char *const lanes[] = {"cores", "links"};
+    const ptowsp_span_arrow arrow = {1, 2};
+    ptowsp_span_set set;
+    memset(&set, 0, sizeof set);
+    set.title = "measured";
+    set.spans = spans;
+    set.count = 4;
+    set.names = names;
+    set.name_count = 2;
+    set.rank_lanes = 2;
+    set.lane_names = lanes;
+    set.arrows = &arrow;
+    set.arrow_count = 1;
+    bytes b = {NULL, 0, 0};
+    const ptowsp_output output = {take_bytes, &b};
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output),
+                     PTOWSP_OK);
+    says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.500,\"dur\":1.500,\"cat\":\"rank\","
+             "\"name\":\"waits for rank 0\"}");
+    says(&b, "\"thread_name\",\"pid\":2,\"tid\":1,\"args\":{\"name\":\"cores\"}");
+    b.count = 0;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_OK);
+    says(&b, "4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
+    says(&b, ">rank 1 links</text>");
+    set.lane_names = NULL;
+    b.count = 0;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_OK);
+    says(&b, "rank 1 lane 1");
+    b.count = 0;
+    set.rank_lanes = UINT32_MAX;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: ranks of 4294967295 lanes each: at most 262143");
+    set.rank_lanes = 2;
+    free(b.data);
+    static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
+    for (int i = 0; i < 4; i++) {
+        char text[100];
+        set.arrows = &wrong[i];
+        snprintf(text, sizeof text, "export: arrow 0, from span %d to %d: these did not run",
+                 (int)wrong[i].from, (int)wrong[i].to);
+        assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+                         PTOWSP_INVALID_PARAMS);
+        assert_string_equal(ptowsp_context_error(context).text, text);
+    }
+    set.arrows = NULL;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text, "export: the arrows are NULL");
+    static const char *const bad_lanes[] = {"cores", NULL};
+    set.lane_names = bad_lanes;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: the name of lane 1 is NULL, or too long");
+    ptowsp_context_destroy(context);
+}
+
+static void together__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    ranks r;
+    ranks_begin_three(&r);
+    const ptowsp_export_format formats[] = {PTOWSP_EXPORT_CHROME, PTOWSP_EXPORT_PERFETTO,
+                                            PTOWSP_EXPORT_SVG};
+    bool is_done = false;
+    for (uint64_t n = 1; !is_done; n++) {
+        test_memory memory;
+        memset(&memory, 0, sizeof memory);
+        memory.refuse_at = n;
+        ptowsp_context_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.resize = test_resize;
+        desc.resize_user = &memory;
+        ptowsp_context *context = NULL;
+        ptowsp_run *runs[3] = {NULL, NULL, NULL};
+        ptowsp_status status = ptowsp_context_create(&desc, &context);
+        for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
+            status = ptowsp_run_create(context, r.programs[i], &runs[i]);
+        }
+        ptowsp_run_group group = r.group;
+        group.runs = runs;
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        options.record_tasks = true;
+        if (status == PTOWSP_OK) {
+            status = ptowsp_run_group_simulate(context, &group, &options, NULL);
+            for (int i = 0; i < 3; i++) {
+                assert_int_equal(runs[i]->result.is_done, status == PTOWSP_OK);
+            }
+        }
+        for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
+            bytes b = {NULL, 0, 0};
+            const ptowsp_output output = {take_bytes, &b};
+            status = ptowsp_run_group_export(context, &group, formats[i], NULL, output);
+            free(b.data);
+        }
+        is_done = status == PTOWSP_OK;
+        assert_true(is_done || status == PTOWSP_OUT_OF_MEMORY);
+        for (int i = 0; i < 3; i++) {
+            ptowsp_run_destroy(runs[i]);
+        }
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+    }
+    ranks_end(&r);
+}
+
+// -- a function ends it -----------------------------------------------------------------------------
+
+typedef struct ender {
+    ptowsp_run *cancelled;  // or it fails
+    uint32_t call_count;
+} ender;
+
+static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
+    ender *e = (ender *)user;
+    (void)task;
+    e->call_count++;
+    if (e->cancelled) {
+        ptowsp_run_cancel(e->cancelled);
+        return 5;
+    }
+    return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
+// has not ended by then: the task is called once all the same, and its rank is named.
+static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    for (uint32_t way = 0; way < 8; way++) {
+        const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
+        const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
+                                                           : PTOWSP_READY_FIFO};
+        ender e = {NULL, 0};
+        const ptowsp_kernel_desc desc = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
+        const step s = {
+            .kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+            ptowsp_workload_begin(m, "steps");
+            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
+            if (is_in_pipeline) {
+                PTOWSP_PIPELINE(m, "pipeline") {
+                    PTOWSP_PROCESS(m, "process") {
+                        ptowsp_task_make(m, &task);
+                    }
+                }
+            } else {
+                ptowsp_task_make(m, &task);
+            }
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, &schedule);
+        }
+        e.cancelled = is_cancelled ? r.runs[1] : NULL;
+        assert_int_equal(ranks_simulate(&r, false),
+                         is_cancelled ? PTOWSP_CANCELLED : PTOWSP_KERNEL_FAILED);
+        const ptowsp_error error = ptowsp_context_error(r.context);
+        char text[128];
+        if (is_cancelled) {
+            snprintf(text, sizeof text, "rank 1: run: cancelled; %d tasks accounted for", !chooses);
+        } else {
+            snprintf(text, sizeof text, "rank 0: steps/%stask end: task 1 failed: KERNEL_FAILED",
+                     is_in_pipeline ? "pipeline pipeline/process process/" : "");
+        }
+        assert_string_equal(error.text, text);
+        assert_int_equal(error.index, is_cancelled);
+        assert_int_equal(e.call_count, 1);
+        ranks_end(&r);
+    }
+}
+
+// The cost of a task of 100 cycles, by how often it has been asked for; the one after `last` fails.
+typedef struct meter {
+    uint32_t call_count, last;
+} meter;
+
+static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
+    meter *m = (meter *)user;
+    (void)task;
+    return m->call_count++ < m->last ? 100 : ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// Hosts launch a sum at 1000: 2 rounds of 1 us and 960 bytes, until 4920. In order, a pipeline of two
+// tasks follows when both ranks have joined the sum, but it has run by then: once. A task of rank 0
+// that fails in it ends all.
+static void together__a_pipeline_that_is_held_runs_once(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2};
+    schedule.control.by = PTOWSP_CONTROL_HOST;
+    schedule.control.clock_mhz = 1000;
+    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1000;
+    for (int fails = 0; fails < 2; fails++) {
+        meter meters[2] = {{0, fails ? 1 : 2}, {0, 2}};
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_kernel_desc desc = {
+                .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
+            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+            ptowsp_workload_begin(m, "steps");
+            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
+            PTOWSP_PIPELINE(m, "pipeline") {
+                PTOWSP_PROCESS(m, "process") {
+                    ptowsp_task_make(m, &task);
+                    ptowsp_task_make(m, &task);
+                }
+            }
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, &schedule);
+        }
+        assert_int_equal(ranks_simulate(&r, true), fails ? PTOWSP_KERNEL_FAILED : PTOWSP_OK);
+        assert_int_equal(meters[0].call_count, 2);
+        for (uint32_t k = 0; k < 2 && !fails; k++) {
+            assert_int_equal(meters[k].call_count, 2);
+            assert_int_equal(ptowsp_run_result(r.runs[k])->task_count, 3);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[0].end, 4920);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[1].start, 4920);
+            assert_int_equal(ptowsp_run_records(r.runs[k])[2].start, 5020);
+            assert_int_equal(end_of(&r, k), 5120);
+        }
+        if (fails) {
+            assert_string_equal(ptowsp_context_error(r.context).text,
+                                "rank 0: steps/pipeline pipeline/process process/task k: task 2 "
+                                "failed: KERNEL_FAILED");
+        }
+        ranks_end(&r);
+    }
+}
+
+static ptowsp_cycles more_rows(const ptowsp_task *task, void *user) {
+    (void)task;
+    *(int64_t *)user = 5000;
+    return 1;
+}
+
+// Counts are read once more when the task begins, and a cost function has changed those of rank 0 by then.
+static void together__counts_that_change_until_a_task_begins_are_found(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
+    int64_t counts[2][4] = {{5, 250, 125, 7}, {5, 250, 125, 7}};
+    const step s = {.kind = PTOWSP_ALL_TO_ALL,
+                    .algorithm = PTOWSP_ALGORITHM_RING,
+                    .members = 2,
+                    .stride = 1,
+                    .counts = "counts"};
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    for (uint32_t k = 0; k < 2; k++) {
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel_desc desc = {
+            .name = "change", .fn = more_rows, .cost = more_rows, .user = &counts[0][1]};
+        const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+        const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, mix_kernel(m, "slow", 1000), a, no_tensor, 0, 0, -1, -1);
+        task_on(m, collective_kernel(m, "exchange", &s), a, b, 1000, 1000, -1, -1);
+        ptowsp_task_make(m, &task);
+        ptowsp_scope_end(m);
+        ranks_add(&r, m, &schedule);
+        assert_int_equal(ptowsp_run_bind_array(r.runs[k], "counts", PTOWSP_I64, counts[k], 4),
+                         PTOWSP_OK);
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_UNSUPPORTED_SIZE);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "rank 0: all_to_all: in has 1000 rows, and the collective takes 5005");
+    ranks_end(&r);
+}
+
+// The links count 10^6 units each cycle, in 64 bits: 2^64 / 10^6 is more than 2^44 cycles and less than 2^45.
+static void together__collectives_begin_before_units_are_over(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+    for (int is_late = 0; is_late < 2; is_late++) {
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_tensor a = tensor_of(m, "a");
+            ptowsp_workload_begin(m, "steps");
+            task_on(m, mix_kernel(m, "slow", UINT64_C(1) << (44 + is_late)), a, no_tensor, 0, 0, -1,
+                    -1);
+            task_on(m, collective_kernel(m, "sum", &s), a, no_tensor, 100, 0, -1, -1);
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, NULL);
+        }
+        assert_int_equal(ranks_simulate(&r, false), is_late ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+        if (is_late) {
+            test_error_is(r.context, PTOWSP_LIMIT_EXCEEDED, 0,
+                          "rank 0: run: task 1 begins in cycle 35184372088832: more than links can "
+                          "be simulated for");
+        }
+        ranks_end(&r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(together__groups_share_the_link_of_a_node),
+        cmocka_unit_test(together__threads_dispatch_collectives_too),
+        cmocka_unit_test(together__a_task_that_is_held_waits_for_the_same_as_alone),
+        cmocka_unit_test(together__a_message_waits_for_that_of_another_group),
+        cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
+        cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
+        cmocka_unit_test(together__ranks_that_do_the_same_are_as_one_alone),
+        cmocka_unit_test(together__the_first_size_of_a_mesh_changes_no_time),
+        cmocka_unit_test(together__symmetry_changes_no_time),
+        cmocka_unit_test(together__four_thousand_ranks_are_one_node_by_symmetry),
+        cmocka_unit_test(together__two_thousand_stages_are_simulated_one_by_one),
+        cmocka_unit_test(together__wrong_groups_are_refused),
+        cmocka_unit_test(together__ranks_that_disagree_fail),
+        cmocka_unit_test(together__ragged_counts_that_disagree_fail),
+        cmocka_unit_test(together__a_task_beside_a_collective_ends_its_rank),
+        cmocka_unit_test(together__a_pipeline_that_is_held_runs_once),
+        cmocka_unit_test(together__pictures_have_all_ranks),
+        cmocka_unit_test(together__measured_ranks_are_drawn_alike),
+        cmocka_unit_test(together__every_allocation_may_be_refused),
+        cmocka_unit_test(together__counts_that_change_until_a_task_begins_are_found),
+        cmocka_unit_test(together__collectives_begin_before_units_are_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,782 @@
+// Transient tensors: lifetimes and places on paper, and random programs that give
+// the same results with shared memory as with memory for each tensor.
+
+#include "report_text.h"
+
+#include "src/exec/run.h"
+
+enum { TENSORS = 8, EXTRA_MAX = 40 };
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_axis rows;  // dynamic
+    ptowsp_tensor tensors[TENSORS + 1];
+    ptowsp_kernel mix, make;    // (in, in, out), (out)
+    ptowsp_kernel sink, touch;  // (in, in, inout), (inout)
+    uint32_t next_seed;
+    ptowsp_program *program;
+    ptowsp_run *run;
+} fixture;
+
+// -- kernels --------------------------------------------------------------------------------------
+
+static uint64_t tile_hash(const ptowsp_task *task, uint32_t tile, uint64_t hash) {
+    for (int64_t r = 0; r < ptowsp_task_rows(task, tile); r++) {
+        for (int64_t c = 0; c < ptowsp_task_cols(task, tile); c++) {
+            const ptowsp_tile *t = &task->tiles[tile];
+            hash = (hash ^ ((const uint64_t *)t->data)[r * t->row_stride + c * t->col_stride]) *
+                   UINT64_C(0x100000001b3);
+        }
+    }
+    return hash;
+}
+
+// A kernel's call that does not end well: the at-th one, which cancels a run, or fails.
+static struct {
+    uint64_t at, calls;  // calls: atomic
+    ptowsp_run *cancels;
+} ending;
+
+// Fills the last tile with numbers that depend on all of the others; with `user`, on it, too.
+static ptowsp_cycles mix_kernel(const ptowsp_task *task, void *user) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ ptowsp_task_scalar(task, 0);
+    uint32_t out = task->tile_count - 1;
+    if (ending.at && __atomic_add_fetch(&ending.calls, 1, __ATOMIC_RELAXED) == ending.at) {
+        if (!ending.cancels) {
+            return ptowsp_task_fail(PTOWSP_UNSUPPORTED);
+        }
+        ptowsp_run_cancel(ending.cancels);
+    }
+    for (uint32_t i = 0; i < out + (user != NULL); i++) {
+        hash = tile_hash(task, i, hash);
+    }
+    for (int64_t r = 0; r < ptowsp_task_rows(task, out); r++) {
+        for (int64_t c = 0; c < ptowsp_task_cols(task, out); c++) {
+            const ptowsp_tile *t = &task->tiles[out];
+            ((uint64_t *)t->data)[r * t->row_stride + c * t->col_stride] = hash +=
+                UINT64_C(0x9e3779b97f4a7c15);
+        }
+    }
+    return 10;
+}
+
+// -- building -------------------------------------------------------------------------------------
+
+static ptowsp_kernel kernel_make(fixture *f, const char *name, uint32_t in_count,
+                                 ptowsp_direction last) {
+    static const char *const names[] = {"a", "b", "c"};
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.fn = mix_kernel;
+    desc.user = last == PTOWSP_INOUT ? f : NULL;
+    desc.cycles = 10;
+    for (uint32_t i = 0; i <= in_count; i++) {
+        const ptowsp_tile_param tile = {names[i], i < in_count ? PTOWSP_IN : last, PTOWSP_U64,
+                                        PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+        desc.tiles[i] = tile;
+    }
+    const ptowsp_scalar_param seed = {"seed", PTOWSP_TYPE_U64};
+    desc.scalars[0] = seed;
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+// A tensor of rows x cols, u64. rows 0: as many as the axis "rows" has, times `cols`.
+static ptowsp_tensor tensor_make(fixture *f, const char *name, bool is_transient, int64_t rows,
+                                 int64_t cols) {
+    ptowsp_tensor_desc desc;
+    ptowsp_expr sizes[2];
+    memset(&desc, 0, sizeof desc);
+    memset(sizes, 0, sizeof sizes);
+    desc.name = name;
+    desc.dtype = PTOWSP_U64;
+    desc.rank = 2;
+    desc.shape[0] = rows ? rows : PTOWSP_DYNAMIC;
+    desc.shape[1] = cols;
+    if (rows == 0) {
+        sizes[0] = ptowsp_mul(ptowsp_axis_size(f->m, f->rows), ptowsp_i64(f->m, cols));
+    }
+    return is_transient ? ptowsp_tensor_transient(f->m, &desc, sizes)
+                        : ptowsp_tensor_make(f->m, &desc);
+}
+
+static void task(fixture *f, ptowsp_kernel kernel, uint32_t count, const ptowsp_tensor *tensors) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    for (uint32_t i = 0; i < count; i++) {
+        desc.views[i].tensor = tensors[i];
+    }
+    desc.scalars[0] = ptowsp_u64(f->m, f->next_seed++);
+    ptowsp_task_make(f->m, &desc);
+}
+
+// Writes a tensor from nothing; from others.
+static void make(fixture *f, ptowsp_tensor out) {
+    task(f, f->make, 1, &out);
+}
+
+static void mix(fixture *f, ptowsp_tensor a, ptowsp_tensor b, ptowsp_tensor out) {
+    const ptowsp_tensor tensors[3] = {a, b, out};
+    task(f, f->mix, 3, tensors);
+}
+
+static void fixture_begin(fixture *f) {
+    const ptowsp_module_desc module = {"transient", 4};
+    memset(f, 0, sizeof *f);
+    ptowsp_context_desc desc = test_lanes_desc(4);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
+    f->rows = ptowsp_axis_dynamic(f->m, "rows");
+    f->make = kernel_make(f, "make", 0, PTOWSP_OUT);
+    f->mix = kernel_make(f, "mix", 2, PTOWSP_OUT);
+    f->sink = kernel_make(f, "sink", 2, PTOWSP_INOUT);
+    f->touch = kernel_make(f, "touch", 0, PTOWSP_INOUT);
+}
+
+static void fixture_end(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+static void compile(fixture *f) {
+    ptowsp_error error = ptowsp_module_error(f->m);
+    assert_string_equal(error.text, "");
+    if (ptowsp_program_create(f->context, f->m, NULL, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+}
+
+// The lifetimes as text: "x 0-2, y 1-1 4-5".
+static void lifetimes_are(fixture *f, const char *expected) {
+    char text[512];
+    ptowsp_transient_sizes sizes;
+    size_t length = 0;
+    uint32_t before = 0;
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
+        ptowsp_lifetime at = ptowsp_run_lifetime_at(f->run, i);
+        if (at.tensor != before) {
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%s%s", before ? ", " : "",
+                                 ptowsp_program_read(f->program)->tensors[at.tensor].desc.name);
+        }
+        before = at.tensor;
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, " %u-%u", at.first, at.last);
+    }
+    assert_string_equal(text, expected);
+}
+
+static void tensors_make(fixture *f, bool is_transient) {
+    static const char *const names[TENSORS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        f->tensors[i] = tensor_make(f, names[i], is_transient, i % 3 ? 4 : 0, 1 + i % 4);
+    }
+    f->tensors[TENSORS] = tensor_make(f, "out", false, 3, 5);
+}
+
+// -- lifetimes ------------------------------------------------------------------------------------
+
+static void test_lifetimes_in_a_sequence(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f);
+    tensors_make(&f, true);
+    const ptowsp_tensor *t = f.tensors;
+    PTOWSP_WORKLOAD(f.m, "w") {
+        make(&f, t[0]);             // 0
+        make(&f, t[1]);             // 1
+        mix(&f, t[0], t[1], t[2]);  // 2
+        PTOWSP_WHEN(f.m, ptowsp_eq(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), ptowsp_i64(f.m, 0))) {
+            make(&f, t[3]);             // 3
+            mix(&f, t[3], t[3], t[4]);  // 4
+        }
+        PTOWSP_OTHERWISE(f.m) {
+            make(&f, t[3]);  // 5: the same tensor again, so its scope is around both
+        }
+        mix(&f, t[2], t[2], t[TENSORS]);  // 6
+    }
+    compile(&f);
+    lifetimes_are(&f, "a 0-2, b 1-2, c 2-6, d 3-5, e 4-4");
+    fixture_end(&f);
+}
+
+static void test_lifetimes_in_loops(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f);
+    tensors_make(&f, true);
+    const ptowsp_tensor *t = f.tensors;
+    ptowsp_axis layers = ptowsp_axis_dense(f.m, "layers", 3);
+    ptowsp_axis heads = ptowsp_axis_dense(f.m, "heads", 2);
+    PTOWSP_WORKLOAD(f.m, "w") {
+        make(&f, t[0]);  // 0: carried through the layers
+        make(&f, t[6]);  // 1: read in each iteration
+        PTOWSP_FOR_EACH(f.m, layer, layers) {
+            mix(&f, t[0], t[6], t[1]);           // 2
+            PTOWSP_PARALLEL(f.m, head, heads) {  // 3, all of it
+                mix(&f, t[1], t[1], t[2]);
+                mix(&f, t[2], t[2], t[3]);
+            }
+            mix(&f, t[3], t[3], t[4]);  // 4
+            mix(&f, t[4], t[4], t[0]);  // 5
+        }
+        PTOWSP_FOR_EACH(f.m, other, layers) {
+            mix(&f, t[0], t[0], t[5]);        // 6
+            mix(&f, t[5], t[5], t[TENSORS]);  // 7
+        }
+        mix(&f, t[0], t[0], t[TENSORS]);  // 8
+    }
+    compile(&f);
+    lifetimes_are(&f, "a 0-8, b 2-3, c 3-3, d 3-4, e 4-5, f 6-7, g 1-5");
+    fixture_end(&f);
+}
+
+static void test_lifetimes_across_calls(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f);
+    tensors_make(&f, true);
+    const ptowsp_tensor *t = f.tensors;
+    ptowsp_axis layers = ptowsp_axis_dense(f.m, "layers", 3);
+    PTOWSP_WORKLOAD(f.m, "layer") {
+        make(&f, t[0]);             // 1 and 4
+        mix(&f, t[0], t[0], t[1]);  // 2 and 5: t[1] goes on to the caller
+    }
+    PTOWSP_WORKLOAD(f.m, "w") {
+        make(&f, t[2]);  // 0
+        PTOWSP_FOR_EACH(f.m, i, layers) {
+            ptowsp_call_make(f.m, "layer", NULL, 0);
+        }
+        mix(&f, t[1], t[1], t[TENSORS]);          // 3
+        ptowsp_call_make(f.m, "layer", NULL, 0);  // 4, 5
+        mix(&f, t[2], t[1], t[TENSORS]);          // 6
+    }
+    compile(&f);
+    // a: a pass for each call. b: from the first iteration on, in all of the loop, to the end.
+    lifetimes_are(&f, "a 1-2 4-5, b 1-6, c 0-6");
+    char place[200];
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    ptowsp_program_print_point(f.program, 4, ptowsp_output_to_buffer(&buffer));
+    assert_string_equal(place, "layer/task make");
+    fixture_end(&f);
+}
+
+// Places by paper: sizes are multiples of 64 bytes.
+static void test_places(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f);
+    ptowsp_tensor x = tensor_make(&f, "x", true, 0, 4), y = tensor_make(&f, "y", true, 3, 8);
+    ptowsp_tensor z = tensor_make(&f, "z", true, 1, 1), w = tensor_make(&f, "w", true, 16, 16);
+    ptowsp_tensor unused = tensor_make(&f, "unused", true, 100, 100);
+    (void)unused;
+    PTOWSP_WORKLOAD(f.m, "main") {
+        make(&f, x);       // 0
+        mix(&f, x, x, y);  // 1
+        mix(&f, y, y, z);  // 2
+        mix(&f, z, z, w);  // 3
+    }
+    compile(&f);
+    ptowsp_transient_sizes sizes;
+    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_UNBOUND);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 5), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    // x: 20 x 4 x 8 = 640 bytes, y: 192, z: 8 -> 64, w: 2048.
+    assert_int_equal(sizes.sum, 640 + 192 + 64 + 2048);
+    assert_int_equal(sizes.low, 64 + 2048);
+    assert_int_equal(sizes.peak, 64 + 2048);
+    assert_int_equal(sizes.point, 3);
+    assert_int_equal(sizes.point_count, 4);
+    assert_int_equal(sizes.lifetime_count, 4);
+    // The largest first: w at 0; x at 0, below nothing; y behind x; z behind w.
+    const uint64_t offsets[4] = {0, 640, 2048, 0}, bytes[4] = {640, 192, 64, 2048};
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(ptowsp_run_lifetime_at(f.run, i).offset, offsets[i]);
+        assert_int_equal(ptowsp_run_lifetime_at(f.run, i).size, bytes[i]);
+    }
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    fixture_end(&f);
+}
+
+// -- random programs ------------------------------------------------------------------------------
+
+// A random program, the same for the same state of random numbers, of at most *budget tasks.
+static void random_block(fixture *f, uint64_t *random, int depth, uint32_t known, int *budget,
+                         bool has_call) {
+    static uint32_t axis_count;
+    for (int i = (int)test_random_in(random, 2, 6); i > 0 && *budget > 0; i--) {
+        int64_t kind = test_random_in(random, 0, 11);
+        uint32_t out = (uint32_t)test_random_in(random, 0, TENSORS - 1);
+        if (kind >= 8 && depth < 4) {
+            int64_t size = test_random_in(random, 1, 3);
+            char name[16];
+            snprintf(name, sizeof name, "v%u", axis_count++);
+            ptowsp_axis axis = ptowsp_axis_dense(f->m, name, size);
+            if (kind == 8) {
+                ptowsp_for_each_begin(f->m, name, axis);
+            } else if (kind == 9) {
+                ptowsp_parallel_begin(f->m, name, axis);
+            } else if (kind == 10) {
+                ptowsp_when_begin(f->m, ptowsp_lt(ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64),
+                                                  ptowsp_i64(f->m, test_random_in(random, 0, 3))));
+            } else {
+                ptowsp_combine_begin(f->m);
+            }
+            random_block(f, random, depth + 1, known, budget, has_call);
+            ptowsp_scope_end(f->m);
+        } else if (kind == 7 && has_call) {
+            ptowsp_call_make(f->m, "part", NULL, 0);
+        } else if (known == 0 || kind < 2) {
+            make(f, f->tensors[out]);
+            known |= 1u << out;
+            --*budget;
+        } else {
+            uint32_t from[2];
+            for (int j = 0; j < 2; j++) {
+                do {
+                    from[j] = (uint32_t)test_random_in(random, 0, TENSORS - 1);
+                } while (!(known >> from[j] & 1));
+            }
+            bool is_seen = test_random_in(random, 0, 3) == 0;
+            out = out == from[0] || out == from[1] ? TENSORS : is_seen ? TENSORS : out;
+            const ptowsp_tensor tensors[3] = {f->tensors[from[0]], f->tensors[from[1]],
+                                              f->tensors[out]};
+            task(f, out < TENSORS ? f->mix : f->sink, 3, tensors);
+            known |= out < TENSORS ? 1u << out : 0;
+            --*budget;
+        }
+    }
+}
+
+static void random_program(fixture *f, uint64_t random, bool is_transient) {
+    int budget = 40;
+    fixture_begin(f);
+    tensors_make(f, is_transient);
+    bool has_call = test_random_in(&random, 0, 1);
+    PTOWSP_WORKLOAD(f->m, "part") {
+        make(f, f->tensors[1]);
+        random_block(f, &random, 2, 2, &budget, false);
+    }
+    PTOWSP_WORKLOAD(f->m, "main") {
+        make(f, f->tensors[0]);
+        random_block(f, &random, 0, 1, &budget, has_call);
+    }
+    compile(f);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 3), PTOWSP_OK);
+}
+
+static void bind_out(fixture *f, uint64_t *out) {
+    const ptowsp_buffer buffer = {.data = out, .size = 15 * sizeof *out};
+    memset(out, 0, 15 * sizeof *out);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "out", &buffer), PTOWSP_OK);
+}
+
+// The out tensor, which all sinks of a program add to, is compared.
+static void test_random_programs(void **state) {
+    (void)state;
+    static uint64_t cells[TENSORS][64];
+    uint64_t random = test_seed(), saved = 0;
+    for (int round = 0; TEST_ROUNDS(round, 600); round++) {
+        uint64_t seed = test_random(&random), alone[15], shared[15];
+        fixture f;
+        random_program(&f, seed, false);
+        for (uint32_t i = 0; i < TENSORS; i++) {
+            const ptowsp_buffer buffer = {.data = cells[i],
+                                          .size = sizeof cells[i],
+                                          .rank = 2,
+                                          .shape = {i % 3 ? 4 : 3 * (1 + i % 4), 1 + i % 4}};
+            const char name[2] = {(char)('a' + i), '\0'};
+            assert_int_equal(ptowsp_run_bind_tensor(f.run, name, &buffer), PTOWSP_OK);
+        }
+        bind_out(&f, alone);
+        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        ptowsp_cycles busy = ptowsp_run_result(f.run)->busy_cycles;
+        fixture_end(&f);
+
+        random_program(&f, seed, true);
+        for (uint32_t lanes = 0; lanes <= 4; lanes += 2) {
+            const ptowsp_run_options options = {.lane_count = lanes};
+            bind_out(&f, shared);
+            if (ptowsp_run_execute(f.run, &options) != PTOWSP_OK) {
+                fail_msg("%s", ptowsp_context_error(f.context).text);
+            }
+            assert_memory_equal(shared, alone, sizeof alone);
+            assert_true(ptowsp_run_result(f.run)->busy_cycles == busy);
+        }
+        const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
+        ptowsp_cycles makespan = ptowsp_run_result(f.run)->makespan_cycles;
+        assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_OK);
+        assert_true(ptowsp_run_result(f.run)->makespan_cycles == makespan);
+        ptowsp_transient_sizes sizes;
+        assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+        saved += sizes.sum - sizes.peak;
+        fixture_end(&f);
+    }
+    assert_met(saved > 0);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+static void pair_make(fixture *f) {
+    fixture_begin(f);
+    tensors_make(f, true);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        make(f, f->tensors[0]);
+        mix(f, f->tensors[0], f->tensors[0], f->tensors[1]);
+        mix(f, f->tensors[1], f->tensors[1], f->tensors[TENSORS]);
+    }
+    compile(f);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 100), PTOWSP_OK);
+}
+
+// A run that is cancelled or fails at any call can be repeated, with the results as before, on lanes too; it
+// keeps no memory but what it has already. (On lanes that is what tasks in flight have taken, so far.)
+static void test_cancelled_and_failed_runs(void **state) {
+    (void)state;
+    static const ptowsp_status statuses[] = {PTOWSP_UNSUPPORTED, PTOWSP_CANCELLED};
+    uint64_t random = test_seed();
+    uint32_t met[2] = {0, 0};
+    for (int round = 0; TEST_ROUNDS(round, 100); round++) {
+        uint64_t expected[15], out[15];
+        fixture f;
+        random_program(&f, test_random(&random), true);
+        bind_out(&f, expected);
+        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        uint64_t count = ptowsp_run_result(f.run)->task_count;
+        for (int i = 0; i < 12; i++) {
+            const ptowsp_run_options options = {.lane_count = (uint32_t)(i % 3) * 2};
+            bind_out(&f, out);  // an execution with as many lanes has what it needs
+            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            size_t live = f.memory.live_bytes;
+            ending.cancels = i % 2 ? f.run : NULL;
+            ending.calls = 0;
+            ending.at = (uint64_t)test_random_in(&random, 1, (int64_t)count);
+            ptowsp_status status = ptowsp_run_execute(f.run, &options);
+            ending.at = 0;
+            // The last call of all may be the one that cancels: then nothing is left out.
+            assert_true(status == statuses[i % 2] || (i % 2 && status == PTOWSP_OK));
+            met[i % 2] += status == statuses[i % 2];
+            assert_true(options.lane_count || f.memory.live_bytes == live);
+            bind_out(&f, out);
+            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            assert_memory_equal(out, expected, sizeof out);
+            assert_true(options.lane_count || f.memory.live_bytes == live);
+        }
+        fixture_end(&f);
+    }
+    assert_true(met[0] > 0 && met[1] > 0);
+}
+
+static void test_blocks_and_limits(void **state) {
+    (void)state;
+    static _Alignas(64) unsigned char block[4096];
+    uint64_t out[15];
+    fixture f;
+    pair_make(&f);
+    bind_out(&f, out);
+    // a: 100 x 1 u64 = 800 -> 832 bytes; b: 4 x 2 = 64 bytes.
+    assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 895), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "run: transient tensors take 896 bytes, and there are 895; most at main/task "
+                  "mix: a 832, b 64. Smaller tiles there, or computing again what lives long, "
+                  "takes less");
+    assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 896), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    size_t allocations = f.memory.allocations;
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_int_equal(f.memory.allocations, allocations);
+
+    assert_int_equal(ptowsp_run_bind_transients(f.run, block + 8, 4096), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "bind: the block of transient tensors is not aligned to 64 bytes");
+    assert_int_equal(ptowsp_run_bind_transients(f.run, block, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(
+        f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        "run: transient tensors take 896 bytes, and there are 0; most at main/task mix: a "
+        "832, b 64. Smaller tiles there, or computing again what lives long, takes less");
+    memset(block, 0x11, sizeof block);
+    assert_int_equal(ptowsp_run_bind_transients(f.run, block, 896), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    for (uint32_t i = 0; i < sizeof block; i++) {
+        assert_true(i < 896 || block[i] == 0x11);
+    }
+    assert_true(block[0] != 0x11 || block[1] != 0x11);
+    // Sizes that change are placed anew; of nothing, nothing.
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 0), PTOWSP_OK);
+    ptowsp_transient_sizes sizes;
+    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    assert_int_equal(sizes.peak, 64);
+    fixture_end(&f);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_buffer buffer;
+    uint64_t out[15];
+    memset(&buffer, 0, sizeof buffer);
+    pair_make(&f);
+    bind_out(&f, out);
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "bind: tensor a is transient: executions give it memory");
+    assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "run: transient tensors, up to b, take more than 2^61 bytes");
+    assert_int_equal(ptowsp_run_size_transients(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    fixture_end(&f);
+}
+
+// What a module says when it is compiled with a tensor that a block uses wrongly.
+static void compile_says(fixture *f, const char *text) {
+    ptowsp_error error = ptowsp_module_error(f->m);
+    if (error.status == PTOWSP_OK) {
+        assert_int_equal(ptowsp_program_create(f->context, f->m, NULL, &f->program),
+                         PTOWSP_INVALID_PARAMS);
+        error = ptowsp_context_error(f->context);
+    }
+    assert_string_equal(error.text, text);
+    fixture_end(f);
+}
+
+static void test_reads_before_writes(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f);
+    tensors_make(&f, true);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_FOR_EACH(f.m, i, ptowsp_axis_dense(f.m, "layers", 2)) {
+            mix(&f, f.tensors[0], f.tensors[0], f.tensors[TENSORS]);
+            make(&f, f.tensors[0]);  // for the next iteration: not in a transient tensor
+        }
+    }
+    compile_says(&f, "main/for_each i/task mix: it reads transient tensor a, which nothing has "
+                     "written before it in the block around all its uses");
+    fixture_begin(&f);
+    tensors_make(&f, true);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task(&f, f.touch, 1, &f.tensors[3]);
+    }
+    compile_says(&f, "main/task touch: it reads transient tensor d, which nothing has written "
+                     "before it in the block around all its uses");
+}
+
+static void test_sizes_are_checked(void **state) {
+    (void)state;
+    ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_expr sizes[1];
+    fixture f;
+    fixture_begin(&f);
+    ptowsp_tensor_transient(f.m, &desc, NULL);
+    compile_says(&f, "transient: transient tensor x: the size of dimension 0 needs an expression");
+    fixture_begin(&f);
+    desc.shape[0] = 4;
+    sizes[0] = ptowsp_i64(f.m, 4);
+    ptowsp_tensor_transient(f.m, &desc, sizes);
+    compile_says(&f, "transient: transient tensor x: dimension 0 has a size and an expression");
+    fixture_begin(&f);
+    desc.shape[0] = PTOWSP_DYNAMIC;
+    sizes[0] = ptowsp_u64(f.m, 4);
+    ptowsp_tensor_transient(f.m, &desc, sizes);
+    compile_says(&f, "transient: transient tensor x: the size is u64, not i64");
+    fixture_begin(&f);
+    sizes[0] = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
+    ptowsp_tensor x = ptowsp_tensor_transient(f.m, &desc, sizes);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task(&f, f.make, 1, &x);
+    }
+    compile_says(
+        &f,
+        "transient: transient tensor x: its size reads a variable, a slot or a task; it may read "
+        "sizes, symbols and arrays, which are the same during a run");
+}
+
+static void test_size_of_an_array(void **state) {
+    (void)state;
+    const int32_t lengths[2] = {3, -1};
+    ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_transient_sizes sizes;
+    ptowsp_expr size[1];
+    fixture f;
+    fixture_begin(&f);
+    size[0] = ptowsp_array_at(f.m, "lengths", PTOWSP_I32, ptowsp_axis_size(f.m, f.rows));
+    ptowsp_tensor x = ptowsp_tensor_transient(f.m, &desc, size);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task(&f, f.make, 1, &x);
+    }
+    compile(&f);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "lengths", PTOWSP_I32, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    assert_int_equal(sizes.sum, 64);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 0,
+                  "bind: dimension 0 of tensor x needs a size, not -1");
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 2), PTOWSP_OK);
+    assert_int_not_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    print_message("%s\n", ptowsp_context_error(f.context).text);
+    fixture_end(&f);
+}
+
+static void test_every_allocation_refused(void **state) {
+    (void)state;
+    uint64_t out[15];
+    for (size_t refused = 1;; refused++) {
+        fixture f;
+        fixture_begin(&f);
+        tensors_make(&f, true);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            make(&f, f.tensors[0]);
+            mix(&f, f.tensors[0], f.tensors[0], f.tensors[1]);
+            mix(&f, f.tensors[1], f.tensors[1], f.tensors[TENSORS]);
+        }
+        f.memory.refuse_at = f.memory.allocations + refused;
+        ptowsp_status status = ptowsp_program_create(f.context, f.m, NULL, &f.program);
+        status = status ? status : ptowsp_run_create(f.context, f.program, &f.run);
+        if (status == PTOWSP_OK) {
+            assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 5), PTOWSP_OK);
+            bind_out(&f, out);
+            status = ptowsp_run_execute(f.run, NULL);
+        }
+        bool is_over = f.memory.allocations < f.memory.refuse_at;
+        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        fixture_end(&f);
+        if (is_over) {
+            break;
+        }
+    }
+}
+
+// -- text and pictures ----------------------------------------------------------------------------
+
+static void test_drawn(void **state) {
+    (void)state;
+    static char text[20000];
+    uint64_t out[15];
+    ptowsp_output_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
+    ptowsp_output output = {text_take, &buffer}, failing = {text_take, &none},
+                  missing = {NULL, NULL};
+    fixture f;
+    pair_make(&f);
+    bind_out(&f, out);
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: no transient tensors have been placed (ptowsp_run_size_transients)");
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_OK);
+    assert_string_equal(text,
+                        "transient tensors: 896 bytes in one block, 896 each alone, 896 alive at "
+                        "most\n"
+                        "tensor                         offset        bytes  lives\n"
+                        "a                                   0          832  0 main/task make to 1 "
+                        "main/task mix\n"
+                        "b                                 832           64  1 main/task mix to 2 "
+                        "main/task mix\n");
+    buffer.length = 0;
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_OK);
+    assert_string_equal(text, "tensor,offset,bytes,first,last,from,to\r\n"
+                              "\"a\",0,832,0,1,\"main/task make\",\"main/task mix\"\r\n"
+                              "\"b\",832,64,1,2,\"main/task mix\",\"main/task mix\"\r\n");
+    buffer.length = 0;
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_OK);
+    assert_non_null(strstr(text, "<title>a: 832 bytes at 0</title>"));
+    assert_non_null(strstr(text, "<title>b: 64 bytes at 832</title>"));
+    assert_string_equal(text + buffer.length - 7, "</svg>\n");
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, failing),
+                     PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, missing),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_DOT, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    buffer.length = 0;
+    char printed[4000];
+    ptowsp_output_buffer module = {printed, sizeof printed, 0};
+    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&module));
+    assert_non_null(strstr(printed, "tensor a u64 [size(rows) * 1, 1] global transient\n"));
+    fixture_end(&f);
+}
+
+// The text of a module has its transient tensors, and is read with them.
+static void test_read_from_text(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"module m\naxis rows dynamic\ntensor a u64 [size(rows), 1] global\n",
+         "3:36: a size by an expression is for transient tensors"},
+        {"module m\ntensor a u64 [?, 1] global transient\n",
+         "2:1: m: transient tensor a: the size of dimension 0 needs an expression"},
+        {"module m\ntensor a u64 [size(rows)] global transient\n", "2:20: "}};
+    char printed[2][4000];
+    fixture f;
+    pair_make(&f);
+    const ptowsp_parse_desc desc = {.default_cycles = 10};
+    for (int i = 0; i < 2; i++) {
+        ptowsp_output_buffer module = {printed[i], sizeof printed[i], 0};
+        ptowsp_module *read = f.m;
+        if (i == 1 && ptowsp_module_parse(f.context, printed[0], strlen(printed[0]), &desc, &read,
+                                          NULL) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f.context).text);
+        }
+        ptowsp_module_print(read, ptowsp_output_to_buffer(&module));
+        if (i == 1) {
+            ptowsp_module_destroy(read);
+        }
+    }
+    const char *tensors[2] = {strstr(printed[0], "tensor a"), strstr(printed[1], "tensor a")};
+    assert_non_null(tensors[0]);
+    assert_non_null(tensors[1]);
+    size_t length = (size_t)(strstr(tensors[0], "kernel") - tensors[0]);
+    assert_memory_equal(tensors[0], tensors[1], length);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ptowsp_module *read;
+        assert_int_not_equal(
+            ptowsp_module_parse(f.context, wrong[i][0], strlen(wrong[i][0]), &desc, &read, NULL),
+            PTOWSP_OK);
+        const char *text = ptowsp_context_error(f.context).text;
+        char said[PTOWSP_NAME_MAX * 8];
+        snprintf(said, sizeof said, "%s", text);
+        said[strlen(wrong[i][1]) < sizeof said ? strlen(wrong[i][1]) : 0] = '\0';
+        assert_string_equal(said, wrong[i][1]);
+    }
+    fixture_end(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lifetimes_in_a_sequence),
+        cmocka_unit_test(test_lifetimes_in_loops),
+        cmocka_unit_test(test_lifetimes_across_calls),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_cancelled_and_failed_runs),
+        cmocka_unit_test(test_blocks_and_limits),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_reads_before_writes),
+        cmocka_unit_test(test_sizes_are_checked),
+        cmocka_unit_test(test_size_of_an_array),
+        cmocka_unit_test(test_every_allocation_refused),
+        cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_read_from_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,600 @@
+// Graphs: bad input, circles, failures, cancelling, calls at the wrong time, refused memory.
+
+#include "src/graph/graph_state.h"
+#include "graph_fixture.h"
+
+static ptowsp_graph *graph_of(ptowsp_context *context) {
+    ptowsp_graph *graph;
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    return graph;
+}
+
+static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    return PTOWSP_OK;
+}
+
+static void add(ptowsp_graph *graph, uint32_t count, const char *name) {
+    ptowsp_graph_task_desc desc = {.fn = succeed, .name = name};
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+    }
+}
+
+// -- bad input ------------------------------------------------------------------------------------
+
+static void graph_faults__bad_tasks(void **state) {
+    (void)state;
+    const struct {
+        ptowsp_graph_task_desc desc;
+        const char *text;
+    } rows[] = {
+        {{.fn = succeed, .range = succeed_range}, "graph: task 1 has both fn and range"},
+        {{.fn = succeed, .item_count = 1}, "graph: task 1 has items but no range"},
+        {{.grain = 1}, "graph: task 1 has a grain but no range"},
+        {{.name = ""}, "graph: task 1 has a bad name"},
+        {{.name = "a\"b"}, "graph: task 1 has a bad name"},
+        {{.priority = 4}, "graph: task 1 has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3: 4"},
+        {{.unit = PTOWSP_UNIT_COUNT}, "graph: task 1 has an unknown unit: 3"},
+    };
+    ptowsp_context *context = lanes_context(0);
+    assert_int_equal(ptowsp_graph_create(context, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "graph: out_graph is NULL");
+    ptowsp_graph *graph = graph_of(context);
+    uint64_t none = 7;
+    assert_int_equal(ptowsp_graph_task_make(graph, NULL, &none), PTOWSP_INVALID_PARAMS);
+    assert_true(none == PTOWSP_NO_INDEX);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: task 0: desc is NULL");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ptowsp_graph_clear(graph);
+        add(graph, 1, NULL);
+        uint64_t task = 7;
+        assert_int_equal(ptowsp_graph_task_make(graph, &rows[i].desc, &task),
+                         PTOWSP_INVALID_PARAMS);
+        assert_true(task == PTOWSP_NO_INDEX);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
+        // The error stays, whatever follows.
+        ptowsp_graph_task_desc good = {.fn = succeed};
+        assert_int_equal(ptowsp_graph_task_make(graph, &good, &task), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 0), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_graph_result(graph).task_count, 1);
+    }
+    ptowsp_graph_clear(graph);
+    add(graph, 1, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    ptowsp_graph_destroy(graph);
+    ptowsp_graph_destroy(NULL);
+    ptowsp_context_destroy(context);
+}
+
+static void graph_faults__bad_edges(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t before, after;
+        const char *text;
+    } rows[] = {
+        {0, 3, "graph: edge 1 from task 0 to 3, of 3 tasks"},
+        {3, 0, "graph: edge 1 from task 3 to 0, of 3 tasks"},
+        {UINT64_C(0x100000000), 1, "graph: edge 1 from task 4294967296 to 1, of 3 tasks"},
+        {PTOWSP_NO_INDEX, PTOWSP_NO_INDEX,
+         "graph: edge 1 from task 18446744073709551615 to 18446744073709551615, of 3 tasks"},
+        {2, 2, "graph: edge 1 leads from task 2 to itself"},
+    };
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ptowsp_graph_clear(graph);
+        add(graph, 3, NULL);
+        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_edge_make(graph, rows[i].before, rows[i].after),
+                         PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static void graph_faults__circles_are_found_with_their_tasks(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    // 0 -> 4 -> 2 -> 5 -> 4, and 5 -> 1, and 3 by itself.
+    add(graph, 2, NULL);
+    add(graph, 1, "mul");
+    add(graph, 2, "add");
+    add(graph, 1, NULL);
+    static const uint64_t edges[][2] = {{0, 4}, {4, 2}, {2, 5}, {5, 4}, {5, 1}};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(ptowsp_graph_edge_make(graph, edges[i][0], edges[i][1]), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
+                  "graph: 3 tasks wait for each other in a cycle: "
+                  "2 'mul' -> 5 -> 4 'add' -> 2 'mul'");
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+    ptowsp_graph_clear(graph);
+    add(graph, 2, NULL);
+    assert_int_equal(ptowsp_graph_edge_make(graph, 1, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
+                  "graph: 2 tasks wait for each other in a cycle: 0 -> 1 -> 0");
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static void graph_faults__a_circle_of_a_million_tasks_has_a_short_text(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 1000000, NULL);
+    for (uint64_t i = 0; i < 1000000; i++) {
+        assert_int_equal(ptowsp_graph_edge_make(graph, i, (i + 1) % 1000000), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.index, 0);
+    const char *begin = "graph: 1000000 tasks wait for each other in a cycle: 0 -> 1 -> 2 -> 3";
+    assert_memory_equal(error.text, begin, strlen(begin));
+    assert_string_equal(error.text + strlen(error.text) - 7, " -> ...");
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// Tasks 10 to 9 + count in a circle: their numbers take 2 bytes, and 4 between two. The text goes on while it
+// has no more than 220 bytes: with 37 tasks it has 218, with 38 224.
+static void graph_faults__a_circle_is_named_whole_as_far_as_there_is_room(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    for (uint64_t count = 37; count <= 40; count++) {
+        char wanted[400];
+        size_t length =
+            (size_t)snprintf(wanted, sizeof wanted,
+                             "graph: %u tasks wait for each other in a cycle:", (unsigned)count);
+        ptowsp_graph_clear(graph);
+        add(graph, (uint32_t)count + 10, NULL);
+        for (uint64_t i = 0; i < count; i++) {
+            assert_int_equal(ptowsp_graph_edge_make(graph, 10 + i, 10 + (i + 1) % count),
+                             PTOWSP_OK);
+            if (i < 38) {
+                length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s %u",
+                                           i ? " ->" : "", (unsigned)(10 + i));
+            }
+        }
+        snprintf(wanted + length, sizeof wanted - length, "%s", count > 38 ? " -> ..." : " -> 10");
+        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 10, wanted);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// Of 2^32 - 1 tasks or edges only the counts are made: they would take 24 and 4 bytes each.
+static void graph_faults__more_tasks_or_edges_than_can_be_counted(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 2, NULL);
+    graph->task_count = UINT32_MAX;
+    const ptowsp_graph_task_desc desc = {.fn = succeed};
+    assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX, "graph: more than 4294967295 tasks");
+    ptowsp_graph_clear(graph);
+    add(graph, 2, NULL);
+    graph->edge_count = UINT32_MAX;
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX, "graph: more than 4294967295 edges");
+    // An array that no address space holds is refused before memory is asked for.
+    void *array = NULL;
+    uint64_t capacity = 0;
+    assert_false(pwsp_graph_resize(graph, &array, &capacity, UINT64_MAX / 16, 24));
+    assert_true(!array && capacity == 0);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- failures and cancelling ----------------------------------------------------------------------
+
+static ptowsp_status fail_if_told(void *user, uint64_t task, uint32_t lane) {
+    (void)lane;
+    return ((const ptowsp_status *)user)[task];
+}
+
+// Tasks 1 and 3 fail. 0 -> 1 -> 4 -> 6; 3 -> 4; 3 -> 5; 2 -> 7.
+static void graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else(void **state) {
+    (void)state;
+    static const uint64_t edges[][2] = {{0, 1}, {1, 4}, {4, 6}, {3, 4}, {3, 5}, {2, 7}};
+    ptowsp_status told[8] = {0, PTOWSP_UNSUPPORTED, 0, PTOWSP_LIMIT_EXCEEDED, 0, 0, 0, 5};
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph = graph_of(context);
+        for (uint32_t i = 0; i < 8; i++) {
+            ptowsp_graph_task_desc desc = {.fn = fail_if_told, .user = told};
+            desc.name = i == 1 ? "attend" : NULL;
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        }
+        for (size_t i = 0; i < 6; i++) {
+            assert_int_equal(ptowsp_graph_edge_make(graph, edges[i][0], edges[i][1]), PTOWSP_OK);
+        }
+        for (int run = 0; run < 3; run++) {
+            static const uint64_t causes[] = {PTOWSP_NO_INDEX, 1, PTOWSP_NO_INDEX, 3, 1, 3, 1,
+                                              PTOWSP_NO_INDEX};
+            told[1] = PTOWSP_UNSUPPORTED;
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_UNSUPPORTED);
+            test_error_is(context, PTOWSP_UNSUPPORTED, 1,
+                          "graph: task 1 'attend' failed: UNSUPPORTED");
+            for (uint64_t i = 0; i < 8; i++) {
+                uint64_t cause;
+                ptowsp_status status = ptowsp_graph_task_status(graph, i, &cause);
+                assert_true(cause == causes[i]);
+                assert_int_equal(status, cause == PTOWSP_NO_INDEX ? PTOWSP_OK
+                                         : cause == i             ? told[i]
+                                                                  : PTOWSP_SKIPPED);
+            }
+            ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+            assert_int_equal(stats.done_count, 3);
+            assert_int_equal(stats.failed_count, 2);
+            assert_int_equal(stats.skipped_count, 3);
+            // The next run knows nothing of it.
+            told[1] = PTOWSP_OK;
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_LIMIT_EXCEEDED);
+            assert_int_equal(ptowsp_graph_task_status(graph, 1, NULL), PTOWSP_OK);
+            test_error_is(context, PTOWSP_LIMIT_EXCEEDED, 3,
+                          "graph: task 3 failed: LIMIT_EXCEEDED");
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+typedef struct canceller {
+    ptowsp_graph *graph;
+    uint64_t at;
+    uint32_t count;  // atomic: tasks that have run
+} canceller;
+
+static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
+    canceller *c = (canceller *)user;
+    (void)lane;
+    __atomic_fetch_add(&c->count, 1, __ATOMIC_RELAXED);
+    if (task == c->at) {
+        ptowsp_graph_cancel(c->graph);
+    }
+    return PTOWSP_OK;
+}
+
+static void graph_faults__cancelling_inside_a_task_starts_nothing_more(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        canceller c = {graph_of(context), 100, 0};
+        ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
+        for (uint64_t i = 0; i < 1000; i++) {
+            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+            assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
+        }
+        ptowsp_graph_cancel(c.graph);  // nothing runs
+        for (int run = 0; run < 3; run++) {
+            c.count = 0;
+            c.at = 100;
+            assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_CANCELLED);
+            test_error_is(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                          "graph: cancelled; 101 of 1000 tasks done");
+            assert_int_equal(c.count, 101);
+            for (uint64_t i = 0; i < 1000; i++) {
+                uint64_t cause;
+                assert_int_equal(ptowsp_graph_task_status(c.graph, i, &cause),
+                                 i <= 100 ? PTOWSP_OK : PTOWSP_SKIPPED);
+                assert_true(cause == PTOWSP_NO_INDEX);
+            }
+            c.at = 5000;
+            assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_OK);
+            assert_int_equal(c.count, 1101);
+        }
+        ptowsp_graph_destroy(c.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void *cancel_main(void *arg) {
+    canceller *c = (canceller *)arg;
+    while (__atomic_load_n(&c->count, __ATOMIC_RELAXED) < 1000) {
+    }
+    ptowsp_graph_cancel(c->graph);
+    __atomic_store_n(&c->at, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+// The last task of a long chain waits until it has been cancelled, if it comes that far.
+static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
+    canceller *c = (canceller *)user;
+    (void)lane;
+    __atomic_fetch_add(&c->count, 1, __ATOMIC_RELAXED);
+    while (task == 99998 && !__atomic_load_n(&c->at, __ATOMIC_RELAXED)) {
+    }
+    return PTOWSP_OK;
+}
+
+static void graph_faults__cancelling_from_another_thread(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        canceller c = {graph_of(context), 0, 0};
+        ptowsp_graph_task_desc desc = {.fn = count_up, .user = &c};
+        for (uint64_t i = 0; i < 100000; i++) {
+            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+            assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
+        }
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, cancel_main, &c), 0);
+        assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_CANCELLED);
+        pthread_join(thread, NULL);
+        assert_int_equal(ptowsp_graph_result(c.graph).done_count, c.count);
+        assert_int_equal(ptowsp_graph_result(c.graph).skipped_count, 100000 - c.count);
+        ptowsp_graph_destroy(c.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- calls at the wrong time ----------------------------------------------------------------------
+
+typedef struct meddler {
+    ptowsp_context *context;
+    ptowsp_graph *graph, *other;
+} meddler;
+
+static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
+    meddler *m = (meddler *)user;
+    (void)task, (void)lane;
+    ptowsp_graph_task_desc desc = {.fn = meddle, .user = m};
+    uint64_t added = 7;
+    ptowsp_graph_clear(m->graph);
+    bool is_busy =
+        ptowsp_graph_task_make(m->graph, &desc, &added) == PTOWSP_BUSY &&
+        added == PTOWSP_NO_INDEX && ptowsp_graph_edge_make(m->graph, 0, 1) == PTOWSP_BUSY &&
+        ptowsp_graph_seal(m->graph) == PTOWSP_BUSY && ptowsp_graph_run(m->graph) == PTOWSP_BUSY &&
+        ptowsp_graph_run(m->other) == PTOWSP_BUSY &&
+        ptowsp_graph_record(m->graph, NULL, 0) == PTOWSP_BUSY &&
+        ptowsp_graph_limit(m->graph, 1) == PTOWSP_BUSY &&
+        ptowsp_graph_start(m->graph) == PTOWSP_BUSY && ptowsp_graph_wait(m->graph) == PTOWSP_BUSY &&
+        ptowsp_graph_poll(m->graph) == PTOWSP_BUSY;
+    return is_busy ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
+}
+
+static void *run_too(void *arg) {
+    meddler *m = (meddler *)arg;
+    return ptowsp_graph_run(m->graph) == PTOWSP_BUSY ? m : NULL;
+}
+
+static ptowsp_status run_on_thread(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    pthread_t thread;
+    void *result = NULL;
+    if (pthread_create(&thread, NULL, run_too, user) == 0) {
+        pthread_join(thread, &result);
+    }
+    return result ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
+}
+
+static void graph_faults__a_running_graph_is_busy(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        meddler m = {context, graph_of(context), graph_of(context)};
+        ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
+        for (uint64_t i = 0; i < 20; i++) {
+            desc.fn = i % 2 ? run_on_thread : meddle;
+            assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
+        }
+        assert_int_equal(ptowsp_graph_edge_make(m.graph, 0, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_result(m.graph).done_count, 20);
+        ptowsp_graph_destroy(m.graph);
+        ptowsp_graph_destroy(m.other);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void graph_faults__what_has_not_been_started_is_not_waited_for(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 1, NULL);
+    assert_int_equal(ptowsp_graph_poll(graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "graph: it has not been started, or has been waited for");
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 0), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_graph_start(graph), PTOWSP_INVALID_PARAMS);  // as seal says
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: edge 0 leads from task 0 to itself");
+    assert_int_equal(ptowsp_graph_wait(graph), PTOWSP_INVALID_PARAMS);
+    ptowsp_graph_clear(graph);  // nor is the context busy
+    add(graph, 1, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    for (uint32_t i = 1; i < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+static void graph_faults__an_executor_that_leaves_a_lane_out_is_reported(void **state) {
+    (void)state;
+    ptowsp_context_desc desc = {
+        .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = leave_out};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 1000, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(ptowsp_graph_result(graph).done_count, 1000);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Builds, seals and runs; the first status that is not OK.
+static ptowsp_status build_and_run(ptowsp_context *context, ptowsp_graph **out_graph) {
+    ptowsp_status status = ptowsp_graph_create(context, NULL, out_graph);
+    for (uint64_t i = 0; i < 100 && !status; i++) {
+        ptowsp_graph_task_desc desc = {.fn = succeed, .name = i % 3 ? NULL : "name"};
+        desc.priority = i == 50;
+        if (i % 9 == 8) {
+            desc.fn = NULL;
+            desc.range = succeed_range;
+            desc.item_count = 3;
+        }
+        status = ptowsp_graph_task_make(*out_graph, &desc, NULL);
+        status = !status && i > 1 ? ptowsp_graph_edge_make(*out_graph, i, i - 2) : status;
+    }
+    return status ? status : ptowsp_graph_run(*out_graph);
+}
+
+static void graph_faults__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    for (size_t refuse_at = 2;; refuse_at++) {  // 1 and 2 are the context's
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        ptowsp_context *context;
+        ptowsp_graph *graph = NULL;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        memory.refuse_at = refuse_at + 1;
+        ptowsp_status status = build_and_run(context, &graph);
+        bool was_refused = memory.allocations >= memory.refuse_at;
+        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        if (was_refused) {
+            assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OUT_OF_MEMORY);
+        }
+        if (was_refused && graph) {  // sealing may be tried again; building after clearing
+            ptowsp_graph_seal(graph);
+            ptowsp_graph_clear(graph);
+            ptowsp_graph_task_desc task = {.fn = succeed};
+            assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+        assert_int_equal(memory.live_blocks, 0);
+        if (!was_refused) {
+            assert_true(refuse_at > 15);
+            break;
+        }
+    }
+}
+
+// A random graph of 100,000 tasks with two edges each, in a context that counts bytes.
+static void graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes(void **state) {
+    (void)state;
+    for (int has_threads = 0; has_threads < 2; has_threads++) {
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        if (has_threads) {
+            desc.threads = PTOWSP_THREADS_USER;
+            desc.lane_count = 3;
+            desc.run_lanes = test_run_lanes_on_threads;
+        }
+        ptowsp_context *context;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        uint64_t random = test_seed();
+        ptowsp_graph *graph = graph_of(context);
+        ptowsp_graph_result(graph);
+        size_t before = memory.live_bytes;
+        for (int round = 0; round < 2; round++) {
+            size_t allocations = memory.allocations;
+            ptowsp_graph_clear(graph);
+            ptowsp_graph_task_desc task = {.fn = succeed};
+            for (int64_t i = 0; i < 100000; i++) {
+                assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+                for (int k = 0; k < 2 && i > 0; k++) {
+                    uint64_t from = (uint64_t)test_random_in(&random, i > 99 ? i - 99 : 0, i - 1);
+                    assert_int_equal(ptowsp_graph_edge_make(graph, from, (uint64_t)i), PTOWSP_OK);
+                }
+            }
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_true(memory.live_bytes - before <= 70 * 100000);
+            assert_true(ptowsp_graph_result(graph).memory_bytes <= memory.live_bytes);
+            assert_true(ptowsp_graph_result(graph).memory_bytes >= memory.live_bytes - before);
+            if (round > 0) {
+                assert_int_equal(memory.allocations, allocations);  // built anew, all fits
+            }
+            allocations = memory.allocations;
+            for (int run = 0; run < 5; run++) {
+                assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            }
+            assert_int_equal(memory.allocations, allocations);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+    }
+}
+
+// Tasks in a row, each with edges to it from the one before, or, backwards, of the one behind.
+static void edges_make(ptowsp_graph *graph, uint64_t task_count, bool is_backwards) {
+    ptowsp_graph_task_desc task = {.fn = succeed};
+    for (uint64_t i = 0; i < task_count; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    for (uint64_t i = 1; i < task_count; i++) {
+        const uint64_t after = is_backwards ? task_count - i : i;
+        assert_int_equal(ptowsp_graph_edge_make(graph, after - 1, after), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+}
+
+// A graph that has had edges in any order, 4 bytes more each, and then more of them in order: the
+// memory of the former does not grow.
+static void graph_faults__memory_of_unordered_edges_stays_as_it_was(void **state) {
+    (void)state;
+    ptowsp_graph *graph, *fresh;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &fresh), PTOWSP_OK);
+    edges_make(graph, 20000, true);
+    ptowsp_graph_clear(graph);
+    edges_make(graph, 100000, false);
+    edges_make(fresh, 100000, false);
+    const size_t bytes = ptowsp_graph_result(graph).memory_bytes;
+    const size_t fresh_bytes = ptowsp_graph_result(fresh).memory_bytes;
+    assert_true(bytes > fresh_bytes && bytes <= fresh_bytes + 4 * 20000 * 9 / 8);
+    ptowsp_graph_destroy(fresh);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graph_faults__bad_tasks),
+        cmocka_unit_test(graph_faults__bad_edges),
+        cmocka_unit_test(graph_faults__circles_are_found_with_their_tasks),
+        cmocka_unit_test(graph_faults__a_circle_of_a_million_tasks_has_a_short_text),
+        cmocka_unit_test(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room),
+        cmocka_unit_test(graph_faults__more_tasks_or_edges_than_can_be_counted),
+        cmocka_unit_test(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else),
+        cmocka_unit_test(graph_faults__cancelling_inside_a_task_starts_nothing_more),
+        cmocka_unit_test(graph_faults__cancelling_from_another_thread),
+        cmocka_unit_test(graph_faults__a_running_graph_is_busy),
+        cmocka_unit_test(graph_faults__what_has_not_been_started_is_not_waited_for),
+        cmocka_unit_test(graph_faults__an_executor_that_leaves_a_lane_out_is_reported),
+        cmocka_unit_test(graph_faults__every_allocation_may_be_refused),
+        cmocka_unit_test(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes),
+        cmocka_unit_test(graph_faults__memory_of_unordered_edges_stays_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

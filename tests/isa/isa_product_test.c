@@ -1,0 +1,644 @@
+// Matrix instructions: every code for this processor, against fused multiply-adds in the order of
+// k, bit by bit; and against f64. What is not valid in an operand is NaN (or garbage), and nothing
+// but the valid region of the result may change.
+
+#include "ptoisa_shim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test.h"
+
+static uint64_t seed_state;
+
+static uint64_t next_random(void) {
+    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint32_t random_in(uint32_t low, uint32_t high) {
+    return low + (uint32_t)(next_random() % (high - low + 1));
+}
+
+static uint64_t start_random(void) {
+    const char *text = getenv("PTOWSP_SEED");
+    seed_state = text ? strtoull(text, NULL, 0) : 20261121;
+    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed_state);
+    return seed_state;
+}
+
+// Of cases that are tried one by one, a scale below 100 tries that share.
+static bool is_tried(void) {
+    return random_in(0, 99) < test_percent();
+}
+
+static uint32_t round_up(uint32_t x, uint32_t step) {
+    return (x + step - 1) / step * step;
+}
+
+// A tile with exactly its own memory, so that sanitizers see reads beyond it; filled with bytes of
+// 0xff, which are NaN in every float type.
+static ptoisa_tile tile_new(ptoisa_dtype dtype, ptoisa_memory memory, ptoisa_layout layout,
+                            uint32_t rows, uint32_t cols) {
+    ptoisa_tile tile = ptoisa_tile_make(NULL, dtype, memory, layout, rows, cols);
+    uint32_t size = ptoisa_dtype_size(dtype);
+    uint32_t box_rows = ptoisa_box_rows(&tile), box_cols = ptoisa_box_cols(&tile);
+    tile.rows = round_up(rows, layout == PTOISA_COL_MAJOR ? 32 / size : box_rows);
+    tile.cols = round_up(cols, layout == PTOISA_ROW_MAJOR ? 32 / size : box_cols);
+    if (layout > PTOISA_COL_MAJOR || random_in(0, 1)) {
+        tile.rows += box_rows * random_in(0, 1) * (layout == PTOISA_COL_MAJOR ? 32 / size : 1);
+        tile.cols += box_cols * random_in(0, 1) * (layout == PTOISA_ROW_MAJOR ? 32 / size : 1);
+    }
+    void *data = aligned_alloc(32, ptoisa_tile_bytes(&tile));
+    assert_non_null(data);
+    memset(data, 0xff, ptoisa_tile_bytes(&tile));
+    tile.data = data;
+    return tile;
+}
+
+static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) {
+    uint64_t at = ptoisa_offset(tile, r, c);
+    switch ((ptoisa_dtype)tile->dtype) {
+    case PTOISA_F32: ((float *)tile->data)[at] = (float)x; break;
+    case PTOISA_F16: ((uint16_t *)tile->data)[at] = ptoisa_f16_from_f32((float)x); break;
+    case PTOISA_BF16: ((uint16_t *)tile->data)[at] = ptoisa_bf16_from_f32((float)x); break;
+    case PTOISA_I8: ((int8_t *)tile->data)[at] = (int8_t)x; break;
+    case PTOISA_I32: ((int32_t *)tile->data)[at] = (int32_t)x; break;
+    default: fail();
+    }
+}
+
+// kind 0: uniform in [-1, 1); 1: small integers (exact sums); 2: of very different sizes.
+static void tile_fill(const ptoisa_tile *tile, int kind) {
+    for (uint32_t r = 0; r < tile->valid_rows; r++) {
+        for (uint32_t c = 0; c < tile->valid_cols; c++) {
+            double x = (double)(next_random() >> 11) * 0x1p-52 - 1;
+            if (tile->dtype == PTOISA_I8 || kind == 1) {
+                x = floor(x * 128);
+            } else if (tile->dtype == PTOISA_I32) {
+                x = floor(x * 2147483648.0);
+            } else if (kind == 2) {
+                x = ldexp(x, (int)random_in(0, 20) - (tile->dtype == PTOISA_F32 ? 70 : 10));
+            }
+            tile_set(tile, r, c, x);
+        }
+    }
+}
+
+#if !PTOISA_X86 && !PTOISA_NEON
+#define CODES 1
+#else
+#define CODES 5
+#endif
+
+static bool code_at(int i, ptoisa_mm_code *code) {
+    if (i == 0) {
+        *code = ptoisa_mm_portable();
+        return true;
+    }
+#if PTOISA_X86
+    *code = i == 1   ? ptoisa_mm_avx2()
+            : i == 2 ? ptoisa_mm_avx512()
+            : i == 3 ? ptoisa_mm_vnni()
+                     : ptoisa_mm_bf16();
+    return i == 1 ? ptoisa_has_avx2()
+                  : ptoisa_has_avx512() && (i == 2 || ptoisa_has_vnni()) &&
+                        (i < 4 || ptoisa_has_bf16());
+#elif PTOISA_NEON
+    *code = ptoisa_mm_neon();
+    return i == 1;
+#else
+    return false;
+#endif
+}
+
+static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, const void *before) {
+    const ptoisa_tile *c = task->c, *a = task->a, *b = task->b;
+    uint8_t *touched = (uint8_t *)calloc(1, (size_t)c->rows * c->cols);
+    assert_non_null(touched);
+    for (uint32_t i = 0; i < c->valid_rows; i++) {
+        for (uint32_t j = 0; j < c->valid_cols; j++) {
+            uint64_t at = ptoisa_offset(c, i, j);
+            touched[at] = 1;
+            if (c->dtype == PTOISA_I32) {
+                uint32_t sum = 0;
+                for (uint32_t k = 0; k < a->valid_cols; k++) {
+                    sum += (uint32_t)((int32_t)ptoisa_get(a, i, k) * (int32_t)ptoisa_get(b, k, j));
+                }
+                if (c_in) {
+                    sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
+                }
+                assert_int_equal(((const uint32_t *)c->data)[at], sum);
+                continue;
+            }
+            float sum = 0;
+            double exact = 0, size = 0;
+            for (uint32_t k = 0; k < a->valid_cols; k++) {
+                double x = ptoisa_get(a, i, k), y = ptoisa_get(b, k, j);
+                sum = fmaf((float)x, (float)y, sum);
+                exact += x * y;
+                size += fabs(x * y);
+            }
+            if (c_in) {
+                double x = ptoisa_get(c_in, task->is_bias ? 0 : i, j);
+                sum += (float)x;
+                exact += x;
+                size += fabs(x);
+            }
+            float got = ((const float *)c->data)[at];
+            if (memcmp(&got, &sum, 4) != 0) {
+                fail_msg("(%u, %u) is %a, not %a: m %u k %u n %u", i, j, (double)got, (double)sum,
+                         c->valid_rows, a->valid_cols, c->valid_cols);
+            }
+            double error = size * a->valid_cols * 0x1p-24 + 0x1p-149 * a->valid_cols;
+            assert_true(fabs(got - exact) <= error + size * 0x1p-24);
+        }
+    }
+    for (uint64_t i = 0; i < (uint64_t)c->rows * c->cols; i++) {
+        if (!touched[i]) {
+            assert_memory_equal((const uint8_t *)c->data + i * 4, (const uint8_t *)before + i * 4,
+                                4);
+        }
+    }
+    free(touched);
+}
+
+typedef struct layouts {
+    ptoisa_layout a, b, c, in;
+} layouts;
+
+// form 0: product; 1: added to another accumulator; 2: to itself; 3: bias.
+static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layouts l, int form,
+                    int kind) {
+    const ptoisa_dtype sum = dtype == PTOISA_I8 ? PTOISA_I32 : PTOISA_F32;
+    ptoisa_tile a = tile_new(dtype, PTOISA_LEFT, l.a, m, k);
+    ptoisa_tile b = tile_new(dtype, PTOISA_RIGHT, l.b, k, n);
+    ptoisa_tile c = tile_new(sum, PTOISA_ACC, l.c, m, n);
+    ptoisa_tile in = form == 3 ? tile_new(sum, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, n)
+                               : tile_new(sum, PTOISA_ACC, l.in, m, n);
+    size_t bytes = ptoisa_tile_bytes(&c);
+    void *before = malloc(bytes);
+    assert_non_null(before);
+    tile_fill(&a, kind);
+    tile_fill(&b, kind);
+    tile_fill(&c, kind);
+    tile_fill(&in, kind);
+    memcpy(before, c.data, bytes);
+    ptoisa_tile old = c;
+    old.data = before;
+    for (int i = 0; i < CODES; i++) {
+        ptoisa_mm_code code;
+        if (!code_at(i, &code)) {
+            continue;
+        }
+        ptoisa_mm_task task = {&c, form == 0 ? NULL : form == 2 ? &c : &in, &a, &b, form == 3};
+        memcpy(c.data, before, bytes);
+        ptoisa_mm_run(&code, &task);
+        check_product(&task, form == 0 ? NULL : form == 2 ? &old : &in, before);
+    }
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(in.data);
+    free(before);
+}
+
+static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
+
+static void matmul__all_small_sizes_in_the_layouts_of_the_device(void **state) {
+    (void)state;
+    start_random();
+    for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
+        for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
+            for (int type = 0; type < 4; type++) {
+                if (!is_tried()) {
+                    continue;
+                }
+                layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
+                             PTOISA_NZ};
+                try_one(m, random_in(1, 40), n, types[type], l, (int)random_in(0, 3),
+                        (int)random_in(0, 2));
+            }
+        }
+    }
+}
+
+static void matmul__all_layouts(void **state) {
+    (void)state;
+    start_random();
+    for (uint32_t a = 0; a < PTOISA_LAYOUT_COUNT; a++) {
+        for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {
+            for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
+                for (int type = 0; type < 4; type++) {
+                    if (!is_tried()) {
+                        continue;
+                    }
+                    layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
+                                 (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
+                    try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
+                            (int)random_in(0, 3), (int)random_in(0, 2));
+                }
+            }
+        }
+    }
+}
+
+static void matmul__k_in_parts_gives_the_same_bits(void **state) {
+    (void)state;
+    start_random();
+    const uint32_t sizes[] = {255, 256, 257, 511, 512, 513, 1024, 1500, 4095};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int type = 0; type < 4; type++) {
+            if (!is_tried()) {
+                continue;
+            }
+            layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
+            l.a = random_in(0, 3) ? l.a : PTOISA_ROW_MAJOR;
+            l.c = random_in(0, 3) ? l.c : PTOISA_ZZ;
+            try_one(random_in(1, 90), sizes[i], random_in(1, 40), types[type], l,
+                    (int)random_in(0, 3), (int)random_in(0, 2));
+        }
+    }
+    layouts l = {PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
+    try_one(700, 40, 20, PTOISA_F16, l, 0, 0);
+    try_one(2, 3, 4095, PTOISA_F16, l, 3, 0);
+    try_one(4095, 17, 3, PTOISA_F32, l, 2, 0);
+    try_one(2100, 37, 20, PTOISA_I8, l, 2, 0);
+    try_one(1030, 1500, 5, PTOISA_I8, l, 2, 0);
+}
+
+// Every pair of the extremes of i8 in turn and at random, over every rest of k by 4 and k in parts,
+// from an accumulator that is nearly full, where sums wrap.
+static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
+    (void)state;
+    start_random();
+    static const int8_t extremes[5] = {-128, 127, -127, -1, 0};
+    const uint32_t depths[] = {1, 2, 3, 4, 5, 31, 33, 64, 127, 1023, 1024, 1025, 1026, 2051, 4095};
+    for (uint32_t i = 0; i < sizeof depths / sizeof *depths * 8; i++) {
+        const uint32_t k = depths[i / 8], m = random_in(1, 37), n = random_in(1, 70);
+        const int kind = (int)(i % 8);  // from 6 on each element at random
+        if (!is_tried()) {
+            continue;
+        }
+        ptoisa_tile a = tile_new(PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
+        ptoisa_tile b = tile_new(PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
+        ptoisa_tile c = tile_new(PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);
+        const size_t bytes = ptoisa_tile_bytes(&c);
+        ptoisa_tile old = c;
+        old.data = malloc(bytes);
+        assert_non_null(old.data);
+        for (uint32_t r = 0; r < k; r++) {
+            for (uint32_t j = 0; j < m; j++) {
+                tile_set(&a, j, r, extremes[kind < 6 ? (uint32_t)kind % 2 : random_in(0, 4)]);
+            }
+            for (uint32_t j = 0; j < n; j++) {
+                tile_set(&b, r, j, extremes[kind < 6 ? (uint32_t)kind / 2 : random_in(0, 4)]);
+            }
+        }
+        for (uint32_t j = 0; j < m * n; j++) {
+            tile_set(&c, j / n, j % n, j % 2 ? INT32_MAX - (double)j : INT32_MIN + (double)j);
+        }
+        memcpy(old.data, c.data, bytes);
+        for (int x = 0; x < CODES; x++) {
+            ptoisa_mm_code code;
+            if (code_at(x, &code)) {
+                ptoisa_mm_task task = {&c, &c, &a, &b, false};
+                memcpy(c.data, old.data, bytes);
+                ptoisa_mm_run(&code, &task);
+                check_product(&task, &old, old.data);
+            }
+        }
+        free(a.data);
+        free(b.data);
+        free(c.data);
+        free(old.data);
+    }
+}
+
+// musl's fmaf rounds subnormal sums twice: 0x14d053 and less than half of the last place.
+static void require_fmaf(void) {
+    volatile float x = 0x1.000002p-74f, y = 0x1.fffffcp-77f, z = 0x1.4d053p-129f;
+    if (fmaf(x, y, z) != z) {
+        print_message("skipped: the C library's fmaf, the reference, rounds twice\n");
+        skip();
+    }
+}
+
+// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
+// of them would be halfway between two f32, and rounding it again would go the wrong way. In half
+// of the rounds c is subnormal.
+static void matmul__a_sum_is_rounded_once(void **state) {
+    (void)state;
+    require_fmaf();
+    start_random();
+    for (int i = 0; i < 200; i++) {
+        ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
+        ptoisa_tile b = tile_new(PTOISA_F32, PTOISA_RIGHT, PTOISA_ZN, 2, 5);
+        ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 7, 5);
+        size_t bytes = ptoisa_tile_bytes(&c);
+        void *before = malloc(bytes);
+        assert_non_null(before);
+        memcpy(before, c.data, bytes);
+        int exponent = i % 2 ? -149 : (int)random_in(0, 80) - 60;
+        for (uint32_t r = 0; r < 7; r++) {
+            double odd =
+                i % 2 ? random_in(1, 0x3fffff) * 2 + 1 : random_in(0x400000, 0x7fffff) * 2 + 1;
+            tile_set(&a, r, 0, ldexp(odd, exponent / 2));
+            tile_set(&a, r, 1, ldexp(1 + 0x1p-23 * random_in(0, 1), exponent / 2));
+        }
+        for (uint32_t j = 0; j < 5; j++) {
+            double sign = random_in(0, 1) ? 0.5 : -0.5;
+            tile_set(&b, 0, j, ldexp(1, exponent - exponent / 2));
+            tile_set(&b, 1, j, ldexp(sign * (1 - 0x1p-23), exponent - exponent / 2));
+        }
+        for (int n = 0; n < CODES; n++) {
+            ptoisa_mm_code code;
+            if (code_at(n, &code)) {
+                ptoisa_mm_task task = {&c, NULL, &a, &b, false};
+                ptoisa_mm_run(&code, &task);
+                check_product(&task, NULL, before);
+            }
+        }
+        free(a.data);
+        free(b.data);
+        free(c.data);
+        free(before);
+    }
+}
+
+// Exponents of the numbers of both operands. Until k is `until` all are in these ranges; beyond it A
+// is 0, so that sums of one part of k go through the others as they are.
+typedef struct ranges {
+    int a_low, a_high, b_low, b_high;
+    uint32_t until;
+} ranges;
+
+// +-1.xxxxxxx * 2^exponent, or 0: all that bf16 has, subnormal numbers included.
+static double number_of(int low, int high) {
+    const double significand = 1 + random_in(0, 127) / 128.0;
+    const int exponent = low + (int)random_in(0, (uint32_t)(high - low));
+    return random_in(0, 9) == 0 ? 0 : ldexp(random_in(0, 1) ? significand : -significand, exponent);
+}
+
+static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
+    ptoisa_tile a =
+        tile_new(PTOISA_BF16, PTOISA_LEFT, random_in(0, 1) ? PTOISA_NZ : PTOISA_ZZ, m, k);
+    ptoisa_tile b = tile_new(PTOISA_BF16, PTOISA_RIGHT, PTOISA_ZN, k, n);
+    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, m, n);
+    for (uint32_t i = 0; i < k; i++) {
+        for (uint32_t j = 0; j < m; j++) {
+            tile_set(&a, j, i, i < of->until ? number_of(of->a_low, of->a_high) : 0);
+        }
+        for (uint32_t j = 0; j < n; j++) {
+            tile_set(&b, i, j, number_of(of->b_low, of->b_high));
+        }
+    }
+    float *sums = (float *)calloc((size_t)m * n, sizeof *sums);
+    assert_non_null(sums);
+    for (uint32_t i = 0; i < m * n; i++) {
+        for (uint32_t j = 0; j < k; j++) {
+            sums[i] =
+                fmaf((float)ptoisa_get(&a, i / n, j), (float)ptoisa_get(&b, j, i % n), sums[i]);
+        }
+    }
+    for (int x = 0; x < CODES; x++) {
+        ptoisa_mm_code code;
+        if (!code_at(x, &code)) {
+            continue;
+        }
+        ptoisa_mm_task task = {&c, NULL, &a, &b, false};
+        memset(c.data, 0xff, ptoisa_tile_bytes(&c));
+        ptoisa_mm_run(&code, &task);
+        assert_true(!code.span || ptoisa_mm_kind_of(&code, &a, &b) == PTOISA_MM_DOTS);
+        for (uint32_t i = 0; i < m * n; i++) {
+            float got = ((const float *)c.data)[ptoisa_offset(&c, i / n, i % n)];
+            if (memcmp(&got, &sums[i], 4) != 0 && !(got != got && sums[i] != sums[i])) {
+                fail_msg("code %d: (%u, %u) is %a, not %a: 2^%d to 2^%d, 2^%d to 2^%d", x, i / n,
+                         i % n, (double)got, (double)sums[i], of->a_low, of->a_high, of->b_low,
+                         of->b_high);
+            }
+        }
+    }
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(sums);
+}
+
+// The instruction for bf16 takes and gives subnormal numbers as 0: it must not meet any.
+static void matmul__whole_blocks_of_bf16_to_the_ends_of_their_range(void **state) {
+    (void)state;
+    require_fmaf();
+    start_random();
+    static const ranges cases[] = {
+        {-4, 4, -4, 4, 4095},        {-56, -56, -56, -56, 4095}, {-57, -57, -56, -56, 4095},
+        {-56, -50, -57, -50, 4095},  {-112, -100, 0, 9, 4095},   {-113, -100, 0, 9, 4095},
+        {-100, -20, -60, -20, 4095}, {-133, -126, 9, 20, 4095},  {-20, 127, 9, 20, 4095},
+        {9, 20, -133, -120, 4095},   {60, 63, 60, 63, 4095},     {62, 64, 62, 64, 4095},
+        {126, 127, 126, 127, 4095},  {3, 128, -3, 3, 4095},      {-70, -66, -75, -70, 500},
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases * 6; i++) {
+        const ranges *of = &cases[i / 6];
+        const uint32_t depths[] = {16, 48, 512, 528, 1040, 1536};
+        if (is_tried()) {
+            check_ranges(of, 16 * random_in(1, 3), depths[i % 6], 32 * random_in(1, 3));
+        }
+    }
+}
+
+// What panels say of their numbers, and which exponents go together.
+static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t a_least, a_greatest, b_least, b_greatest;
+        bool is_normal;
+    } cases[] = {
+        {0x3f80, 0x3f80, 0x3f80, 0x3f80, true},   // 1 and 1
+        {0x2380, 0x3f80, 0x2380, 0x3f80, true},   // 2^-56 and 2^-56: 2^-126 is their last place
+        {0x2300, 0x3f80, 0x23ff, 0x3f80, false},  // 2^-57
+        {0x0080, 0x3f80, 0x4680, 0x46ff, true},   // 2^-126 and 2^14
+        {0x0080, 0x3f80, 0x467f, 0x46ff, false},  // 2^-126 and less than that
+        {0x007f, 0x3f80, 0x7f00, 0x7f00, false},  // subnormal
+        {0x3f80, 0x5fff, 0x3f80, 0x5eff, true},   // just below 2^65 and 2^63
+        {0x3f80, 0x5fff, 0x3f80, 0x5fff, false},  // products of 2^129
+        {0x3f80, 0x7f80, 0x3f80, 0x3f80, false},  // infinity
+        {0x10000, 0, 0x0080, 0x7f7f, true},       // nothing but 0
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ptoisa_mm_span a = {cases[i].a_least, cases[i].a_greatest};
+        const ptoisa_mm_span b = {cases[i].b_least, cases[i].b_greatest};
+        assert_int_equal(ptoisa_mm_is_normal(a, b), cases[i].is_normal);
+        assert_int_equal(ptoisa_mm_is_normal(b, a), cases[i].is_normal);
+    }
+#if PTOISA_X86
+    if (!ptoisa_has_avx512()) {
+        return;
+    }
+    for (uint32_t at = 0; at < 256; at++) {
+        uint16_t words[256];
+        memset(words, 0, sizeof words);
+        words[at] = 0xc000;               // -2
+        words[(at + 96) % 256] = 0x0001;  // the least of all, at the same place of 32 bytes
+        const ptoisa_mm_span span = ptoisa_mm_span_avx512((const float *)(const void *)words, 128);
+        assert_int_equal(span.least, 1);
+        assert_int_equal(span.greatest, 0x4000);
+        // What a strip notes of the same numbers, as 16 rows of A.
+        float packed[PTOISA_MM_BOX];
+        ptoisa_mm_strip strip;
+        const ptoisa_tile a = ptoisa_tile_make(words, PTOISA_BF16, PTOISA_LEFT, PTOISA_ZZ, 16, 16);
+        ptoisa_mm_begin_strip(&strip, packed, &a, PTOISA_MM_DOTS, 0, 0, 16);
+        ptoisa_mm_finish_x86(&strip, PTOISA_MM_DOTS);
+        const ptoisa_mm_span noted =
+            ptoisa_mm_span_avx512((const float *)(const void *)strip.extremes, 16);
+        assert_int_equal(noted.least, 1);
+        assert_int_equal(noted.greatest, 0x4000);
+    }
+#endif
+}
+
+// Sums that may be subnormal go on by multiply-adds, those of other rows and columns do not.
+static void matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t row;
+        bool is_first;
+        uint32_t b_least;
+        ptoisa_mm_kind kind;
+    } blocks[] = {
+        {0, true, 0x3f80, PTOISA_MM_DOTS},    {16, true, 0x0001, PTOISA_MM_TWICE},
+        {0, false, 0x3f80, PTOISA_MM_DOTS},   {16, false, 0x3f80, PTOISA_MM_TWICE},
+        {0, false, 0x0001, PTOISA_MM_TWICE},  {16, false, 0x3f80, PTOISA_MM_TWICE},
+        {0, false, 0x3f80, PTOISA_MM_TWICE},  {0, true, 0x3f80, PTOISA_MM_DOTS},
+        {1008, true, 0x3f80, PTOISA_MM_DOTS}, {1008, false, 0x3f80, PTOISA_MM_DOTS},
+    };
+    ptoisa_mm_buffers *buffers = (ptoisa_mm_buffers *)malloc(sizeof *buffers);
+    assert_non_null(buffers);
+    memset(buffers, 0xff, sizeof *buffers);
+    const ptoisa_mm_span one = {0x3f80, 0x3f80};
+    assert_int_equal(ptoisa_mm_block_kind(buffers, PTOISA_MM_BF16, 0, one, true), PTOISA_MM_BF16);
+    buffers->span[0] = buffers->span[1] = buffers->span[63] = one;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const ptoisa_mm_span b = {blocks[i].b_least, 0x3f80};
+        assert_int_equal(
+            ptoisa_mm_block_kind(buffers, PTOISA_MM_DOTS, blocks[i].row, b, blocks[i].is_first),
+            blocks[i].kind);
+    }
+    free(buffers);
+}
+
+static char last_fault[PTOISA_FAULT_TEXT_MAX];
+
+static void note_fault(ptoisa_core *core, const char *text) {
+    (void)core;
+    snprintf(last_fault, sizeof last_fault, "%s", text);
+}
+
+static void matmul__instructions_charge_and_compute(void **state) {
+    (void)state;
+    start_random();
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    ptoisa_tile a = tile_new(PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 1, 20);
+    ptoisa_tile b = tile_new(PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 20, 30);
+    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 1, 30);
+    ptoisa_tile bias = tile_new(PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, 30);
+    tile_fill(&a, 1);
+    tile_fill(&b, 1);
+    tile_fill(&bias, 1);
+    double product = 0;
+    for (uint32_t k = 0; k < 20; k++) {
+        product += ptoisa_get(&a, 0, k) * ptoisa_get(&b, k, 17);
+    }
+    ptoisa_tmatmul(&core, &c, &a, &b);
+    assert_true(ptoisa_get(&c, 0, 17) == product);
+    assert_int_equal(ptoisa_cycles(&core), 600);
+    ptoisa_tgemv_acc(&core, &c, &c, &a, &b);
+    assert_true(ptoisa_get(&c, 0, 17) == 2 * product);
+    ptoisa_tmatmul_acc(&core, &c, &c, &a, &b);
+    assert_true(ptoisa_get(&c, 0, 17) == 3 * product);
+    ptoisa_tgemv(&core, &c, &a, &b);
+    assert_true(ptoisa_get(&c, 0, 17) == product);
+    ptoisa_tgemv_bias(&core, &c, &a, &b, &bias);
+    assert_true(ptoisa_get(&c, 0, 17) == product + ptoisa_get(&bias, 0, 17));
+    ptoisa_tmatmul_bias(&core, &c, &a, &b, &bias);
+    assert_int_equal(ptoisa_cycles(&core), 6 * 600);
+    core.is_dry = true;
+    a.data = (free(a.data), (void *)NULL);
+    ptoisa_tmatmul(&core, &c, &a, &b);
+    assert_int_equal(ptoisa_cycles(&core), 7 * 600);
+    free(b.data);
+    free(c.data);
+    free(bias.data);
+}
+
+#define FAULT(text, call)                                                                          \
+    do {                                                                                           \
+        last_fault[0] = 0;                                                                         \
+        call;                                                                                      \
+        assert_string_equal(last_fault, text);                                                     \
+    } while (0)
+
+static void matmul__faults_say_what_is_wrong(void **state) {
+    (void)state;
+    if (!PTOISA_CHECKED_DEFAULT) {
+        skip();
+    }
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    core.is_dry = true;
+    core.on_fault = note_fault;
+    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32), x;
+    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 48);
+    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 48);
+    ptoisa_tile bias = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, 48);
+    FAULT("", ptoisa_tmatmul(&core, &c, &a, &b));
+    FAULT("", ptoisa_tmatmul_bias(&core, &c, &a, &b, &bias));
+    FAULT("TMATMUL: a is in L0B, not in L0A", ptoisa_tmatmul(&core, &c, &b, &a));
+    FAULT("TMATMUL: c is in L0A, not in L0C",
+          (x = c, x.memory = PTOISA_LEFT, ptoisa_tmatmul(&core, &x, &a, &b)));
+    FAULT("TMATMUL: a is f16 and b is bf16",
+          (x = b, x.dtype = PTOISA_BF16, ptoisa_tmatmul(&core, &c, &a, &x)));
+    FAULT("TMATMUL: c is i32, which it does not take",
+          (x = c, x.dtype = PTOISA_I32, ptoisa_tmatmul(&core, &x, &a, &b)));
+    FAULT("TMATMUL: a is i16, which it does not take",
+          (x = a, x.dtype = PTOISA_I16, ptoisa_tmatmul(&core, &c, &x, &b)));
+    FAULT("TMATMUL: a has 31 valid columns, b 32 valid rows",
+          (x = ptoisa_tile_valid(a, 16, 31), ptoisa_tmatmul(&core, &c, &x, &b)));
+    FAULT("TMATMUL: m 0, k 32, n 48: each must be 1 to 4095",
+          (x = ptoisa_tile_valid(a, 0, 32), ptoisa_tmatmul(&core, &c, &x, &b)));
+    FAULT("TMATMUL: c has 16 x 48 valid elements for a product of 15 x 48",
+          (x = ptoisa_tile_valid(a, 15, 32), ptoisa_tmatmul(&core, &c, &x, &b)));
+    FAULT("TGEMV: a has 16 valid rows, not 1", ptoisa_tgemv(&core, &c, &a, &b));
+    FAULT("TMATMUL_ACC: c_in is in bias table, not in L0C",
+          ptoisa_tmatmul_acc(&core, &c, &bias, &a, &b));
+    FAULT("TMATMUL_BIAS: bias is in L0C, not in bias table",
+          ptoisa_tmatmul_bias(&core, &c, &a, &b, &c));
+    FAULT("TMATMUL_BIAS: bias has 1 x 40 valid elements, and 1 x 48 are read",
+          (x = ptoisa_tile_valid(bias, 1, 40), ptoisa_tmatmul_bias(&core, &c, &a, &b, &x)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matmul__all_small_sizes_in_the_layouts_of_the_device),
+        cmocka_unit_test(matmul__all_layouts),
+        cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
+        cmocka_unit_test(matmul__bytes_at_their_extremes_are_exact_and_wrap),
+        cmocka_unit_test(matmul__a_sum_is_rounded_once),
+        cmocka_unit_test(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range),
+        cmocka_unit_test(matmul__spans_tell_where_sums_may_be_subnormal),
+        cmocka_unit_test(matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds),
+        cmocka_unit_test(matmul__instructions_charge_and_compute),
+        cmocka_unit_test(matmul__faults_say_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,528 @@
+// Cycles of the measured machines: each mechanism against numbers worked out on paper, the same with
+// it switched off, and published rows within the bounds that the models promise.
+
+#include "ptoisa_shim.h"
+
+#include "examples/common/predict_instruction.c"
+#include "examples/common/gemm_core.c"
+#include "examples/common/predict_kernel.c"
+#include "examples/common/predict_rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define B910 PTOISA_MODEL_910B
+
+static ptoisa_tile vec(ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
+    return ptoisa_tile_vec(NULL, dtype, rows, cols);
+}
+
+static ptoisa_core core_of(ptoisa_model model, const ptoisa_timing *timing) {
+    ptoisa_core core;
+    ptoisa_core_init(&core, model, NULL);
+    core.is_dry = true;
+    core.timing = timing;
+    return core;
+}
+
+// Cycles of one instruction alone, whose operands are all one tile.
+static uint64_t of_tile(ptoisa_model model, const ptoisa_timing *timing, ptoisa_op op,
+                        ptoisa_tile tile, uint32_t detail) {
+    ptoisa_core core = core_of(model, timing);
+    ptoisa_issue_as(&core, op, &tile, &tile, &tile, detail);
+    return ptoisa_cycles(&core);
+}
+
+// -- transfers ------------------------------------------------------------------------------------
+
+// Times that are easy to count: 1,000 cycles late, 10 to begin, 3 a row, 64 bytes a cycle.
+static ptoisa_timing easy(void) {
+    ptoisa_timing timing = *ptoisa_timing_910b();
+    for (int i = 0; i < PTOISA_PATH_COUNT; i++) {
+        ptoisa_path_timing path = {1000, 10, 3, 6400};
+        timing.path[i] = path;
+    }
+    return timing;
+}
+
+static void transfers__latency_shows_where_the_pipe_has_nothing_else(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_core core = core_of(B910, &timing);
+    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);  // 4 KiB: 10 + 16 * 3 + 64 = 122
+    const uint64_t *clock = &core.clock[PTOISA_PIPE_MTE2], *busy = &core.busy[PTOISA_PIPE_MTE2];
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(*clock, 1122);
+    // Three more are queued: each arrives 122 after the one before.
+    for (uint64_t i = 2; i <= 4; i++) {
+        ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+        assert_int_equal(*clock, 1000 + i * 122);
+    }
+    assert_int_equal(*busy, 1488);
+    // One that waits until 900, while the last is on its way, begins at 900.
+    ptoisa_wait_until(&core, PTOISA_PIPE_MTE2, 900);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(*clock, 900 + 122 + 1000);
+    assert_int_equal(*busy, 2022);
+    // One that waits beyond all of them pays all its latency, and the gap is not busy.
+    ptoisa_wait_until(&core, PTOISA_PIPE_MTE2, 5000);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(*clock, 6122);
+    assert_int_equal(*busy, 2022 + 1122);
+    // A barrier waits for the data.
+    ptoisa_pipe_barrier(&core, PTOISA_PIPE_MTE2);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(*clock, 6122 + 1 + 1122);
+    ptoisa_core_reset(&core);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(*clock, 1122);
+}
+
+static void transfers__a_flag_is_up_when_the_data_is_there(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_core core = core_of(B910, &timing);
+    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    ptoisa_set_flag(&core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    ptoisa_wait_flag(&core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    assert_int_equal(core.clock[PTOISA_PIPE_V], 1122 + 1 + 1);
+    assert_int_equal(core.clock[PTOISA_PIPE_MTE2], 1122 + 1 + 122);
+}
+
+static void transfers__rows_and_bytes_count_and_nothing_is_free(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_tile one = vec(PTOISA_I8, 1, 32), none = vec(PTOISA_F32, 8, 8);
+    ptoisa_core core = core_of(B910, &timing);
+    one.valid_cols = 1;
+    none.valid_rows = 0;
+    ptoisa_issue(&core, PTOISA_TLOAD, &none, NULL, NULL);
+    assert_int_equal(ptoisa_cycles(&core), 0);
+    ptoisa_issue(&core, PTOISA_TSTORE, NULL, &one, NULL);
+    assert_int_equal(ptoisa_cycles(&core), 1000 + 10 + 3 + 1);
+}
+
+static void transfers__l0c_is_drained_by_bytes_of_the_destination(void **state) {
+    (void)state;
+    ptoisa_timing timing = *ptoisa_timing_910b();
+    timing.path[PTOISA_L0C_TO_GM].rate = 6400;
+    ptoisa_tile acc = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 128, 256);
+    for (uint32_t size = 1; size <= 4; size *= 2) {
+        ptoisa_core core = core_of(B910, &timing);
+        ptoisa_issue_as(&core, PTOISA_TSTORE, NULL, &acc, NULL, size);
+        assert_int_equal(ptoisa_cycles(&core), 128 * 256 * size / 64);
+    }
+    // A store of the shim goes by the type of its window.
+    ptoisa_core core = core_of(B910, &timing);
+    ptoisa_global half = ptoisa_global_make(NULL, PTOISA_F16, 128, 256, 256, 1);
+    ptoisa_tstore(&core, &half, &acc);
+    assert_int_equal(ptoisa_cycles(&core), 1024);
+    timing.without = 1u << PTOISA_MECHANISM_FIX;  // 128 KiB at 70 GiB/s and 1,850 MHz
+    ptoisa_core ideal = core_of(B910, &timing);
+    ptoisa_tstore(&ideal, &half, &acc);
+    assert_int_equal(ptoisa_cycles(&ideal), 3226);
+}
+
+static void transfers__transposing_into_l0b_is_slower(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    timing.transposed_rate = 3200;
+    timing.without = 1u << PTOISA_MECHANISM_LATENCY;
+    ptoisa_tile right = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 64, 256);
+    ptoisa_tile left = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 128, 64);
+    for (int turn = 0; turn < 3; turn++) {
+        ptoisa_tile from = turn == 2 ? left : right;
+        from.memory = PTOISA_MAT;
+        from.layout = turn == 0 ? PTOISA_ZN : PTOISA_NZ;
+        ptoisa_core core = core_of(B910, &timing);
+        ptoisa_issue(&core, PTOISA_TEXTRACT, turn == 2 ? &left : &right, &from, NULL);
+        // 32 KiB at 64 and at 32 bytes a cycle; 16 KiB of A, whose fractals stay as they are.
+        assert_int_equal(ptoisa_cycles(&core), turn == 0 ? 522 : turn == 1 ? 1034 : 266);
+    }
+}
+
+static void transfers__memory_keeps_its_own_clock(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
+    timing.clock_mhz = 900;  // half as many cycles of the same time: 1000 / 2 + 122 / 2
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, tile, 0), 10 + 128);
+    ptoisa_core core = core_of(B910, &timing);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(ptoisa_cycles(&core), 561);
+    timing.without = 1u << PTOISA_MECHANISM_CLOCK;
+    core = core_of(B910, &timing);
+    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
+    assert_int_equal(ptoisa_cycles(&core), 1122);
+}
+
+// -- vectors --------------------------------------------------------------------------------------
+
+static void vectors__dynamic_tiles_go_row_by_row(void **state) {
+    (void)state;
+    // 256 rows of 64 bytes: 64 repeats in one go, or 256. The ends are TADDS's of floats.
+    ptoisa_tile fixed = vec(PTOISA_F32, 256, 16), dynamic = ptoisa_tile_valid(fixed, 256, 16);
+    uint64_t ends = of_tile(B910, NULL, PTOISA_TADDS, vec(PTOISA_F32, 1, 64), 0) - 1;
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TADDS, fixed, 0), 64 + ends);
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TADDS, dynamic, 0), 256 + ends);
+    // One operand is not so: 2 a repeat in either case.
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TEXP, dynamic, 0),
+                     of_tile(B910, NULL, PTOISA_TEXP, fixed, 0));
+    // Rows of whole repeats are the same either way.
+    ptoisa_tile wide = vec(PTOISA_F32, 8, 128);
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TADD, wide, 0),
+                     of_tile(B910, NULL, PTOISA_TADD, ptoisa_tile_valid(wide, 8, 128), 0));
+}
+
+static void vectors__the_start_is_paid_once(void **state) {
+    (void)state;
+    ptoisa_core core = core_of(B910, NULL);
+    ptoisa_tile tile = vec(PTOISA_F32, 64, 64);
+    ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile);
+    uint64_t first = ptoisa_cycles(&core);
+    ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile);
+    assert_int_equal(ptoisa_cycles(&core) - first, 128);
+    assert_true(first > 128);
+    // So do cubes: 6 before 2 blocks, then 2.
+    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
+    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
+    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 16);
+    ptoisa_core_reset(&core);
+    ptoisa_issue(&core, PTOISA_TMATMUL, &c, &a, &b);
+    assert_int_equal(ptoisa_cycles(&core), 8);
+    ptoisa_issue(&core, PTOISA_TMATMUL_ACC, &c, &a, &b);
+    assert_int_equal(ptoisa_cycles(&core), 10);
+}
+
+// A flag takes its cycle where the pipe is full too: only matrices have a start that hides.
+static void vectors__flags_between_matrices_take_a_cycle(void **state) {
+    (void)state;
+    ptoisa_core core = core_of(B910, NULL);
+    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
+    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
+    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 16);
+    const uint64_t *clock = &core.clock[PTOISA_PIPE_M], *busy = &core.busy[PTOISA_PIPE_M];
+    ptoisa_issue(&core, PTOISA_TMATMUL, &c, &a, &b);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(*clock, 8 + 3 * i);  // 6 and 2 blocks; then a flag and 2 blocks
+        assert_int_equal(*busy, 8 + 3 * i);
+        ptoisa_set_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
+        assert_int_equal(*clock, 9 + 3 * i);
+        ptoisa_wait_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
+        assert_int_equal(core.clock[PTOISA_PIPE_MTE1], 10 + 3 * i);
+        ptoisa_issue(&core, PTOISA_TMATMUL_ACC, &c, &a, &b);
+    }
+}
+
+static void vectors__moves_count_blocks_and_calls(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();  // 10 a call
+    ptoisa_tile whole = vec(PTOISA_F32, 16, 24), part = ptoisa_tile_valid(whole, 15, 23);
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, whole, 0), 16 * 3 + 10);
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 15 * (3 + 10));
+    part.layout = PTOISA_COL_MAJOR;  // bytes as they lie
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 15 * (3 + 10));
+    part.valid_cols = 0;
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 0);
+}
+
+static void vectors__columns_wait_row_by_row(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_tile one = vec(PTOISA_F32, 1, 64), two = vec(PTOISA_F32, 2, 64);
+    ptoisa_tile more = vec(PTOISA_F32, 102, 64), wide = vec(PTOISA_F32, 102, 128);
+    // A single row is copied: 8 blocks, a call and a barrier.
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TCOLMAX, one, 0), 8 + 10 + 1);
+    uint64_t first = of_tile(B910, &timing, PTOISA_TCOLMAX, two, 0);
+    uint64_t last = of_tile(B910, &timing, PTOISA_TCOLMAX, more, 0);
+    assert_int_equal((last - first + 50) / 100, first - 19);
+    // Another repeat in each row but the first: 2 cycles; 8 more blocks in the copy.
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TCOLMAX, wide, 0), last + 101 * 2 + 8);
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TCOLSUM, more, 0), last);
+    // A sum in a tree does not wait.
+    assert_true(of_tile(B910, &timing, PTOISA_TCOLSUM, more, 1) < last / 2 + last / 8);
+    more.valid_rows = 0;
+    assert_int_equal(of_tile(B910, &timing, PTOISA_TCOLMAX, more, 0), 0);
+}
+
+static void vectors__merges_of_long_runs_are_slower(void **state) {
+    (void)state;
+    ptoisa_tile pairs = vec(PTOISA_F32, 1, 2048);  // 1,024 pairs
+    uint64_t known = of_tile(B910, NULL, PTOISA_TMRGSORT, pairs, 32);
+    assert_int_equal(known, 8 * 78 + 20);
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TMRGSORT, pairs, 0), known);
+    uint64_t slow = of_tile(B910, NULL, PTOISA_TMRGSORT, pairs, 128);
+    assert_true(slow > 2 * known && slow < 4 * known);
+    // The shim tells how long they are: 64 elements of f32 are 32 pairs, 256 are 128.
+    ptoisa_core core = core_of(B910, NULL);
+    ptoisa_tmrgsort(&core, &pairs, &pairs, 64);
+    assert_int_equal(ptoisa_cycles(&core), known);
+    ptoisa_core_reset(&core);
+    ptoisa_tmrgsort(&core, &pairs, &pairs, 256);
+    assert_int_equal(ptoisa_cycles(&core), slow);
+}
+
+static void registers__a_row_of_one_register_needs_no_loop(void **state) {
+    (void)state;
+    const ptoisa_model a5 = PTOISA_MODEL_950PR;
+    ptoisa_tile flat = vec(PTOISA_F32, 1, 640), apart = vec(PTOISA_F32, 10, 128);
+    apart.valid_cols = 64;
+    uint64_t cycles = of_tile(a5, NULL, PTOISA_TADD, flat, 0);
+    assert_int_equal(of_tile(a5, NULL, PTOISA_TADD, apart, 0), cycles);
+    // Two registers a row: at least the wait and two for each row after the first.
+    ptoisa_tile two = vec(PTOISA_F32, 10, 256);
+    two.valid_cols = 128;
+    uint64_t rows = of_tile(a5, NULL, PTOISA_TADD, two, 0);
+    assert_in_range(rows, cycles + 9 * 6, cycles + 9 * 8);
+    // From f32 to f16, 128 elements are a unit: one of them needs no loop, either.
+    ptoisa_core core = core_of(a5, NULL), flat_core = core_of(a5, NULL);
+    ptoisa_tile src = vec(PTOISA_F32, 10, 192), dst = vec(PTOISA_F16, 10, 192);
+    src.valid_cols = dst.valid_cols = 128;
+    ptoisa_tile whole = vec(PTOISA_F32, 1, 1280), narrow = vec(PTOISA_F16, 1, 1280);
+    ptoisa_issue(&core, PTOISA_TCVT, &dst, &src, NULL);
+    ptoisa_issue(&flat_core, PTOISA_TCVT, &narrow, &whole, NULL);
+    assert_int_equal(ptoisa_cycles(&core), ptoisa_cycles(&flat_core));
+    // Nothing takes nothing; high precision is another code.
+    two.valid_rows = 0;
+    assert_int_equal(of_tile(a5, NULL, PTOISA_TADD, two, 0), 0);
+    assert_true(of_tile(a5, NULL, PTOISA_TRECIP, flat, 1) >
+                20 * of_tile(a5, NULL, PTOISA_TRECIP, flat, 0));
+}
+
+// -- switches -------------------------------------------------------------------------------------
+
+// Cycles of a probe that a mechanism describes.
+static uint64_t probe(ptoisa_mechanism mechanism, uint32_t without, bool is_ideal) {
+    bool is_a5 = mechanism == PTOISA_MECHANISM_REGISTERS;
+    ptoisa_timing timing = is_a5 ? *ptoisa_timing_950pr() : *ptoisa_timing_910b();
+    ptoisa_model model = is_ideal ? (is_a5 ? PTOISA_MODEL_A5 : PTOISA_MODEL_A2A3)
+                                  : (is_a5 ? PTOISA_MODEL_950PR : B910);
+    ptoisa_tile tile = ptoisa_tile_valid(vec(PTOISA_F32, 256, 16), 256, 16);
+    ptoisa_tile right = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 64, 256);
+    ptoisa_tile from = right, acc = right, column = vec(PTOISA_F32, 64, 64);
+    from.memory = PTOISA_MAT;
+    from.layout = PTOISA_NZ;
+    acc.memory = PTOISA_ACC;
+    timing.without |= without;
+    timing.clock_mhz = mechanism == PTOISA_MECHANISM_CLOCK ? 1500 : timing.clock_mhz;
+    ptoisa_core core = core_of(model, &timing);
+    switch (mechanism) {
+    case PTOISA_MECHANISM_LATENCY:
+    case PTOISA_MECHANISM_BURSTS:
+    case PTOISA_MECHANISM_CLOCK: ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL); break;
+    case PTOISA_MECHANISM_FIX:
+        acc.dtype = PTOISA_F32;
+        ptoisa_issue_as(&core, PTOISA_TSTORE, NULL, &acc, NULL, 2);
+        break;
+    case PTOISA_MECHANISM_TRANSPOSE:
+        ptoisa_issue(&core, PTOISA_TEXTRACT, &right, &from, NULL);
+        break;
+    case PTOISA_MECHANISM_BLOCKS: ptoisa_issue(&core, PTOISA_TMOV, &column, &column, NULL); break;
+    case PTOISA_MECHANISM_ROWS: ptoisa_issue(&core, PTOISA_TADDS, &tile, &tile, NULL); break;
+    case PTOISA_MECHANISM_ENDS: ptoisa_issue(&core, PTOISA_TSUB, &column, &column, &column); break;
+    case PTOISA_MECHANISM_COLUMNS:
+        ptoisa_issue(&core, PTOISA_TCOLMAX, &column, &column, NULL);
+        break;
+    case PTOISA_MECHANISM_RUNS:
+        ptoisa_issue_as(&core, PTOISA_TMRGSORT, &column, &column, NULL, 128);
+        break;
+    case PTOISA_MECHANISM_REGISTERS: ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile); break;
+    case PTOISA_MECHANISM_COUNT: break;
+    }
+    return ptoisa_cycles(&core);
+}
+
+static void switches__each_changes_what_it_describes(void **state) {
+    (void)state;
+    for (int i = 0; i < PTOISA_MECHANISM_COUNT; i++) {
+        ptoisa_mechanism mechanism = (ptoisa_mechanism)i;
+        uint64_t with = probe(mechanism, 0, false), without = probe(mechanism, 1u << i, false);
+        assert_int_not_equal(with, without);
+        for (int other = 0; other < PTOISA_MECHANISM_COUNT; other++) {
+            bool is_both = i != other && probe(mechanism, 1u << other, false) != with;
+            // Loads have three, and TADDS has ends.
+            bool is_load = i <= PTOISA_MECHANISM_BURSTS || i == PTOISA_MECHANISM_CLOCK;
+            bool is_of_load = other <= PTOISA_MECHANISM_BURSTS || other == PTOISA_MECHANISM_CLOCK;
+            assert_true(!is_both || (is_load && is_of_load) ||
+                        (i == PTOISA_MECHANISM_ROWS && other == PTOISA_MECHANISM_ENDS));
+        }
+    }
+}
+
+static void switches__without_any_vectors_are_ideal(void **state) {
+    (void)state;
+    const uint32_t all = (1u << PTOISA_MECHANISM_COUNT) - 1;
+    for (int i = PTOISA_MECHANISM_BLOCKS; i < PTOISA_MECHANISM_CLOCK; i++) {
+        assert_int_equal(probe((ptoisa_mechanism)i, all, false),
+                         probe((ptoisa_mechanism)i, all, true));
+    }
+    for (int op = PTOISA_TCVT; op < PTOISA_TMATMUL; op++) {
+        if (op == PTOISA_MGATHER || op == PTOISA_MSCATTER) {
+            continue;  // transfers, whose rates are those of the measured machine
+        }
+        for (int is_a5 = 0; is_a5 < 2; is_a5++) {
+            ptoisa_timing timing = is_a5 ? *ptoisa_timing_950pr() : *ptoisa_timing_910b();
+            timing.without = all;
+            ptoisa_tile tile = ptoisa_tile_valid(vec(PTOISA_F32, 24, 72), 23, 71);
+            assert_int_equal(
+                of_tile(is_a5 ? PTOISA_MODEL_950PR : B910, &timing, (ptoisa_op)op, tile, 0),
+                of_tile(is_a5 ? PTOISA_MODEL_A5 : PTOISA_MODEL_A2A3, NULL, (ptoisa_op)op, tile, 0));
+        }
+    }
+}
+
+static void switches__other_models_know_no_timing(void **state) {
+    (void)state;
+    ptoisa_timing timing = easy();
+    ptoisa_tile tile = ptoisa_tile_valid(vec(PTOISA_F32, 256, 16), 256, 16);
+    for (int model = PTOISA_MODEL_UNIT; model <= PTOISA_MODEL_USER; model++) {
+        for (int op = PTOISA_TCVT; op < PTOISA_TMATMUL; op++) {
+            assert_int_equal(of_tile((ptoisa_model)model, &timing, (ptoisa_op)op, tile, 1),
+                             of_tile((ptoisa_model)model, NULL, (ptoisa_op)op, tile, 0));
+        }
+    }
+    // A model of one machine does not take the built-in times of the other.
+    assert_string_equal(ptoisa_timing_of(PTOISA_MODEL_910B, NULL)->name, "910B");
+    assert_string_equal(ptoisa_timing_of(PTOISA_MODEL_950PR, NULL)->name, "950PR");
+    assert_null(ptoisa_timing_of(PTOISA_MODEL_COUNT, &timing));
+}
+
+// -- published rows -------------------------------------------------------------------------------
+
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The fields of a row without quotes: up to ten.
+static void fields_of(const char *row, char fields[10][PREDICT_TEXT_MAX]) {
+    for (int i = 0; i < 10; i++) {
+        size_t length = strcspn(row, ",");
+        snprintf(fields[i], PREDICT_TEXT_MAX, "%.*s", (int)length, row);
+        row += length + (row[length] == ',');
+    }
+}
+
+// Rows that are held to a bound, by machine and names of instructions.
+static void check_rows(const char *machine, const char *const *names, bool is_among, double median,
+                       double ninety) {
+    double errors[256];
+    size_t count = 0, rows = sizeof predict_instruction_rows / sizeof *predict_instruction_rows;
+    for (size_t i = 1; i < rows; i++) {
+        char fields[10][PREDICT_TEXT_MAX], reason[PREDICT_REASON_MAX];
+        fields_of(predict_instruction_rows[i], fields);
+        bool is_named = false;
+        for (int j = 0; names && names[j]; j++) {
+            is_named = is_named || strncmp(fields[1], names[j], strlen(names[j])) == 0;
+        }
+        if (strcmp(fields[0], machine) != 0 || is_named != is_among) {
+            continue;
+        }
+        predict_instruction row;
+        double cycles, measured = strtod(fields[9], NULL);
+        snprintf(row.machine, sizeof row.machine, "%s", fields[0]);
+        snprintf(row.name, sizeof row.name, "%s", fields[1]);
+        snprintf(row.dtype, sizeof row.dtype, "%s", fields[2]);
+        row.rows = (uint32_t)strtoul(fields[3], NULL, 10);
+        row.cols = (uint32_t)strtoul(fields[4], NULL, 10);
+        row.valid_rows = (uint32_t)strtoul(fields[5], NULL, 10);
+        row.valid_cols = (uint32_t)strtoul(fields[6], NULL, 10);
+        snprintf(row.params, sizeof row.params, "%s", fields[7]);
+        snprintf(row.variant, sizeof row.variant, "%s", fields[8]);
+        assert_true(predict_cycles(&row, &cycles, reason));
+        errors[count++] = cycles > measured ? cycles / measured - 1 : 1 - cycles / measured;
+    }
+    assert_true(count > 10);
+    qsort(errors, count, sizeof *errors, compare_numbers);
+    print_message("%s, %s: %u rows, median %.1f %%, 90 of 100 within %.1f %%\n", machine,
+                  is_among ? "moves and reductions" : "others", (unsigned)count,
+                  100 * errors[count / 2], 100 * errors[count * 9 / 10]);
+    assert_true(errors[count / 2] <= median);
+    assert_true(errors[count * 9 / 10] <= ninety);
+}
+
+static void rows__instructions_are_within_their_bounds(void **state) {
+    (void)state;
+    static const char *const moves[] = {"TMOV", "TLOAD", "TROW", "TCOL", "TTRANS", NULL};
+    check_rows("A2A3", moves, false, 0.06, 0.20);
+    check_rows("A2A3", moves, true, 0.10, 0.20);
+    check_rows("A5", NULL, false, 0.015, 0.06);
+}
+
+static void rows__kernels_are_within_a_tenth(void **state) {
+    (void)state;
+    // Those that one core decides; convolution waits for memory that cores share.
+    static const struct {
+        predict_kernel row;
+        double us;
+    } cases[] = {
+        {{"gemm", "A3", "m=3072 k=3072 n=3072 f16->f32", "base 128x256x64, stepK 4"}, 206.7},
+        {{"gemm", "A3", "m=7680 k=7680 n=7680 f16->f32", "base 128x256x64, stepK 4"}, 3168},
+        {{"topk", "A3", "type=float rows=4800 validCol=1024 cols=1280 topk=1000", ""}, 324.1},
+        {{"topk", "A3", "type=float rows=2304 validCol=1024 cols=1280 topk=1000", ""}, 161.4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        predict_times times;
+        char reason[PREDICT_REASON_MAX];
+        assert_true(predict_time(&cases[i].row, &times, reason));
+        print_message("%s: %.1f us, predicted %.1f\n", cases[i].row.kernel, cases[i].us, times.us);
+        assert_true(times.us > 0.9 * cases[i].us && times.us < 1.1 * cases[i].us);
+    }
+}
+
+static void rows__that_cannot_be_predicted_say_why(void **state) {
+    (void)state;
+    static const struct {
+        predict_instruction row;
+        const char *reason;
+    } cases[] = {
+        {{"A9", "TADD", "f32", 1, 64, 1, 64, "", ""}, "there is no machine A9"},
+        {{"A5", "TFOO", "f32", 1, 64, 1, 64, "", ""}, "there is no instruction TFOO"},
+        {{"A5", "TCVT", "f32>float8e4m3", 1, 64, 1, 64, "", ""},
+         "element types f32>float8e4m3 are not supported"},
+        {{"A5", "TADD", "f32", 1, 64, 2, 64, "", ""}, "2 x 64 valid elements of 1 x 64"},
+        {{"A5", "TADD", "f32", 1, 64, 0, 64, "", ""}, "0 x 64 valid elements of 1 x 64"},
+        {{"A2A3", "TMOV", "f32", 1, 64, 1, 64, "Mat>Left", ""},
+         "moves of this form were not measured: Mat>Left"},
+        {{"A2A3", "TLOAD", "f32", 1, 64, 1, 64, "other", ""},
+         "loads of this form were not measured: other"},
+        {{"A2A3", "TCI", "i32", 1, 64, 1, 64, "", ""}, "TCI was not measured alone"},
+        {{"A2A3", "TMATMUL", "f16", 16, 16, 16, 16, "", ""}, "TMATMUL was not measured alone"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double cycles;
+        char reason[PREDICT_REASON_MAX];
+        assert_false(predict_cycles(&cases[i].row, &cycles, reason));
+        assert_string_equal(reason, cases[i].reason);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transfers__latency_shows_where_the_pipe_has_nothing_else),
+        cmocka_unit_test(transfers__a_flag_is_up_when_the_data_is_there),
+        cmocka_unit_test(transfers__rows_and_bytes_count_and_nothing_is_free),
+        cmocka_unit_test(transfers__l0c_is_drained_by_bytes_of_the_destination),
+        cmocka_unit_test(transfers__transposing_into_l0b_is_slower),
+        cmocka_unit_test(transfers__memory_keeps_its_own_clock),
+        cmocka_unit_test(vectors__dynamic_tiles_go_row_by_row),
+        cmocka_unit_test(vectors__the_start_is_paid_once),
+        cmocka_unit_test(vectors__flags_between_matrices_take_a_cycle),
+        cmocka_unit_test(vectors__moves_count_blocks_and_calls),
+        cmocka_unit_test(vectors__columns_wait_row_by_row),
+        cmocka_unit_test(vectors__merges_of_long_runs_are_slower),
+        cmocka_unit_test(registers__a_row_of_one_register_needs_no_loop),
+        cmocka_unit_test(switches__each_changes_what_it_describes),
+        cmocka_unit_test(switches__without_any_vectors_are_ideal),
+        cmocka_unit_test(switches__other_models_know_no_timing),
+        cmocka_unit_test(rows__instructions_are_within_their_bounds),
+        cmocka_unit_test(rows__kernels_are_within_a_tenth),
+        cmocka_unit_test(rows__that_cannot_be_predicted_say_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

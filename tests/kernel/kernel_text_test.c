@@ -1,0 +1,760 @@
+// Tile kernels in texts of modules: every operation, random kernels and loops, numbers of all kinds,
+// written and read as the same kernel that gives the same results; what is wrong with a place; any byte
+// and any refused memory.
+
+#include "kernel_text.h"
+
+#define KT_LOWERED kt_through_text
+
+#include "kernel_loop.h"
+#include "kernel_random.h"
+
+#include "src/kernel/body.h"
+#include "src/kernel/body_text.h"
+
+// -- every operation ------------------------------------------------------------------------------
+
+typedef struct scene {
+    ptowsp_body *k;
+    ptowsp_value x, y, half, ints, vector, column;
+} scene;
+
+static ptowsp_value sorted(const scene *s) {
+    ptowsp_value scores = ptowsp_tile_slice(s->x, 0, 0, 1, 64);
+    return ptowsp_tile_sort32(scores, ptowsp_tile_iota(s->k, PTOWSP_U32, 64, 0));
+}
+
+static ptowsp_value operation_made(const scene *s) {
+    ptowsp_alloc_desc desc;
+    ptowsp_instruction_desc add;
+    memset(&desc, 0, sizeof desc);
+    memset(&add, 0, sizeof add);
+    desc.dtype = PTOWSP_F32;
+    desc.like = s->x;
+    add.name = "TADDS";
+    add.dst[0] = ptowsp_tile_alloc(s->k, &desc);
+    add.src[0] = s->x;
+    add.scalar = ptowsp_tile_const(s->k, 0.5);
+    ptowsp_instruction(s->k, &add);
+    return add.dst[0];
+}
+
+static ptowsp_value operation_loop(const scene *s) {
+    const ptowsp_value none = {NULL, 0};
+    ptowsp_value sum = none, zero = ptowsp_tile_full(s->k, PTOWSP_F32, 64, 64, 0);
+    PTOWSP_TILE_LOOP(s->k, i, ptowsp_tile_const(s->k, 0), ptowsp_tile_rows(s->x), 16) {
+        sum = ptowsp_tile_carry(zero);
+        ptowsp_tile_next(sum, ptowsp_tile_add(sum, s->x));
+    }
+    return sum;
+}
+
+// An operation of a row of the table. Its value, or none where it has no value.
+static ptowsp_value operation(const scene *s, pwsp_kop_kind kind) {
+    const ptowsp_value none = {NULL, 0}, x = s->x;
+    ptowsp_body *k = s->k;
+    switch (kind) {
+    case PWSP_KOP_LOAD: return ptowsp_tile_load(x);
+    case PWSP_KOP_EXP: return ptowsp_tile_exp(x);
+    case PWSP_KOP_LOG: return ptowsp_tile_log(x);
+    case PWSP_KOP_SQRT: return ptowsp_tile_sqrt(x);
+    case PWSP_KOP_RSQRT: return ptowsp_tile_rsqrt(x);
+    case PWSP_KOP_RECIP: return ptowsp_tile_recip(x);
+    case PWSP_KOP_TANH: return ptowsp_tile_tanh(x);
+    case PWSP_KOP_SIGMOID: return ptowsp_tile_sigmoid(x);
+    case PWSP_KOP_SIN: return ptowsp_tile_sin(x);
+    case PWSP_KOP_COS: return ptowsp_tile_cos(x);
+    case PWSP_KOP_RELU: return ptowsp_tile_relu(x);
+    case PWSP_KOP_GELU: return ptowsp_tile_gelu(x);
+    case PWSP_KOP_SILU: return ptowsp_tile_silu(x);
+    case PWSP_KOP_NEG: return ptowsp_tile_neg(x);
+    case PWSP_KOP_ABS: return ptowsp_tile_abs(x);
+    case PWSP_KOP_ROWMAX: return ptowsp_tile_rowmax(x);
+    case PWSP_KOP_ROWMIN: return ptowsp_tile_rowmin(x);
+    case PWSP_KOP_ROWMEAN: return ptowsp_tile_rowmean(x);
+    case PWSP_KOP_COLSUM: return ptowsp_tile_colsum(x);
+    case PWSP_KOP_COLMAX: return ptowsp_tile_colmax(x);
+    case PWSP_KOP_COLMIN: return ptowsp_tile_colmin(x);
+    case PWSP_KOP_TRANSPOSE: return ptowsp_tile_transpose(x);
+    case PWSP_KOP_ADD: return ptowsp_tile_add(x, s->column);
+    case PWSP_KOP_SUB: return ptowsp_tile_sub(x, s->column);
+    case PWSP_KOP_MUL: return ptowsp_tile_mul(x, s->column);
+    case PWSP_KOP_DIV: return ptowsp_tile_div(x, s->column);
+    case PWSP_KOP_MAX: return ptowsp_tile_max(x, s->column);
+    case PWSP_KOP_MIN: return ptowsp_tile_min(x, s->column);
+    case PWSP_KOP_ROW_BROADCAST: return ptowsp_tile_row_broadcast(x, s->column);
+    case PWSP_KOP_QUANTIZE: return ptowsp_tile_quantize(x, s->column);
+    case PWSP_KOP_PARAM: return x;
+    case PWSP_KOP_SCALAR: return ptowsp_tile_add(x, ptowsp_tile_scalar(k, "out", PTOWSP_F32));
+    case PWSP_KOP_CONST: return ptowsp_tile_add(ptowsp_tile_const(k, -2.5), x);
+    case PWSP_KOP_FULL: return ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 1e-30);
+    case PWSP_KOP_IOTA: return ptowsp_tile_iota(k, PTOWSP_I32, 64, -3);
+    case PWSP_KOP_STORE: return x;
+    case PWSP_KOP_STORE_ADD: ptowsp_tile_store_add(s->y, x); return none;
+    case PWSP_KOP_ROWSUM: return ptowsp_tile_add(x, ptowsp_tile_rowsum_f32(s->half));
+    case PWSP_KOP_COL_BROADCAST: return ptowsp_tile_col_broadcast(x, s->vector);
+    case PWSP_KOP_MATMUL: return ptowsp_tile_matmul(x, x);
+    case PWSP_KOP_MATMUL_ACC: return ptowsp_tile_matmul_acc(s->x, s->half, s->half);
+    case PWSP_KOP_MATMUL_BIAS: return ptowsp_tile_matmul_bias(s->half, s->half, s->vector);
+    case PWSP_KOP_CVT: return ptowsp_tile_cvt(x, PTOWSP_I32, PTOWSP_ROUND_FLOOR);
+    case PWSP_KOP_DEQUANTIZE: return ptowsp_tile_dequantize(s->ints, s->column, s->column);
+    case PWSP_KOP_COMPARE: return ptowsp_tile_compare(x, PTOWSP_GE, ptowsp_tile_const(k, 0));
+    case PWSP_KOP_SELECT: {
+        ptowsp_value mask = ptowsp_tile_compare(x, PTOWSP_NE, ptowsp_tile_const(k, 0));
+        return ptowsp_tile_select(mask, x, ptowsp_tile_const(k, 7));
+    }
+    case PWSP_KOP_SORT32: return sorted(s);
+    case PWSP_KOP_MERGE_SORT: return ptowsp_tile_merge_sort(sorted(s), 32);
+    case PWSP_KOP_TOPK_VALUES: return ptowsp_tile_topk_values(sorted(s), 5);
+    case PWSP_KOP_TOPK_INDICES: return ptowsp_tile_topk_indices(sorted(s), 6);
+    case PWSP_KOP_GATHER: return ptowsp_tile_gather(x, ptowsp_tile_iota(k, PTOWSP_I32, 8, 9));
+    case PWSP_KOP_SLICE: return ptowsp_tile_slice(x, 3, 8, 16, 24);
+    case PWSP_KOP_INTERLEAVE: return ptowsp_tile_interleave(x, x);
+    case PWSP_KOP_DEINTERLEAVE: return ptowsp_tile_deinterleave(x, 1);
+    case PWSP_KOP_LOOP:
+    case PWSP_KOP_END:
+    case PWSP_KOP_CARRY:
+    case PWSP_KOP_NEXT:
+    case PWSP_KOP_SIZE: return operation_loop(s);
+    case PWSP_KOP_ALLOC:
+    case PWSP_KOP_INSTRUCTION: return operation_made(s);
+    case PWSP_KOP_NONE:
+    case PWSP_KOP_COUNT: break;
+    }
+    fail_msg("no kernel for %s", pwsp_kop_name(kind));
+    return none;
+}
+
+static void text__has_every_operation_of_the_table(void **state) {
+    (void)state;
+    const ptowsp_machine machines[2] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (int kind = 1; kind < PWSP_KOP_COUNT; kind++) {
+        ptowsp_module *m, *read;
+        ptowsp_body_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = "k";
+        desc.machine = &machines[kind == PWSP_KOP_INTERLEAVE];
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        scene s;
+        s.k = ptowsp_kernel_begin(m, &desc);
+        s.x = ptowsp_tile_in(s.k, "x", PTOWSP_F32, 64, 64);
+        s.half = ptowsp_tile_in(s.k, "half", PTOWSP_F16, 64, 64);
+        s.ints = ptowsp_tile_in(s.k, "ints", PTOWSP_I8, 64, 64);
+        s.vector = ptowsp_tile_in(s.k, "row", PTOWSP_F32, 1, 64);
+        s.column = ptowsp_tile_in(s.k, "col 1", PTOWSP_F32, 64, 1);
+        s.y = ptowsp_tile_inout(s.k, "y", PTOWSP_F32, 64, 64);
+        ptowsp_value made = operation(&s, (pwsp_kop_kind)kind);
+        if (made.body) {
+            const pwsp_kop *op = &s.k->ops[made.id];
+            bool is_stored = op->dtype == PTOWSP_F32 && op->rows == 64 && op->cols == 64;
+            ptowsp_tile_store(s.y, is_stored ? made : s.x);
+        }
+        ptowsp_kernel kernel = ptowsp_kernel_end(s.k);
+        if (kernel.id == 0) {
+            fail_msg("%s", ptowsp_module_error(m).text);
+        }
+        read = kernel_text_read(context, m);
+        char word[64];
+        snprintf(word, sizeof word, " %s ", pwsp_kop_name((pwsp_kop_kind)kind));
+        assert_true(kind == PWSP_KOP_END || strstr(kernel_text, word));
+        kernel_text_compare(m, read, kernel);
+        ptowsp_module_destroy(read);
+        ptowsp_module_destroy(m);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- random kernels -------------------------------------------------------------------------------
+
+static void text__of_random_kernels_gives_kernels_with_their_results(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (unsigned i = 0; i < test_rounds(600); i++) {
+        kt t = random_kernel_begin(random_config(test_random(&seed), i % 2, &a5), i % 2);
+        kt_end(&t);
+    }
+}
+
+static void text__of_random_loops_gives_kernels_with_their_results(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    static const lp_scene scenes[] = {lp_random,    lp_matmul, lp_rows,
+                                      lp_attention, lp_nested, lp_cache};
+    for (unsigned i = 0; i < test_rounds(180); i++) {
+        kt_config config = kt_any(test_random(&seed));
+        config.strides = (kt_strides)(i % 4);
+        config.machine = i % 5 == 0 ? &a5 : NULL;
+        config.is_fused = i % 3 == 0;
+        lp_play(scenes[i % 6], i % 6 == 0 ? (int)i : 0, config);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+#define HEAD "module m\nkernel k(axes 0, in x f32 8 x 8, inout y f32 8 x 8, s i64) vector, "
+
+static char printed[KERNEL_TEXT_MAX];
+
+static ptowsp_module *parse(ptowsp_context *context, const char *text,
+                            const ptowsp_parse_desc *desc) {
+    ptowsp_module *m;
+    if (ptowsp_module_parse(context, text, strlen(text), desc, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s\n%s", ptowsp_context_error(context).text, text);
+    }
+    return m;
+}
+
+static void print(const ptowsp_module *m) {
+    ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
+    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
+    assert_true(buffer.length < KERNEL_TEXT_MAX);
+}
+
+// Written as prints are: what is read is printed as the same.
+static const char sample_text[] =
+    "module m\n"
+    "kernel k(axes 2, in \"an x\" f32 64 x 128, out y f32 64 x 128, in z f16 64 x 64, "
+    "\"out\" i64, w u64) mix, 81 instructions\n"
+    "  machine \"910B\", fused\n"
+    "  %1 = parameter \"an x\"\n"
+    "  %2 = scalar out : i64\n"
+    "  %3 = parameter y\n"
+    "  %4 = scalar w : f64\n"
+    "  %5 = parameter z\n"
+    "  %6 = const -0\n"
+    "  %7 = const 0.1\n"
+    "  %8 = const -inf\n"
+    "  %9 = const nan\n"
+    "  %10 = const nan(18444492273895866369)\n"
+    "  %11 = const 123456789.12345679\n"
+    "  %12 = const 1e+300\n"
+    "  %13 = const 16\n"
+    "  %14 = size %1, rows\n"
+    "  %15 = full -2.5 : f32 32 x 128\n"
+    "  %16 = matmul %5, %5 : f32 64 x 64\n"
+    "  %17 = alloc UB row_major like %5 : f32 ? x 64\n"
+    "  instruction TADDS (%17) (%16) scalar %7\n"
+    "  %19 = cvt %17 : f16 64 x 64\n"
+    "  %20 = cvt %17 trunc : i32 64 x 64\n"
+    "  %21 = compare %17 <= %8 : mask 64 x 64\n"
+    "  %22 = loop %6, %14, 32\n"
+    "    %23 = slice %1 at (%22, 0) : f32 32 x 128\n"
+    "    %24 = carry %15 : f32 32 x 128\n"
+    "    %25 = loop %13, %2, 1\n"
+    "      %26 = carry %24 : f32 32 x 128\n"
+    "      %27 = slice %1 at (%22, %25) : f32 32 x 64\n"
+    "      %28 = slice %1 at (%13, %25) : f32 32 x 64\n"
+    "      next %26, %23\n"
+    "    next %24, %26\n"
+    "    store %3, %24 at (%22, 0)\n";
+
+// What passes change: products with bias and relu, constants in front, conversions to the same type,
+// what undoes itself; also where an instruction reads it.
+static const char changed_text[] =
+    "module m\n"
+    "kernel k(axes 0, in a f16 64 x 32, in b f16 32 x 128, in bias f32 1 x 128, "
+    "out c f32 64 x 128, out d f32 64 x 128) mix, 0 instructions\n"
+    "  machine \"950PR\", fused\n"
+    "  %1 = parameter a\n"
+    "  %2 = parameter b\n"
+    "  %3 = parameter bias\n"
+    "  %4 = parameter c\n"
+    "  %5 = parameter d\n"
+    "  %6 = matmul %1, %2 : f32 64 x 128\n"
+    "  %7 = add %6, %3 : f32 64 x 128\n"
+    "  %8 = relu %7 : f32 64 x 128\n"
+    "  store %4, %8\n"
+    "  %10 = const 3\n"
+    "  %11 = matmul %1, %2 : f32 64 x 128\n"
+    "  %12 = cvt %11 : f32 64 x 128\n"
+    "  %13 = neg %12 : f32 64 x 128\n"
+    "  %14 = neg %13 : f32 64 x 128\n"
+    "  %15 = mul %10, %14 : f32 64 x 128\n"
+    "  %16 = alloc UB row_major like %6 : f32 64 x 128\n"
+    "  instruction TADDS (%16) (%12) scalar %10\n"
+    "  %18 = add %15, %16 : f32 64 x 128\n"
+    "  store %5, %18\n";
+
+// Operands that are found again: a constant that can be seen, though another is nearer, and a value
+// whose valid sizes are those of the tile.
+static const char found_text[] =
+    "module m\n"
+    "kernel k(axes 0, in x f32 64 x 128, out y f32 64 x 128, out z f32 64 x 128) vector, "
+    "0 instructions\n"
+    "  machine \"910B\"\n"
+    "  %1 = parameter x\n"
+    "  %2 = parameter y\n"
+    "  %3 = parameter z\n"
+    "  %4 = const 16\n"
+    "  %5 = slice %1 at (0, 64) : f32 64 x 64\n"
+    "  %6 = alloc UB row_major like %5 : f32 64 x 128\n"
+    "  %7 = const 64\n"
+    "  %8 = const 0\n"
+    "  %9 = loop %8, %7, 32\n"
+    "    %10 = const 16\n"
+    "    %11 = slice %1 at (%9, %10) : f32 32 x 32\n"
+    "    store %2, %11 at (%9, %10)\n"
+    "  %14 = loop %8, %7, 32\n"
+    "    %15 = slice %1 at (%14, %4) : f32 32 x 32\n"
+    "    store %3, %1 at (0, 0)\n";
+
+// The text but for the number of instructions is what its kernel is printed as.
+static void same(ptowsp_context *context, const char *text) {
+    ptowsp_module *m = parse(context, text, NULL);
+    print(m);
+    const char *count = strstr(text, " instructions"), *made = strstr(printed, " instructions");
+    size_t length = (size_t)(strstr(text, "\n  machine") - text);
+    while (text[length - 1] != ' ' || text[length - 2] != ',') {
+        length--;
+    }
+    assert_memory_equal(printed, text, length);
+    if (strcmp(made, count) != 0) {
+        fail_msg("%s\nis read as\n%s", text, printed);
+    }
+    ptowsp_module *again = parse(context, printed, NULL);
+    const ptowsp_kernel kernel = {1};
+    kernel_text_compare(m, again, kernel);
+    ptowsp_module_destroy(again);
+    ptowsp_module_destroy(m);
+}
+
+static void text__is_what_was_read(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m, *again;
+    const ptowsp_kernel kernel = {1};
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    same(context, sample_text);
+    same(context, changed_text);
+    same(context, found_text);
+
+    // A machine of one's own, whose numbers differ: so do cycles.
+    ptowsp_machine own = ptowsp_machine_950pr();
+    strcpy(own.name, "my own 1");
+    own.clock_mhz = 7;
+    own.rates[PTOWSP_PATH_GM_TO_UB]++;
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "k";
+    desc.machine = &own;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 8, 8);
+    ptowsp_tile_store(x, ptowsp_tile_exp(x));
+    assert_int_equal(ptowsp_kernel_end(k).id, 1);
+    again = kernel_text_read(context, m);
+    assert_non_null(strstr(kernel_text, "machine \"my own 1\" of a5, 7 MHz, memories 262144"));
+    kernel_text_compare(m, again, kernel);
+    ptowsp_module_destroy(again);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void text__may_leave_out_what_can_be_seen(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    // No machine, numbers with gaps, types where nothing else says them; comments and empty lines.
+    ptowsp_module *m = parse(context,
+                             HEAD "0 instructions\n\n# a comment\n"
+                                  "  %10 = parameter x  # another\n"
+                                  "\n"
+                                  "  %20 = parameter y\r\n"
+                                  "# further left\n"
+                                  "  %21 = scalar s : i64\n"
+                                  "  %400 = exp %10\n"
+                                  "      # further right\n"
+                                  "  %18446744073709551615 = rowsum %400\n"
+                                  "  store %20, %400\n",
+                             NULL);
+    print(m);
+    assert_non_null(strstr(printed, "  %5 = rowsum %4 : f32 8 x 1\n  store %2, %4\n"));
+    assert_non_null(strstr(printed, "  machine \"910B\"\n  %1 = parameter x\n"));
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- mistakes -------------------------------------------------------------------------------------
+
+static void bad(ptowsp_context *context, const char *lines, uint64_t line, uint64_t column,
+                const char *part) {
+    ptowsp_module *m;
+    ptowsp_text_place place;
+    snprintf(printed, sizeof printed,
+             HEAD "9 instructions\n"
+                  "  %%1 = parameter x\n"
+                  "  %%2 = parameter y\n"
+                  "  %%3 = scalar s : i64\n"
+                  "%s",
+             lines);
+    ptowsp_status status = ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place);
+    const char *text = ptowsp_context_error(context).text;
+    if (status == PTOWSP_OK || place.line != line || place.column != column ||
+        !strstr(text, part)) {
+        fail_msg("%s%s\nnot %llu:%llu %s", printed, status ? text : "is read",
+                 (unsigned long long)line, (unsigned long long)column, part);
+    }
+    assert_null(m);
+}
+
+static void text__says_where_an_error_is(void **state) {
+    (void)state;
+    static const struct {
+        const char lines[160];
+        uint64_t line, column;
+        const char part[96];
+    } cases[] = {
+        {"  store %2, %1\n  stores %2, %1\n", 7, 3, "no operation begins like this"},
+        {"  loop_end\n", 6, 3, "no operation begins like this"},
+        {"  %4 = exp\n", 6, 11, "% is missing here"},
+        {"  %4 = exp x\n", 6, 12, "% is missing here"},
+        {"  %4 = exp %x\n", 6, 13, "the number of a value is missing here"},
+        {"  %4 = exp %4\n", 6, 12, "there is no value %4 yet"},
+        {"  %4 = exp %99999999999\n", 6, 12, "there is no value %99999999999 yet"},
+        {"  %4 = exp %1, %1\n", 6, 14, "goes on behind"},
+        {"  %4 = exp %1 : f32 8 x 9\n", 6, 15, "the result of exp is f32 8 x 8"},
+        {"  %4 = exp %1 : f16 8 x 8\n", 6, 15, "the result of exp is f32 8 x 8"},
+        {"  %4 = exp %1 : mask 8 x 8\n", 6, 15, "the result of exp is f32 8 x 8"},
+        {"  %4 = exp %1 : f33 8 x 8\n", 6, 17, "a data type is missing here"},
+        {"  %4 = exp %1 : f32 8\n", 6, 22, "x is missing here"},
+        {"  %4 = exp %1 : f32 8 x 99999999999\n", 6, 25, "this number is too large here"},
+        {"  %4 exp %1\n", 6, 6, "= is missing here"},
+        {"  exp %1\n", 6, 3, "exp makes a value"},
+        {"  %4 = store %2, %1\n", 6, 3, "store makes no value"},
+        {"  %3 = exp %1\n", 6, 3, "%3 behind %3; numbers ascend"},
+        {"  %4 = add %1, %3 : f32 8 x 8\n  %5 = add %3, %3\n", 7, 3,
+         "kernel k: add: neither operand is a tile"},
+        {"  %4 = exp %2\n  store %2, %4\n  store %2, %4\n", 8, 3, "kernel k: store: y is stored"},
+        {"  %4 = full 1 : f32 16385 x 1\n", 6, 3, "kernel k: full: 16385 x 1; sizes are 1 to"},
+        {"  %4 = full 1\n", 6, 3, "kernel k: full: none is no type of tiles"},
+        {"  %4 = full x : f32 8 x 8\n", 6, 13, "a number is missing here"},
+        {"  %4 = const 1.2.3\n", 6, 14, "a number goes on with ."},
+        {"  %4 = const 1e\n", 6, 14, "this is no number"},
+        {"  %4 = const -nan\n", 6, 15, "a number is missing here"},
+        {"  %4 = const nan(5)\n", 6, 14, "these are not the bits of a NaN"},
+        {"  %4 = parameter z\n", 6, 3, "the kernel's line has no tile z"},
+        {"  %4 = parameter x\n", 6, 3, "kernel k: parameter: two are called x"},
+        {"  %4 = scalar t : i64\n  store %2, %1\n", 2, 1, "its body has other parameters"},
+        {"  %4 = compare %1 = %1\n", 6, 19, "a comparison is missing here"},
+        {"  %4 = size %1, row\n", 6, 17, "rows is missing here"},
+        {"  %4 = slice %1 at (1, 1) : f32 8 x 8\n", 6, 3, "slice: 8 x 8 from (1, 1) of 8 x 8"},
+        {"  %4 = slice %1 at (1, %3) : f32 8 x 1\n", 6, 20, "a number is 0 here"},
+        {"  store %2, %1 at (1, 0)\n", 6, 19, "a number is 0 here"},
+        {"  %4 = alloc HBM row_major : f32 8 x 8\n", 6, 14, "a memory is missing here"},
+        {"  %4 = alloc UB rows : f32 8 x 8\n", 6, 17, "a layout is missing here"},
+        {"  %4 = alloc UB row_major : f32 ? x 8\n", 6, 3, "kernel k: alloc: 0 x 8; sizes are"},
+        {"  instruction TNONE () ()\n", 6, 3, "there is no instruction TNONE"},
+        {"  instruction TADD (%1, %1, %1) ()\n", 6, 27, "more than 2 operands"},
+        {"  instruction TADD (%1) (%1) mode\n", 6, 34, "a whole number is missing"},
+        {"    %4 = exp %1\n", 6, 5, "further right than one below the kernel's may be"},
+        {"  %4 = loop %3, %3, 1\n      %5 = exp %1\n", 7, 7, "below this loop may be"},
+        {"  %4 = loop %3, %3, 0\n", 6, 3, "its step is 0"},
+        {"  %4 = loop %3, %3, 1.5\n", 6, 21, "a whole number is missing here"},
+        {"  %4 = loop %3, %3, 1\n    %5 = loop %3, %3, 1\n      %6 = loop %3, %3, 1\n"
+         "        %7 = loop %3, %3, 1\n          %8 = loop %3, %3, 1\n",
+         10, 11, "more than 4 inside each other"},
+        {"  %4 = loop %3, %3, 1\n    %5 = carry %1\n  store %2, %1\n", 8, 3,
+         "a carried value of loop 1 has no next value"},
+        {"  %4 = loop %3, %3, 1\n    %5 = exp %1\n  store %2, %5\n", 8, 3,
+         "operand 2 is a value of loop 1, which has ended"},
+        {"  %4 = loop %3, %3, 1\n    %5 = carry %1\n", 2, 1, "has no next value"},
+        {"   %4 = exp %1\n", 6, 4, "come in twos"},
+        {"  %4 = exp $1\n", 6, 12, "$"},
+        {"  machine \"910B\"\n", 6, 11, "in front of all operations"},
+        {"", 2, 1, "kernel k: store: nothing is stored to y"},
+        {"axis n 3\n", 2, 1, "kernel k: store: nothing is stored to y"},
+        {"  store %2, %1\naxis n 3.5\n", 7, 8, "a number goes on with ."},
+        {"  %4 = compare %1 == %1 : u8 8 x 8\n", 6, 25, "the result of compare is mask 8 x 8"},
+        {"  store %2, %1\nworkload w\n  task k() x = t\n", 8, 16, "no tensor t"},
+    };
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bad(context, cases[i].lines, cases[i].line, cases[i].column, cases[i].part);
+    }
+    static const struct {
+        const char text[128];
+        uint64_t column;
+        const char part[64];
+    } machines[] = {
+        {"  machine 910\n", 11, "the name of a machine is missing here"},
+        {"  machine \"910\"\n", 11, "no machine 910 is built in"},
+        {"  machine m of a4, 5 MHz\n", 16, "a2a3 is missing here"},
+        {"  machine m of a5, 5 MHz, memories 1 2 3 4 5 6, rates 1\n", 47, "a whole number"},
+        {"  machine m of a5, 0 MHz, memories 1 2 3 4 5 6 7, rates 1 2 3 4 5 6 7 8 9 1 1 1\n", 11,
+         "kernel k: its machine has no such family, no clock"},
+        {"  machine \"910B\", fast\n", 19, "fused is missing here"},
+        {"  machine \"910B\" fused\n", 18, "goes on behind"},
+    };
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        ptowsp_module *m;
+        ptowsp_text_place place;
+        snprintf(printed, sizeof printed, HEAD "9 instructions\n%s", machines[i].text);
+        assert_int_equal(ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place),
+                         PTOWSP_INVALID_PARAMS);
+        const char *text = ptowsp_context_error(context).text;
+        if (place.line != 3 || place.column != machines[i].column ||
+            !strstr(text, machines[i].part)) {
+            fail_msg("%s%s", machines[i].text, text);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void text__is_refused_for_another_unit(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    static const char text[] =
+        "module m\nkernel k(axes 0, inout x f32 8 x 8) cube, 9 instructions\n"
+        "  %1 = parameter x\n  %2 = exp %1\n  store %1, %2\n";
+    assert_int_equal(ptowsp_module_parse(context, text, sizeof text - 1, NULL, &m, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 2, "2:1: kernel k: it is for vector, not cube");
+    ptowsp_context_destroy(context);
+}
+
+static void text__of_too_much_is_refused(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    // One operation more than a body has.
+    static char text[KERNEL_TEXT_MAX];
+    size_t at = (size_t)sprintf(text, HEAD "9 instructions\n  %%1 = parameter x\n");
+    for (int i = 2; i <= PTOWSP_BODY_OP_MAX + 1; i++) {
+        at += (size_t)sprintf(text + at, "  %%%d = exp %%1\n", i);
+    }
+    assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_BODY_OP_MAX + 3,
+                  "10003:3: kernel k: exp: more than 10000 operations");
+    // One loop.
+    at = (size_t)sprintf(text, HEAD "9 instructions\n  %%1 = const 1\n");
+    for (int i = 0; i <= PTOWSP_LOOP_MAX; i++) {
+        at += (size_t)sprintf(text + at, "  %%%d = loop %%1, %%1, 1\n", i + 2);
+    }
+    assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_context_error(context).text, "more than 8 in a kernel"));
+    // A line as long as you like is read to its first error.
+    at = (size_t)sprintf(text, HEAD "9 instructions\n  instruction");
+    for (int i = 0; i < 100; i++) {
+        at += (size_t)sprintf(text + at, " (");
+    }
+    assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_INVALID_PARAMS);
+    assert_non_null(
+        strstr(ptowsp_context_error(context).text, "the name of an instruction is missing"));
+    ptowsp_context_destroy(context);
+}
+
+// -- what callers attach --------------------------------------------------------------------------
+
+// The kernel of HEAD, which adds `user` operations.
+static ptowsp_kernel make(ptowsp_module *m, void *user) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "k";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
+    ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 8, 8);
+    ptowsp_tile_scalar(k, "s", PTOWSP_I64);
+    for (int i = 0; i < *(int *)user; i++) {
+        x = ptowsp_tile_exp(x);
+    }
+    ptowsp_tile_store(y, x);
+    return ptowsp_kernel_end(k);
+}
+
+static ptowsp_cycles never(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    fail();
+    return 0;
+}
+
+static void text__is_passed_over_where_a_function_makes_the_kernel(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    static const char body[] =
+        HEAD "9 instructions\n"
+             "  %1 = parameter x\n  %2 = parameter y\n  %3 = scalar s : i64\n"
+             "  %4 = exp %1\n  store %2, %4\naxis n 3\n"
+             "workload w\n  for_each i in n\n";
+    static const char bodiless[] = HEAD "9 instructions\naxis n 3\nworkload w\n  for_each i in n\n";
+    int count = 5;
+    ptowsp_parse_kernel given;
+    memset(&given, 0, sizeof given);
+    given.name = "k";
+    given.user = &count;
+    const ptowsp_parse_desc desc = {&given, 1, 0}, timed = {NULL, 0, 7};
+    for (int i = 0; i < 4; i++) {
+        given.make = i < 2 ? make : NULL;
+        given.fn = i == 2 ? never : NULL;  // which tile kernels do not take
+        ptowsp_module *m = parse(context, i == 1 ? bodiless : body, i == 3 ? &timed : &desc);
+        ptowsp_kernel_stats stats;
+        const ptowsp_kernel kernel = {1};
+        print(m);
+        assert_int_equal(ptowsp_kernel_measure(m, kernel, NULL, &stats), PTOWSP_OK);
+        assert_true((strstr(printed, "  %8 = exp %7 : f32 8 x 8\n") != NULL) == (i < 2));
+        assert_non_null(strstr(printed, "axis n 3\n"));
+        assert_non_null(strstr(printed, "workload w\n  for_each i in n\n"));
+        ptowsp_module_destroy(m);
+    }
+    // Without either, the kernel is for time alone, as it was.
+    ptowsp_module *m = parse(context, bodiless, &timed);
+    print(m);
+    assert_non_null(strstr(printed, "vector, 7 cycles, time only\n"));
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- saved programs -------------------------------------------------------------------------------
+
+static void text__of_a_saved_program_needs_no_functions(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_program *program, *loaded;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_module *m = parse(context,
+                             "module m\ntensor t f32 [8, 8] global\n"
+                             "kernel k(axes 0, inout x f32 8 x 8) vector, 0 instructions\n"
+                             "  %1 = parameter x\n  %2 = const 0.5\n  %3 = add %1, %2\n"
+                             "  store %1, %3\nworkload w\n  task k() x = t\n",
+                             NULL);
+    ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    if (ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_program_load(context, printed, buffer.length, NULL, &loaded, NULL),
+                     PTOWSP_OK);
+    float numbers[2][64];
+    for (int i = 0; i < 2; i++) {
+        ptowsp_run *run;
+        ptowsp_buffer bound;
+        memset(&bound, 0, sizeof bound);
+        bound.data = numbers[i];
+        bound.dtype = PTOWSP_F32;
+        for (int j = 0; j < 64; j++) {
+            numbers[i][j] = (float)j;
+        }
+        assert_int_equal(ptowsp_run_create(context, i ? loaded : program, &run), PTOWSP_OK);
+        ptowsp_run_bind_tensor(run, "t", &bound);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_true(numbers[i][63] == 63.5f);
+        ptowsp_run_destroy(run);
+    }
+    assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
+    ptowsp_program_destroy(loaded);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- any bytes ------------------------------------------------------------------------------------
+
+// What is read of any bytes is printed and read again as the same.
+static bool read_any(ptowsp_context *context, const char *text, size_t length) {
+    ptowsp_module *m;
+    ptowsp_text_place place;
+    if (ptowsp_module_parse(context, text, length, NULL, &m, &place) != PTOWSP_OK) {
+        assert_true(!m && place.line > 0 && place.column > 0);
+        return false;
+    }
+    print(m);
+    ptowsp_module *again = parse(context, printed, NULL);
+    const ptowsp_kernel kernel = {1};
+    assert_true(ptowsp_kernel_hash(m, kernel) == ptowsp_kernel_hash(again, kernel));
+    ptowsp_module_destroy(again);
+    ptowsp_module_destroy(m);
+    return true;
+}
+
+static void text__is_refused_or_good_with_any_byte_changed(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), good = 0;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    const size_t length = sizeof sample_text - 1;
+    static char text[sizeof sample_text];
+    for (size_t i = 0; i < length; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(text, sample_text, length);
+            text[i] = (char)(text[i] ^ 1 << bit);
+            good += read_any(context, text, length);
+        }
+        read_any(context, sample_text, i);
+    }
+    assert_true(good > 100);
+    for (uint64_t i = 0; i < test_rounds(20000); i++) {
+        memcpy(text, sample_text, length);
+        for (int64_t j = test_random_in(&random, 1, 4); j > 0; j--) {
+            size_t at = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
+            text[at] = sample_text[test_random_in(&random, 0, (int64_t)length - 1)];
+        }
+        read_any(context, text, length);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void text__survives_any_refused_allocation(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context_desc desc;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    memset(&memory, 0, sizeof memory);
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &memory;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    for (uint64_t n = 1;; n++) {
+        ptowsp_text_place place;
+        memory.refuse_at = memory.allocations + n;
+        ptowsp_status status =
+            ptowsp_module_parse(context, sample_text, sizeof sample_text - 1, NULL, &m, &place);
+        if (status == PTOWSP_OK) {
+            assert_true(n > 20);
+            break;
+        }
+        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        assert_true(!m && (place.column > 0) == (place.line > 0));
+        assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
+    }
+    memory.refuse_at = 0;
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void text__names_of_what_is_none(void **state) {
+    (void)state;
+    assert_string_equal(pwsp_kop_name(PWSP_KOP_NONE), "none");
+    assert_string_equal(pwsp_kop_form(PWSP_KOP_NONE), "");
+    assert_null(pwsp_memory_word(PTOWSP_MEMORY_COUNT));
+    assert_null(pwsp_layout_word(PTOWSP_LAYOUT_COUNT));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text__has_every_operation_of_the_table),
+        cmocka_unit_test(text__of_random_kernels_gives_kernels_with_their_results),
+        cmocka_unit_test(text__of_random_loops_gives_kernels_with_their_results),
+        cmocka_unit_test(text__is_what_was_read),
+        cmocka_unit_test(text__may_leave_out_what_can_be_seen),
+        cmocka_unit_test(text__says_where_an_error_is),
+        cmocka_unit_test(text__is_refused_for_another_unit),
+        cmocka_unit_test(text__of_too_much_is_refused),
+        cmocka_unit_test(text__is_passed_over_where_a_function_makes_the_kernel),
+        cmocka_unit_test(text__of_a_saved_program_needs_no_functions),
+        cmocka_unit_test(text__is_refused_or_good_with_any_byte_changed),
+        cmocka_unit_test(text__survives_any_refused_allocation),
+        cmocka_unit_test(text__names_of_what_is_none),
+    };
+    return cmocka_run_group_tests_name("kernel_text", tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+// For tests of the passes over lists of instructions: building lists by hand and at random.
+
+#ifndef PTOWSP_LIST_BUILD_H
+#define PTOWSP_LIST_BUILD_H
+
+#include "src/kernel/cut.h"
+#include "src/kernel/memory.h"
+#include "src/kernel/proof.h"
+#include "src/kernel/waits.h"
+
+#include "test.h"
+
+typedef struct built {
+    test_memory memory;
+    pwsp_list list;
+    pwsp_list_fault fault;
+    ptoisa_machine machine;
+} built;
+
+static inline void built_init(built *b, ptoisa_family family) {
+    memset(b, 0, sizeof *b);
+    pwsp_list_init(&b->list, pwsp_memory_make(test_resize, &b->memory));
+    b->machine = family == PTOISA_A2A3 ? *ptoisa_machine_910b() : *ptoisa_machine_950pr();
+}
+
+static inline void built_free(built *b) {
+    pwsp_list_free(&b->list);
+    assert_int_equal(b->memory.live_blocks, 0);
+    assert_int_equal(b->memory.live_bytes, 0);
+}
+
+// Leaves no room in the list's arena, and refuses the n-th allocation from now on (0: none).
+static inline void built_refuse(built *b, size_t n) {
+    b->memory.refuse_at = b->memory.allocations + 1;
+    while (pwsp_arena_take(&b->list.arena, 8, 8)) {
+    }
+    b->memory.allocations = 0;
+    b->memory.refuse_at = n;
+}
+
+// A tile of f32 in the layout that its memory has on A2/A3.
+static inline uint32_t built_tile(built *b, ptoisa_memory memory, uint32_t rows, uint32_t cols) {
+    static const uint8_t layouts[PTOISA_MEMORY_COUNT] = {
+        PTOISA_ROW_MAJOR, PTOISA_NZ,        PTOISA_ZZ,       PTOISA_ZN,
+        PTOISA_NZ,        PTOISA_ROW_MAJOR, PTOISA_ROW_MAJOR};
+    uint32_t index = pwsp_list_add_tile(&b->list);
+    assert_int_not_equal(index, 0);
+    pwsp_list_tile *tile = &b->list.tiles[index];
+    tile->dtype = PTOISA_F32;
+    tile->memory = (uint8_t)memory;
+    tile->layout = layouts[memory];
+    tile->rows = tile->valid_rows.max = rows;
+    tile->cols = tile->valid_cols.max = cols;
+    return index;
+}
+
+static inline uint32_t built_vec(built *b, uint32_t rows, uint32_t cols) {
+    return built_tile(b, PTOISA_VEC, rows, cols);
+}
+
+// A view of rows [row, row + rows) of a row-major tile.
+static inline uint32_t built_view(built *b, uint32_t of, uint32_t row, uint32_t rows) {
+    uint32_t cols = b->list.tiles[of].cols;
+    uint32_t index = built_tile(b, (ptoisa_memory)b->list.tiles[of].memory, rows, cols);
+    b->list.tiles[index].root = b->list.tiles[of].root;
+    b->list.tiles[index].offset = b->list.tiles[of].offset + row * cols * 4;
+    return index;
+}
+
+static inline pwsp_insn *built_op(built *b, ptoisa_op op, uint32_t dst, uint32_t src0,
+                                  uint32_t src1) {
+    pwsp_insn *insn = pwsp_list_add(&b->list, op);
+    assert_non_null(insn);
+    insn->dst[0] = dst;
+    insn->src[0] = src0;
+    insn->src[1] = src1;
+    return insn;
+}
+
+static inline void built_load(built *b, uint32_t dst, uint32_t param) {
+    built_op(b, PTOISA_TLOAD, dst, 0, 0)->param = (uint16_t)(param + 1);
+}
+
+static inline void built_store(built *b, uint32_t param, uint32_t src) {
+    built_op(b, PTOISA_TSTORE, 0, src, 0)->param = (uint16_t)(param + 1);
+}
+
+static inline void built_sync(built *b, ptoisa_op op, uint32_t src, uint32_t dst, uint32_t event) {
+    pwsp_insn *insn = pwsp_list_add(&b->list, op);
+    assert_non_null(insn);
+    insn->src_pipe = (uint8_t)src;
+    insn->dst_pipe = (uint8_t)dst;
+    insn->event = (uint8_t)event;
+}
+
+static inline void built_must(built *b, bool is_good) {
+    if (!is_good) {
+        fail_msg("%s", b->fault.text);
+    }
+}
+
+static inline void built_finish(built *b) {
+    built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_verify(&b->list, &b->machine, &b->fault));
+}
+
+// The list as text, an instruction a line: "TADD", "SET MTE2 V 0", "BARRIER V".
+static inline void built_print(const built *b, char *text, size_t size) {
+    size_t at = 0;
+    text[0] = 0;
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        const pwsp_insn *insn = &b->list.insns[i];
+        const char *src = ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe);
+        const char *dst = ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe);
+        const char *name = pwsp_insn_name(insn);
+        int length;
+        if (insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG) {
+            length = snprintf(text + at, size - at, "%s %s %s %u\n",
+                              insn->op == PTOISA_SET_FLAG ? "SET" : "WAIT", src, dst, insn->event);
+        } else if (insn->op == PTOISA_PIPE_BARRIER) {
+            length = snprintf(text + at, size - at, "BARRIER %s\n", src);
+        } else {
+            length = snprintf(text + at, size - at, "%s\n", name);
+        }
+        at += (size_t)length;
+        assert_true(at < size);
+    }
+}
+
+static inline void built_is(const built *b, const char *expected) {
+    char text[8192];
+    built_print(b, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static inline uint32_t built_count(const built *b, ptoisa_op op) {
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        count += b->list.insns[i].op == op;
+    }
+    return count;
+}
+
+// -- random lists ---------------------------------------------------------------------------------
+
+typedef struct random_list {
+    built *b;
+    uint64_t *random;
+    uint32_t roots[PTOISA_MEMORY_COUNT][4096];  // written ones, by age
+    uint32_t root_count[PTOISA_MEMORY_COUNT];
+    uint32_t recent;  // sources are among so many last roots
+    uint32_t params;
+    uint32_t scale;  // of sizes
+    uint64_t kinds;  // that it uses, as bits
+    bool is_by_row;  // all tiles are 16 x 16, and vector cores can share their rows
+} random_list;
+
+static inline uint32_t random_new_tile(random_list *r, ptoisa_memory memory) {
+    uint32_t k = (uint32_t)test_random_in(r->random, 1, r->scale);
+    uint32_t rows = (uint32_t)test_random_in(r->random, 1, 4);
+    if (r->is_by_row) {
+        return built_tile(r->b, memory, 16, 16);
+    }
+    switch (memory) {
+    case PTOISA_VEC: return built_vec(r->b, rows, 8 * k);
+    case PTOISA_MAT:
+    case PTOISA_LEFT: return built_tile(r->b, memory, 16, 8 * k);
+    case PTOISA_RIGHT: return built_tile(r->b, memory, 8 * k, 16);
+    case PTOISA_ACC: return built_tile(r->b, memory, 16, 16);
+    default: return built_tile(r->b, memory, 1, 8 * k);
+    }
+}
+
+// A root, or a view of some rows of it.
+static inline uint32_t random_part(random_list *r, uint32_t root) {
+    uint32_t rows = r->b->list.tiles[root].rows;
+    bool is_whole = r->is_by_row || r->b->list.tiles[root].memory != PTOISA_VEC ||
+                    test_random_in(r->random, 0, 2);
+    if (is_whole) {
+        return root;
+    }
+    uint32_t row = (uint32_t)test_random_in(r->random, 0, rows - 1);
+    return built_view(r->b, root, row, (uint32_t)test_random_in(r->random, 1, rows - row));
+}
+
+// One of the recent roots of a memory, or 0.
+static inline uint32_t random_root(random_list *r, ptoisa_memory memory) {
+    uint32_t count = r->root_count[memory];
+    if (!count) {
+        return 0;
+    }
+    uint32_t back = count < r->recent ? count : r->recent;
+    return r->roots[memory][count - 1 - (uint32_t)test_random_in(r->random, 0, back - 1)];
+}
+
+static inline uint32_t random_src(random_list *r, ptoisa_memory memory) {
+    uint32_t root = random_root(r, memory);
+    return root ? random_part(r, root) : 0;
+}
+
+// Where a result goes: mostly a new tile. It may be read only once the instruction is there.
+static inline uint32_t random_dst(random_list *r, ptoisa_memory memory) {
+    uint32_t root = test_random_in(r->random, 0, 2) ? 0 : random_root(r, memory);
+    return root ? random_part(r, root) : random_new_tile(r, memory);
+}
+
+static inline void random_written(random_list *r, uint32_t tile) {
+    const pwsp_list_tile *t = &r->b->list.tiles[tile];
+    if (t->root == tile && r->root_count[t->memory] < 4096) {
+        for (uint32_t i = 0; i < r->root_count[t->memory]; i++) {
+            if (r->roots[t->memory][i] == tile) {
+                return;
+            }
+        }
+        r->roots[t->memory][r->root_count[t->memory]++] = tile;
+    }
+}
+
+// Appends an instruction, if its sources exist.
+static inline void random_op(random_list *r, ptoisa_op op, int dst, int src0, int src1,
+                             bool has_param, bool has_tmp) {
+    uint32_t a = src0 < 0 ? 0 : random_src(r, (ptoisa_memory)src0);
+    uint32_t b = src1 < 0 ? 0 : random_src(r, (ptoisa_memory)src1);
+    if ((src0 >= 0 && !a) || (src1 >= 0 && !b)) {
+        return;
+    }
+    uint32_t d = 0, tmp = has_tmp ? random_new_tile(r, PTOISA_VEC) : 0;
+    bool is_dst_read = op == PTOISA_TMATMUL_ACC || op == PTOISA_TAXPY;
+    if (dst >= 0) {
+        d = is_dst_read ? random_src(r, (ptoisa_memory)dst) : random_dst(r, (ptoisa_memory)dst);
+        if (!d) {
+            return;
+        }
+    }
+    pwsp_insn *insn = built_op(r->b, op, d, a, b);
+    insn->is_dst_read = is_dst_read;
+    insn->tmp = tmp;
+    insn->param = has_param ? (uint16_t)(1 + test_random_in(r->random, 0, r->params - 1)) : 0;
+    if (op == PTOISA_TROWARGMAX && test_random_in(r->random, 0, 1)) {
+        uint32_t second = random_new_tile(r, PTOISA_VEC);
+        r->b->list.insns[r->b->list.insn_count - 1].dst[1] = second;
+        random_written(r, second);
+    }
+    if (d) {
+        random_written(r, d);
+    }
+}
+
+// clang-format off
+#define RANDOM_OPS(OP) /* op, dst, src0, src1, has a parameter, has scratch */                     \
+    OP(TLOAD, PTOISA_VEC, -1, -1, true, false)                                                     \
+    OP(TLOAD, PTOISA_VEC, -1, -1, true, false)                                                     \
+    OP(TLOAD, PTOISA_MAT, -1, -1, true, false)                                                     \
+    OP(TSTORE, -1, PTOISA_VEC, -1, true, false)                                                    \
+    OP(TSTORE, -1, PTOISA_ACC, -1, true, false)                                                    \
+    OP(TSTORE, -1, PTOISA_MAT, -1, true, false)                                                    \
+    OP(TADD, PTOISA_VEC, PTOISA_VEC, PTOISA_VEC, false, false)                                     \
+    OP(TADD, PTOISA_VEC, PTOISA_VEC, PTOISA_VEC, false, false)                                     \
+    OP(TEXP, PTOISA_VEC, PTOISA_VEC, -1, false, false)                                             \
+    OP(TEXP, PTOISA_VEC, PTOISA_VEC, -1, false, false)                                             \
+    OP(TAXPY, PTOISA_VEC, PTOISA_VEC, -1, false, false)                                            \
+    OP(TROWSUM, PTOISA_VEC, PTOISA_VEC, -1, false, true)                                           \
+    OP(TROWARGMAX, PTOISA_VEC, PTOISA_VEC, -1, false, true)                                        \
+    OP(TEXPANDS, PTOISA_VEC, -1, -1, false, false)                                                 \
+    OP(TEXPANDS, PTOISA_MAT, -1, -1, false, false)                                                 \
+    OP(TCI, PTOISA_VEC, -1, -1, false, false)                                                      \
+    OP(TMOV, PTOISA_LEFT, PTOISA_MAT, -1, false, false)                                            \
+    OP(TMOV, PTOISA_RIGHT, PTOISA_MAT, -1, false, false)                                           \
+    OP(TMOV, PTOISA_BIAS, PTOISA_MAT, -1, false, false)                                            \
+    OP(TMOV, PTOISA_SCALING, PTOISA_MAT, -1, false, false)                                         \
+    OP(TMOV, PTOISA_MAT, PTOISA_ACC, -1, false, false)                                             \
+    OP(TMOV, PTOISA_VEC, PTOISA_ACC, -1, false, false)                                             \
+    OP(TMOV, PTOISA_MAT, PTOISA_VEC, -1, false, false)                                             \
+    OP(TMATMUL, PTOISA_ACC, PTOISA_LEFT, PTOISA_RIGHT, false, false)                               \
+    OP(TMATMUL_ACC, PTOISA_ACC, PTOISA_LEFT, PTOISA_RIGHT, false, false)                           \
+    OP(MGATHER, PTOISA_VEC, PTOISA_VEC, -1, true, false)                                           \
+    OP(MSCATTER, -1, PTOISA_VEC, PTOISA_VEC, true, false)
+// clang-format on
+
+#define RANDOM_OP_ONE(...) +1
+#define RANDOM_OP_COUNT    (0 RANDOM_OPS(RANDOM_OP_ONE))
+
+// Appends instructions until there are `count`. Some lists use few of the kinds, so that pipes run
+// far ahead of each other.
+static inline void random_fill(random_list *r, uint32_t count) {
+    while (r->b->list.insn_count < count) {
+        int kind = (int)test_random_in(r->random, 0, RANDOM_OP_COUNT - 1);
+        if (!(r->kinds >> kind & 1)) {
+            continue;
+        }
+        int n = 0;
+#define RANDOM_OP_TRY(op, dst, src0, src1, has_param, has_tmp)                                     \
+    if (kind == n++) {                                                                             \
+        random_op(r, PTOISA_##op, dst, src0, src1, has_param, has_tmp);                            \
+    }
+        RANDOM_OPS(RANDOM_OP_TRY)
+#undef RANDOM_OP_TRY
+    }
+}
+
+static inline random_list *random_list_make(built *b, uint64_t *random, uint32_t recent) {
+    random_list *r = (random_list *)calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->b = b;
+    r->random = random;
+    r->recent = recent;
+    r->params = (uint32_t)test_random_in(random, 1, 5);
+    r->scale = (uint32_t)test_random_in(random, 1, 8);
+    r->kinds = test_random_in(random, 0, 2) ? UINT64_MAX : test_random(random);
+    r->kinds |= 1;
+    return r;
+}
+
+static inline void built_random(built *b, uint64_t *random, uint32_t count, uint32_t recent) {
+    random_list *r = random_list_make(b, random, recent);
+    random_fill(r, count);
+    free(r);
+}
+
+// Each row of what it writes follows from that row of what it reads, or it is the cube core's.
+static inline bool random_is_by_row(ptoisa_op op, int dst) {
+    return op != PTOISA_TROWSUM && op != PTOISA_TROWARGMAX && op != PTOISA_TCI &&
+           op != PTOISA_MGATHER && op != PTOISA_MSCATTER && dst != PTOISA_BIAS &&
+           dst != PTOISA_SCALING;
+}
+
+// A list of such instructions, which has both halves.
+static inline void built_random_rows(built *b, uint64_t *random, uint32_t count, uint32_t recent) {
+    random_list *r = random_list_make(b, random, recent);
+    uint64_t kinds = 0, bit = 1;
+#define RANDOM_OP_KIND(op, dst, src0, src1, has_param, has_tmp)                                    \
+    kinds |= random_is_by_row(PTOISA_##op, dst) ? bit : 0;                                         \
+    bit <<= 1;
+    RANDOM_OPS(RANDOM_OP_KIND)
+#undef RANDOM_OP_KIND
+    r->is_by_row = true;
+    r->kinds = kinds;
+    random_op(r, PTOISA_TLOAD, PTOISA_MAT, -1, -1, true, false);
+    random_op(r, PTOISA_TMOV, PTOISA_LEFT, PTOISA_MAT, -1, false, false);
+    random_op(r, PTOISA_TMOV, PTOISA_RIGHT, PTOISA_MAT, -1, false, false);
+    random_op(r, PTOISA_TMATMUL, PTOISA_ACC, PTOISA_LEFT, PTOISA_RIGHT, false, false);
+    random_op(r, PTOISA_TMOV, PTOISA_VEC, PTOISA_ACC, -1, false, false);
+    random_fill(r, count);
+    free(r);
+}
+
+// Cuts a random list into halves. What crosses has the valid sizes that both tiles have.
+static inline void built_cut(built *b) {
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        const pwsp_insn *insn = &b->list.insns[i];
+        if (insn->op == PTOISA_TMOV) {
+            pwsp_list_tile *d = &b->list.tiles[insn->dst[0]];
+            const pwsp_list_tile *s = &b->list.tiles[insn->src[0]];
+            bool is_lower = s->valid_rows.max < d->valid_rows.max;
+            bool is_thinner = s->valid_cols.max < d->valid_cols.max;
+            d->valid_rows.max = is_lower ? s->valid_rows.max : d->valid_rows.max;
+            d->valid_cols.max = is_thinner ? s->valid_cols.max : d->valid_cols.max;
+        }
+    }
+    built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
+}
+
+#endif

@@ -1,0 +1,276 @@
+// Executes a program and tells the clock of emitted trees all that happens, as a tree would: the
+// library's walk of the program, with each of its events told twice, to the library's own time and
+// to the clock. Both have to say the same, and so has an execution without any of this.
+
+#ifndef NPU_CLOCK_MIRROR_H
+#define NPU_CLOCK_MIRROR_H
+
+#include "src/exec/run_walk.c"
+
+#include "npu_clock.h"
+
+typedef struct mirror {
+    npu_clock *clock;
+    const ptowsp_run_options *options;
+    bool is_walked;     // the walk has begun
+    bool is_sim_fault;  // what has failed is time
+} mirror;
+
+// -- what the clock is told -----------------------------------------------------------------------
+
+static inline void mirror_begin(mirror *m, const ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    uint32_t count = p->tensors.count ? (uint32_t)p->tensors.count - 1 : 0;  // but none
+    clock_tensor *tensors = (clock_tensor *)calloc(count + 1, sizeof *tensors);
+    assert_non_null(tensors);
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_bound_tensor *from = &run->bindings.effective[i + 1];
+        clock_tensor *to = &tensors[i];
+        to->base = from->base;
+        to->element_size = from->is_bound ? from->element_size : 0;
+        memcpy(to->lead_shape, from->lead_shape, sizeof to->lead_shape);
+        memcpy(to->lead_strides, from->lead_strides, sizeof to->lead_strides);
+        to->rows = from->rows;
+        to->cols = from->cols;
+        to->row_stride = from->row_stride;
+        to->col_stride = from->col_stride;
+        to->is_written = p->tensor_is_written[i + 1];
+        to->is_loaded = p->tensor_is_loaded[i + 1];
+    }
+    const clock_program program = {
+        &p->schedule,  p->lane_count,  p->is_priority_signed,       p->has_streams,
+        p->edge_count, p->scope_depth, (uint32_t)p->pipelines.count};
+    assert_true(npu_clock_begin(m->clock, &program, tensors, count));
+    free(tensors);
+}
+
+static inline clock_tile mirror_tile(const pwsp_tile_at *at) {
+    clock_tile tile = {at->tensor - 1, at->rows, at->cols, at->lead, at->row,
+                       at->col,        false,    false,    false};
+    return tile;
+}
+
+static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
+                               const pwsp_tile_at *at, clock_tile *tiles, clock_task *task) {
+    const uint32_t *edges = (const uint32_t *)p->edges.items;
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_tile_view *view = &p->views.items[op->first_view + i];
+        tiles[i] = mirror_tile(&at[i]);
+        tiles[i].is_read = (view->access & PWSP_TILE_READ) != 0;
+        tiles[i].is_written = (view->access & PWSP_TILE_WRITTEN) != 0;
+        tiles[i].is_loaded = (view->access & PWSP_TILE_LOADED) != 0;
+    }
+    task->tiles = tiles;
+    task->tile_count = op->view_count;
+    task->after = op->in_count ? edges + op->first_in : NULL;
+    task->after_count = op->in_count;
+    task->before = op->out_count ? edges + op->first_out : NULL;
+    task->before_count = op->out_count;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_arrival arrival;
+    clock_tile tiles[PTOWSP_TASK_TILE_MAX];
+    clock_task task;
+    memset(&task, 0, sizeof task);
+    arrival.cycles = 0;
+    arrival.demand = NULL;
+    if (!pwsp_walk_keys(x, &arrival) ||
+        !pwsp_walk_kernel(&run->walk, run->walk.is_time_only, &arrival.cycles)) {
+        return false;
+    }
+    pwsp_walk_arrival(x, &arrival);
+    mirror_task(run->program, x->task_op, x->tiles_at, tiles, &task);
+    task.cycles = arrival.cycles;
+    task.dispatch_key = arrival.dispatch_key;
+    task.priority_key = arrival.priority_key;
+    task.stream_key = arrival.stream_key;
+    task.unit = arrival.unit;
+    task.node = x->node;
+    npu_clock_do_task(m->clock, &task);
+    m->is_sim_fault = true;
+    return pwsp_timeline_task(&run->time, &arrival);
+}
+
+// Cycles of all processes so far: busy, and at channels.
+static inline void mirror_count(const ptowsp_run *run, uint64_t *busy, uint64_t *waited) {
+    *busy = *waited = 0;
+    for (uint32_t i = 0; i < run->pipes.pipelines.process_count; i++) {
+        const ptowsp_process_stats *process = &run->pipes.pipelines.process_stats[i];
+        *busy = pwsp_sum_u64(*busy, process->busy_cycles);
+        *waited = pwsp_sum_u64(*waited, process->full_cycles);
+        *waited = pwsp_sum_u64(*waited, process->empty_cycles);
+    }
+}
+
+static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
+    const pwsp_pipeline_op *op = run->walk.expander.pipeline;
+    uint64_t first_task = run->time.sim.task_count, busy, waited, busy_after, waited_after, cycles;
+    uint64_t loads = run->pipes.pipelines.slot_load_count;
+    clock_pipeline told;
+    memset(&told, 0, sizeof told);
+    mirror_count(run, &busy, &waited);
+    bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
+    mirror_count(run, &busy_after, &waited_after);
+    pwsp_pipeline_arrival arrival;
+    pwsp_pipes_arrival(&run->pipes, op, first_task, cycles, &arrival);
+    clock_tile *tiles = (clock_tile *)calloc(op->task.view_count + 1, sizeof *tiles);
+    assert_non_null(tiles);
+    mirror_task(run->program, &op->task, arrival.whole.tiles, tiles, &told.whole);
+    told.whole.cycles = cycles;
+    told.whole.node = arrival.whole.node;
+    told.pipeline = arrival.pipeline;
+    told.task_count = arrival.task_count;
+    told.busy_cycles = busy_after - busy;
+    told.channel_cycles = waited_after - waited;
+    told.slot_load_count = run->pipes.pipelines.slot_load_count - loads;
+    npu_clock_do_pipeline(m->clock, &told);
+    free(tiles);
+    bool is_issued = pwsp_timeline_pipeline(&run->time, &arrival);
+    if (!is_good && is_issued) {
+        pwsp_timeline_end(&run->time);
+    }
+    m->is_sim_fault = is_good;
+    return is_good && is_issued;
+}
+
+// The run's own walk, which batches nothing here, hears of each event, too.
+typedef struct mirror_walker {
+    mirror *m;
+    ptowsp_run *run;
+} mirror_walker;
+
+static inline bool mirror_on_task(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = false;
+    return mirror_do_task(w->m, w->run);
+}
+
+static inline bool mirror_on_mark(void *user, const pwsp_mark *mark) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = true;
+    if (mark->kind == PWSP_MARK_END) {
+        npu_clock_scope_end(w->m->clock);
+    } else if (mark->kind == PWSP_MARK_RESET) {
+        npu_clock_reset(w->m->clock, mark->edges, mark->edge_count);
+    } else if (mark->kind != PWSP_MARK_RELEASE) {
+        npu_clock_scope_begin(w->m->clock, mark->kind == PWSP_MARK_PARALLEL);
+    }
+    return pwsp_run_mark(w->run, mark);
+}
+
+static inline bool mirror_on_load(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    clock_tile element = mirror_tile(&w->run->walk.expander.load_at);
+    w->m->is_sim_fault = true;
+    npu_clock_slot_load(w->m->clock, &element);
+    return pwsp_run_load(w->run);
+}
+
+static inline bool mirror_on_pipeline(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = false;
+    return mirror_do_pipeline(w->m, w->run);
+}
+
+static inline bool mirror_on_end(void *user) {
+    const mirror_walker *w = (const mirror_walker *)user;
+    w->m->is_sim_fault = true;
+    return pwsp_run_end(w->run);
+}
+
+static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
+    static const pwsp_sink sink = {mirror_on_task, mirror_on_mark, mirror_on_load,
+                                   mirror_on_pipeline, mirror_on_end};
+    mirror *m = (mirror *)user;
+    mirror_walker walker = {m, run};
+    pwsp_event event = PWSP_EVENT_NONE;
+    m->is_walked = true;
+    if (!pwsp_pipes_begin(&run->pipes, m->options, NULL)) {  // processes are run as without lanes
+        return pwsp_run_fail_walk(run);
+    }
+    mirror_begin(m, run);
+    pwsp_walk_begin(&run->walk, false);
+    pwsp_run_set_mode(run, run->walk.is_time_only, false);
+    if (pwsp_stream_run(&run->walk, &sink, &walker, &event)) {
+        return PTOWSP_OK;
+    }
+    m->is_sim_fault = m->is_sim_fault && event != PWSP_EVENT_ERROR;
+    return m->is_sim_fault ? pwsp_run_fail_time(run) : pwsp_run_fail_walk(run);
+}
+
+// -- comparing ------------------------------------------------------------------------------------
+
+// Names what differs, NULL if nothing does.
+static inline const char *mirror_difference(const ptowsp_run_stats *a, const ptowsp_run_stats *b) {
+    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (a->stall_cycles[i] != b->stall_cycles[i]) {
+            return ptowsp_stall_name((ptowsp_stall)i);
+        }
+    }
+    return a->makespan_cycles != b->makespan_cycles               ? "makespan_cycles"
+           : a->task_count != b->task_count                       ? "task_count"
+           : a->lane_count != b->lane_count                       ? "lane_count"
+           : a->busy_cycles != b->busy_cycles                     ? "busy_cycles"
+           : a->in_flight_max != b->in_flight_max                 ? "in_flight_max"
+           : a->window_overflow_count != b->window_overflow_count ? "window_overflow_count"
+           : a->slot_load_count != b->slot_load_count             ? "slot_load_count"
+           : a->region_max != b->region_max                       ? "region_max"
+                                                                  : NULL;
+}
+
+static inline const char *mirror_compare(const npu_clock *clock, const ptowsp_run *run) {
+    ptowsp_run_stats stats = npu_clock_stats(clock);
+    const char *what = mirror_difference(&stats, &run->time.sim.stats);
+    for (uint32_t i = 0; !what && i < run->program->lane_count; i++) {
+        const ptowsp_lane_stats *a = &npu_clock_lanes(clock)[i], *b = &run->time.sim.lane_stats[i];
+        what = a->busy_cycles != b->busy_cycles   ? "busy_cycles of a lane"
+               : a->idle_cycles != b->idle_cycles ? "idle_cycles of a lane"
+               : a->task_count != b->task_count   ? "task_count of a lane"
+               : a->end_cycles != b->end_cycles   ? "end_cycles of a lane"
+                                                  : NULL;
+    }
+    for (uint32_t i = 0; !what && i < run->program->pipelines.count; i++) {
+        bool is_same =
+            npu_clock_pipeline_start(clock, i) == run->pipes.pipelines.stats[i].start_cycles;
+        what = is_same ? NULL : "start of a pipeline";
+    }
+    return what;
+}
+
+// Executes the run, whose data is fresh, and returns NULL if the clock agrees with it and with what
+// an execution has left that was not mirrored; else what they differ in.
+static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options *options,
+                                       ptowsp_status expected_status,
+                                       const ptowsp_run_stats *expected) {
+    mirror m = {npu_clock_create(), options, false, false};
+    const char *what = NULL;
+    if (!pwsp_run_claim(run, options)) {
+        return "a run that is free";
+    }
+    ptowsp_status status = pwsp_run_execute_by(run, options, 1, mirror_walk, &m);
+    pwsp_run_leave(run);
+    if (status != expected_status) {
+        what = "status of an execution that was not mirrored";
+    } else if (m.is_walked) {
+        bool is_fine = npu_clock_end(m.clock);
+        bool has_failed = status != PTOWSP_OK && m.is_sim_fault;
+        what = mirror_difference(&run->time.sim.stats, expected);
+        what = what ? what : mirror_compare(m.clock, run);
+        if (!what &&
+            (is_fine == has_failed ||
+             npu_clock_status(m.clock) != (has_failed ? run->time.sim.status : PTOWSP_OK))) {
+            what = "status";
+        }
+        if (!what && has_failed && strcmp(npu_clock_error(m.clock), run->time.sim.text) != 0) {
+            what = npu_clock_error(m.clock);
+        }
+    }
+    npu_clock_destroy(m.clock);
+    return what;
+}
+
+#endif

@@ -1,0 +1,183 @@
+// Kernels as emitted C++, compiled and loaded beside the library: what they compute and how long
+// they take has to be the same.
+//
+// Emitted files of many programs go into one directory and one shared object, each program's in a
+// namespace of its own: compiling the shim's templates once for all of them is most of the saving.
+//
+//      npu_object o = npu_object_begin("name");
+//      npu_object_add(&o, context, program);        // any number of them
+//      npu_object_build(&o, "-O1");                 // run_0, run_1, ... are wsp_core_run of each
+//      npu_object_end(&o);
+
+#ifndef NPU_KERNEL_FIXTURE_H
+#define NPU_KERNEL_FIXTURE_H
+
+#include "test.h"
+
+#include "src/npu/tree/include/wsp_abi.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef void (*npu_run_fn)(wsp_task *task);
+typedef const char *(*npu_text_fn)(uint32_t kernel, uint32_t fault);
+
+typedef struct npu_object {
+    char directory[64];
+    char prefix[16];  // where the files of the program that is added go: "3/"
+    FILE *unit;       // of all programs
+    uint32_t count;
+    void *library;
+} npu_object;
+
+// The C++ compiler to test with; NULL: there is none.
+static inline const char *npu_compiler(void) {
+    const char *named = getenv("CXX");
+    const char *name = named && *named ? named : "g++";
+    char command[256];
+    snprintf(command, sizeof command, "%s --version > /dev/null 2>&1", name);
+    return system(command) == 0 ? name : NULL;
+}
+
+static inline void npu_shell(const char *format, ...) {
+    char command[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    if (system(command) != 0) {
+        fail_msg("%s", command);
+    }
+}
+
+static inline npu_object npu_object_begin(void) {
+    npu_object o;
+    memset(&o, 0, sizeof o);
+    snprintf(o.directory, sizeof o.directory, "/tmp/ptowsp_npu_XXXXXX");
+    assert_non_null(mkdtemp(o.directory));
+    char path[128];
+    snprintf(path, sizeof path, "%s/all.cpp", o.directory);
+    o.unit = fopen(path, "w");
+    assert_non_null(o.unit);
+    return o;
+}
+
+static inline ptowsp_status npu_object_file(void *user, const char *path, const char *text,
+                                            size_t size) {
+    npu_object *o = (npu_object *)user;
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s%s", o->directory, o->prefix, path);
+    for (char *at = name + strlen(o->directory) + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        mkdir(name, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(name, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    const char *kernels = "aicore/kernels/";
+    if (strncmp(path, kernels, strlen(kernels)) == 0) {
+        fprintf(o->unit, "#include \"%s%s\"\n", o->prefix, path);
+    }
+    return PTOWSP_OK;
+}
+
+// Adds a program, whose kernels have the names of all others here: in a namespace, and with other
+// names for what is extern "C". Kernels of one object are for one machine.
+static inline void npu_object_add(npu_object *o, ptowsp_context *context,
+                                  const ptowsp_program *program, bool is_a5) {
+    if (o->count == 0) {
+        fprintf(o->unit,
+                "%s#include \"wsp_kernel.h\"\n#include \"wsp_native.h\"\n"
+                "#include <math.h>\n#include <string.h>\n",
+                is_a5 ? "#define WSP_TARGET_A5\n" : "");
+    }
+    uint32_t number = o->count++;
+    snprintf(o->prefix, sizeof o->prefix, "%u/", number);
+    fprintf(o->unit, "namespace n%u {\n", number);
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
+        const char *name = ptowsp_program_read(program)->kernels[i].name;
+        fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n", name, name, number);
+        fprintf(o->unit, "#define wsp_tasks_%s wsp_tasks_%s_%u\n", name, name, number);
+        fprintf(o->unit, "#define wsp_launch_%s wsp_launch_%s_%u\n", name, name, number);
+    }
+    fprintf(o->unit, "#define wsp_runner_measure wsp_runner_measure_%u\n", number);
+    if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    fprintf(o->unit, "#include \"%uu.h\"\n", number);
+    char text[512];
+    snprintf(text, sizeof text, "%s/%uu.h", o->directory, number);
+    FILE *file = fopen(text, "w");
+    assert_non_null(file);
+    fprintf(file, "#include \"%saicore/dispatch.cpp\"\n", o->prefix);
+    fclose(file);
+    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
+        const char *name = ptowsp_program_read(program)->kernels[i].name;
+        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
+                name, name);
+    }
+    fprintf(o->unit, "#undef wsp_runner_measure\n");
+    fprintf(o->unit,
+            "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
+            "EXPORT void run_%u(wsp_task *task) { n%u::wsp_core_run(task); }\n"
+            "EXPORT const char *text_%u(uint32_t k, uint32_t f)"
+            " { return n%u::wsp_core_fault_text(k, f); }\n#undef EXPORT\n",
+            number, number, number, number);
+}
+
+// Compiles what was added, and loads it.
+static inline void npu_object_build(npu_object *o, const char *options) {
+    assert_int_equal(fclose(o->unit), 0);
+    o->unit = NULL;
+    const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
+    npu_shell(
+        "%s %s %s -DPTOISA_SIMULATOR_TYPES -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
+        "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
+        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so",
+        npu_compiler(), options, more ? more : "", o->directory, o->directory, o->directory,
+        o->directory, o->directory, o->directory, o->directory, o->directory);
+    char path[128];
+    snprintf(path, sizeof path, "%s/all.so", o->directory);
+    o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!o->library) {
+        fail_msg("%s", dlerror());
+    }
+}
+
+static inline void *npu_object_symbol(npu_object *o, const char *kind, uint32_t number) {
+    char name[32];
+    snprintf(name, sizeof name, "%s_%u", kind, number);
+    void *symbol = dlsym(o->library, name);
+    assert_non_null(symbol);
+    return symbol;
+}
+
+static inline npu_run_fn npu_object_run(npu_object *o, uint32_t number) {
+    void *symbol = npu_object_symbol(o, "run", number);
+    npu_run_fn run;
+    memcpy(&run, &symbol, sizeof run);
+    return run;
+}
+
+static inline npu_text_fn npu_object_text(npu_object *o, uint32_t number) {
+    void *symbol = npu_object_symbol(o, "text", number);
+    npu_text_fn text;
+    memcpy(&text, &symbol, sizeof text);
+    return text;
+}
+
+static inline void npu_object_end(npu_object *o) {
+    if (o->library) {
+        dlclose(o->library);
+    }
+    if (!getenv("PTOWSP_KEEP")) {
+        npu_shell("rm -rf %s", o->directory);
+    } else {
+        print_message("%s\n", o->directory);
+    }
+}
+
+#endif

@@ -1,0 +1,462 @@
+// One task of a kernel, measured on the shim: a PTO-ISA source that executes the instructions of a tile
+// kernel takes the cycles that the library has for that one, pipe by pipe, under every model and with
+// times of one's own; what does not go together is refused.
+
+#include "npu_cache.h"
+#include "npu_fixture.h"
+
+#include <math.h>
+
+enum { M = 64, K = 128, N = 64, SLOTS = 2 * M * N };
+
+typedef enum which { SOFTMAX, GEMM, GEMM_EXP, KIND_COUNT } which;
+
+static const char *const own_names[] = {"softmax_own", "gemm_own", "gemm_exp_own"};
+static const char *const tile_names[] = {"softmax_tiles", "gemm_tiles", "gemm_exp_tiles"};
+
+typedef struct program {
+    npu_fixture f;
+    ptowsp_family family;
+    ptowsp_kernel tiles[KIND_COUNT];
+    ptowsp_npu *npu;
+} program;
+
+static float x[M * K], y[M * K], c[M * N], slots[SLOTS];
+static uint16_t a[M * K], b[K * N];
+
+// -- the kernels, as tile operations --------------------------------------------------------------
+
+static ptowsp_kernel tile_kernel(const program *p, which kind) {
+    const ptowsp_machine machine =
+        p->family == PTOWSP_FAMILY_A5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = tile_names[kind];
+    desc.machine = &machine;
+    ptowsp_body *k = ptowsp_kernel_begin(p->f.m, &desc);
+    if (kind == SOFTMAX) {
+        ptowsp_value out = ptowsp_tile_out(k, "y", PTOWSP_F32, M, K);
+        ptowsp_value in = ptowsp_tile_in(k, "x", PTOWSP_F32, M, K);
+        ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(in, ptowsp_tile_rowmax(in)));
+        ptowsp_tile_store(out, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+        return ptowsp_kernel_end(k);
+    }
+    ptowsp_value out = ptowsp_tile_out(k, "c", PTOWSP_F32, M, N);
+    ptowsp_value left = ptowsp_tile_in(k, "a", PTOWSP_F16, M, K);
+    ptowsp_value product = ptowsp_tile_matmul(left, ptowsp_tile_in(k, "b", PTOWSP_F16, K, N));
+    ptowsp_tile_store(out, kind == GEMM ? product : ptowsp_tile_exp(product));
+    return ptowsp_kernel_end(k);
+}
+
+// -- and as sources -------------------------------------------------------------------------------
+
+static void tile_param(ptowsp_kernel_desc *desc, uint32_t i, const char *name, ptowsp_direction is,
+                       ptowsp_dtype dtype, int64_t rows, int64_t cols) {
+    const ptowsp_tile_param param = {name, is, dtype, rows, cols};
+    desc->tiles[i] = param;
+}
+
+static ptowsp_kernel own_kernel(const program *p, which kind) {
+    static const ptowsp_pto_arg softmax[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                             {PTOWSP_PTO_DATA, 1, 0},
+                                             {PTOWSP_PTO_ROWS, 1, 0},
+                                             {PTOWSP_PTO_COLS, 1, 0},
+                                             {PTOWSP_PTO_ROW_STRIDE, 1, 0}};
+    static const ptowsp_pto_arg gemm[] = {{PTOWSP_PTO_DATA, 0, 0}, {PTOWSP_PTO_DATA, 1, 0},
+                                          {PTOWSP_PTO_DATA, 2, 0}, {PTOWSP_PTO_ROWS, 1, 0},
+                                          {PTOWSP_PTO_COLS, 1, 0}, {PTOWSP_PTO_COLS, 2, 0}};
+    ptowsp_pto_source pto;
+    ptowsp_kernel_desc desc;
+    memset(&pto, 0, sizeof pto);
+    memset(&desc, 0, sizeof desc);
+    desc.name = own_names[kind];
+    desc.cycles = 7;  // measuring does not take them
+    desc.pto = &pto;
+    pto.family = p->family;
+    if (kind == SOFTMAX) {
+        pto.file = p->family == PTOWSP_FAMILY_A2A3 ? "tests/npu/own/softmax.cpp" : NULL;
+        pto.text = pto.file ? NULL : "#define SOFTMAX_IS_A5\n#include \"softmax.cpp\"\n";
+        pto.include_dirs[0] = "tests/npu/own";
+        pto.entry = "softmax";
+        memcpy(pto.args, softmax, sizeof softmax);
+        tile_param(&desc, 0, "y", PTOWSP_OUT, PTOWSP_F32, M, K);
+        tile_param(&desc, 1, "x", PTOWSP_IN, PTOWSP_F32, M, K);
+        return ptowsp_kernel_make(p->f.m, &desc);
+    }
+    tile_param(&desc, 0, "c", PTOWSP_OUT, PTOWSP_F32, M, N);
+    tile_param(&desc, 1, "a", PTOWSP_IN, PTOWSP_F16, M, K);
+    tile_param(&desc, 2, "b", PTOWSP_IN, PTOWSP_F16, K, N);
+    pto.is_mixed = kind == GEMM_EXP;
+    memcpy(pto.args, gemm, sizeof gemm);
+    if (pto.is_mixed) {
+        pto.text = "#define GEMM_IS_MIXED\n#include \"gemm.hpp\"\n// gemm_exp\n";
+        pto.include_dirs[0] = "tests/npu/own";
+        pto.entry = "gemm_exp";
+        memmove(pto.args + 2, pto.args, sizeof gemm);
+        const ptowsp_pto_arg ffts = {PTOWSP_PTO_NUMBER, 0, 0}, fifo = {PTOWSP_PTO_DATA, 3, 0};
+        pto.args[0] = ffts;
+        pto.args[1] = fifo;
+        tile_param(&desc, 3, "slots", PTOWSP_INOUT, PTOWSP_F32, 1, SLOTS);
+    } else {
+        pto.file = "tests/npu/own/gemm.hpp";
+        pto.entry = "gemm";
+        desc.unit = PTOWSP_UNIT_CUBE;
+    }
+    return ptowsp_kernel_make(p->f.m, &desc);
+}
+
+// Sets a flag that nobody waits for.
+static ptowsp_kernel broken_kernel(const program *p) {
+    ptowsp_pto_source pto;
+    ptowsp_kernel_desc desc;
+    memset(&pto, 0, sizeof pto);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "broken";
+    desc.pto = &pto;
+    pto.family = p->family;
+    pto.text = "#include <pto/pto-inst.hpp>\n"
+               "void broken(float *, float *) { set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3); }\n";
+    tile_param(&desc, 0, "y", PTOWSP_OUT, PTOWSP_F32, M, K);
+    tile_param(&desc, 1, "x", PTOWSP_IN, PTOWSP_F32, M, K);
+    return ptowsp_kernel_make(p->f.m, &desc);
+}
+
+static void task_make(const program *p, ptowsp_kernel kernel, const ptowsp_tensor *tensors,
+                      uint32_t count) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    for (uint32_t i = 0; i < count; i++) {
+        task.views[i].tensor = tensors[i];
+    }
+    ptowsp_task_make(p->f.m, &task);
+}
+
+// Every kernel as tile operations and as a source, in one tree. A5 has no halves of A2/A3's kind.
+static void program_begin(program *p, ptowsp_family family) {
+    memset(p, 0, sizeof *p);
+    npu_fixture_begin(&p->f);
+    npu_module_make(&p->f, "measured");
+    p->family = family;
+    const int64_t shapes[][2] = {{M, K}, {M, K}, {M, N}, {M, K}, {K, N}, {1, SLOTS}};
+    const char *const names[] = {"y", "x", "c", "a", "b", "slots"};
+    ptowsp_tensor tensors[6];
+    for (int i = 0; i < 6; i++) {
+        ptowsp_tensor_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = names[i];
+        desc.dtype = i == 3 || i == 4 ? PTOWSP_F16 : PTOWSP_F32;
+        desc.rank = 2;
+        memcpy(desc.shape, shapes[i], sizeof shapes[i]);
+        tensors[i] = ptowsp_tensor_make(p->f.m, &desc);
+    }
+    const int kinds = family == PTOWSP_FAMILY_A5 ? GEMM_EXP : KIND_COUNT;
+    ptowsp_kernel own[KIND_COUNT], native = npu_native_make(&p->f, "native", NPU_SCALE_TEXT);
+    for (int i = 0; i < kinds; i++) {
+        p->tiles[i] = tile_kernel(p, (which)i);
+        own[i] = own_kernel(p, (which)i);
+    }
+    const ptowsp_kernel broken = broken_kernel(p);
+    PTOWSP_WORKLOAD(p->f.m, "measured") {
+        task_make(p, broken, tensors, 2);
+        for (int i = 0; i < kinds; i++) {
+            task_make(p, p->tiles[i], tensors + (i == SOFTMAX ? 0 : 2), i == SOFTMAX ? 2 : 3);
+            task_make(p, own[i], tensors + (i == SOFTMAX ? 0 : 2), (uint32_t)i + 2);
+        }
+        npu_task_make(&p->f, native, tensors[0], ptowsp_i64(p->f.m, 0), ptowsp_u64(p->f.m, 1));
+    }
+    npu_fixture_compile(&p->f, NULL);
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
+    if (ptowsp_npu_build(p->f.context, p->f.program, &desc, &p->npu) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(p->f.context).text);
+    }
+}
+
+static void program_end(program *p) {
+    ptowsp_npu_destroy(p->npu);
+    npu_fixture_free(&p->f);
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+typedef struct task {
+    uint64_t args[8];
+    ptowsp_tile tiles[4];
+    ptowsp_task of;
+} task;
+
+// A task with all rows and columns, in the order of the kernel's parameters.
+static void task_begin(task *t, which kind, bool is_own) {
+    const uint64_t softmax[] = {M, K, M, K}, gemm[] = {M, N, M, K, K, N, 1, SLOTS};
+    const ptowsp_tile softmax_tiles[] = {{y, K, 1}, {x, K, 1}};
+    const ptowsp_tile gemm_tiles[] = {{c, N, 1}, {a, K, 1}, {b, N, 1}, {slots, SLOTS, 1}};
+    memset(t, 0, sizeof *t);
+    t->of.tile_count = kind == SOFTMAX ? 2 : kind == GEMM_EXP && is_own ? 4 : 3;
+    t->of.arg_count = t->of.axis_arg_count = 2 * t->of.tile_count;
+    memcpy(t->args, kind == SOFTMAX ? softmax : gemm, 8 * t->of.arg_count);
+    memcpy(t->tiles, kind == SOFTMAX ? softmax_tiles : gemm_tiles,
+           t->of.tile_count * sizeof t->tiles[0]);
+    t->of.args = t->args;
+    t->of.tiles = t->tiles;
+}
+
+// n / 64 as f16, for n of 32 to 63: 2^-1 to 2^0 in steps that f16 has.
+static uint16_t half_of(uint32_t n) {
+    return (uint16_t)(0x3800 | (n - 32) << 5);
+}
+
+static void data_fill(void) {
+    uint32_t state = 3;
+    for (int i = 0; i < M * K; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (float)(state >> 8) / (1 << 22);
+        a[i] = half_of(32 + (state >> 20) % 32);
+        b[i] = half_of(32 + (state >> 12) % 32);
+    }
+}
+
+// Both outputs against double precision.
+static void data_check(which kind) {
+    for (int i = 0; i < M; i++) {
+        for (int j = 0; j < (kind == SOFTMAX ? K : N); j++) {
+            double wanted = 0, sum = 0;
+            if (kind == SOFTMAX) {
+                for (int n = 0; n < K; n++) {
+                    sum += exp((double)x[i * K + n]);
+                }
+                wanted = exp((double)x[i * K + j]) / sum;
+                assert_true(fabs(y[i * K + j] - wanted) <= 1e-6 * wanted);
+                continue;
+            }
+            for (int n = 0; n < K; n++) {
+                wanted +=
+                    (32 + (a[i * K + n] >> 5 & 31)) / 64.0 * (32 + (b[n * N + j] >> 5 & 31)) / 64.0;
+            }
+            wanted = kind == GEMM ? wanted : exp(wanted);
+            const float got = c[i * N + j];
+            assert_true(got == wanted || fabs(got - wanted) <= 1e-5 * wanted ||
+                        (isinf(got) && wanted > 3.4e38));
+        }
+    }
+}
+
+// -- what is measured -----------------------------------------------------------------------------
+
+static ptowsp_kernel_stats measured(program *p, const char *kernel, which kind, bool is_own,
+                                    const ptowsp_cost *cost) {
+    ptowsp_kernel_stats stats;
+    task t;
+    task_begin(&t, kind, is_own);
+    memset(&stats, 0xff, sizeof stats);
+    memset(kind == SOFTMAX ? y : c, 0xff, kind == SOFTMAX ? sizeof y : sizeof c);
+    if (ptowsp_npu_measure(p->npu, kernel, &t.of, cost, &stats) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(p->f.context).text);
+    }
+    data_check(kind);
+    for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        assert_int_equal(stats.memory_bytes[i], 0);
+    }
+    assert_int_equal(stats.insn_count, 0);
+    return stats;
+}
+
+// The unit model does not count what a half takes out of a FIFO where the library made that: 64 x 64
+// elements on MTE2. It counts it in a source.
+static void stats_check(const ptowsp_kernel_stats *is, const ptowsp_kernel_stats *wanted,
+                        ptowsp_cycles popped) {
+    assert_true(wanted->cycles > 0);
+    assert_int_equal(is->cycles, wanted->cycles + popped);
+    for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
+        assert_int_equal(is->busy_cycles[i],
+                         wanted->busy_cycles[i] + (i == PTOWSP_PIPE_MTE2 ? popped : 0));
+    }
+}
+
+static void measured_under(program *p, const ptowsp_cost *cost) {
+    const int kinds = p->family == PTOWSP_FAMILY_A5 ? GEMM_EXP : KIND_COUNT;
+    for (int i = 0; i < kinds; i++) {
+        ptowsp_kernel_stats wanted;
+        assert_int_equal(ptowsp_kernel_measure(p->f.m, p->tiles[i], cost, &wanted), PTOWSP_OK);
+        ptowsp_kernel_stats tiles = measured(p, tile_names[i], (which)i, false, cost);
+        ptowsp_kernel_stats own = measured(p, own_names[i], (which)i, true, cost);
+        bool is_unit = !cost || cost->model == PTOWSP_MODEL_UNIT;
+        stats_check(&tiles, &wanted, 0);
+        stats_check(&own, &wanted, i == GEMM_EXP && is_unit ? M * N : 0);
+    }
+}
+
+static void measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same(void **state) {
+    (void)state;
+    data_fill();
+    for (int family = 0; family < 2; family++) {
+        program p;
+        program_begin(&p, (ptowsp_family)family);
+        measured_under(&p, NULL);
+        for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
+            ptowsp_cost cost;
+            memset(&cost, 0, sizeof cost);
+            cost.model = (ptowsp_model)model;
+            if (model == PTOWSP_MODEL_USER) {
+                continue;
+            }
+            measured_under(&p, &cost);
+            ptowsp_core_timing timing = ptowsp_core_timing_of(cost.model);
+            if (timing.clock_mhz) {  // of one's own: another clock, another rate, a mechanism less
+                timing.clock_mhz = 1500;
+                timing.paths[PTOWSP_PATH_GM_TO_UB].rate *= 2;
+                timing.paths[PTOWSP_PATH_GM_TO_L1].latency += 1000;
+                timing.without ^= 1u << PTOWSP_MECHANISM_BURSTS;
+                cost.timing = &timing;
+                measured_under(&p, &cost);
+                cost.timing = NULL;
+                measured_under(&p, &cost);  // as before: nothing is left of it
+            }
+        }
+        program_end(&p);
+    }
+}
+
+// A task at an edge: fewer rows and columns are loaded, computed and stored, in less time.
+static void measure__valid_sizes_are_those_of_the_task(void **state) {
+    (void)state;
+    program p;
+    data_fill();
+    program_begin(&p, PTOWSP_FAMILY_A2A3);
+    const ptowsp_cost cost = {PTOWSP_MODEL_UNIT, NULL, NULL, NULL};
+    for (int is_own = 0; is_own < 2; is_own++) {
+        ptowsp_kernel_stats stats;
+        task t;
+        task_begin(&t, SOFTMAX, is_own);
+        t.args[0] = t.args[2] = 5;
+        t.args[1] = t.args[3] = 32;
+        y[5 * K] = -1;
+        assert_int_equal(
+            ptowsp_npu_measure(p.npu, is_own ? own_names[0] : tile_names[0], &t.of, &cost, &stats),
+            PTOWSP_OK);
+        // Load, difference, exp, quotient and store of 5 x 32; maximum and sum of 5 rows.
+        assert_int_equal(stats.cycles, 5 * 5 * 32 + 2 * 5);
+        assert_true(y[5 * K] == -1);
+    }
+    program_end(&p);
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void refused(program *p, const char *kernel, const task *t, const ptowsp_cost *cost,
+                    ptowsp_status status, const char *text) {
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_npu_measure(p->npu, kernel, t ? &t->of : NULL, cost, &stats), status);
+    const ptowsp_error error = ptowsp_context_error(p->f.context);
+    assert_int_equal(error.status, status);
+    assert_string_equal(error.text, text);
+}
+
+static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
+    (void)insn;
+    (void)user;
+    return 1;
+}
+
+static void measure__what_does_not_go_together_is_refused(void **state) {
+    (void)state;
+    program p;
+    task t;
+    data_fill();
+    program_begin(&p, PTOWSP_FAMILY_A2A3);
+    task_begin(&t, SOFTMAX, true);
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    const char *name = own_names[SOFTMAX];
+    refused(&p, NULL, &t, NULL, bad, "npu: measure: kernel is NULL");
+    refused(&p, name, NULL, NULL, bad, "npu: measure: task is NULL");
+    assert_int_equal(ptowsp_npu_measure(p.npu, name, &t.of, NULL, NULL), bad);
+    test_error_is(p.f.context, bad, PTOWSP_NO_INDEX, "npu: measure: out_stats is NULL");
+    refused(&p, "other", &t, NULL, bad, "npu: measure: kernel other: the tree has no such kernel");
+    refused(&p, "native", &t, NULL, PTOWSP_UNSUPPORTED,
+            "npu: measure: kernel native: it is a C function, which says its cycles itself");
+    t.of.tile_count = 3;
+    refused(&p, name, &t, NULL, bad,
+            "npu: measure: kernel softmax_own: tile_count of the task is 3, not 2");
+    task_begin(&t, SOFTMAX, true);
+    t.of.user_axis_count = 1;
+    refused(&p, name, &t, NULL, bad,
+            "npu: measure: kernel softmax_own: user_axis_count of the task is 1, not 0");
+    task_begin(&t, SOFTMAX, true);
+    t.of.arg_count = 5;
+    refused(&p, name, &t, NULL, bad,
+            "npu: measure: kernel softmax_own: arg_count of the task is 5, not 4");
+    task_begin(&t, SOFTMAX, true);
+    t.of.axis_arg_count = 3;
+    refused(&p, name, &t, NULL, bad,
+            "npu: measure: kernel softmax_own: axis_arg_count of the task is 3, not 4");
+    task_begin(&t, SOFTMAX, true);
+    t.of.args = NULL;
+    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: the task has no args");
+    task_begin(&t, SOFTMAX, true);
+    t.of.tiles = NULL;
+    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: the task has no tiles");
+    task_begin(&t, SOFTMAX, true);
+    t.tiles[1].data = NULL;
+    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile x has no data");
+    task_begin(&t, SOFTMAX, true);
+    t.args[2] = M + 1;
+    refused(&p, name, &t, NULL, bad,
+            "npu: measure: kernel softmax_own: tile x has 65 rows, its parameter 64");
+    t.args[2] = M;
+    t.args[1] = 0;
+    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile y has 0 columns");
+    t.args[1] = UINT64_MAX;
+    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile y has -1 columns");
+    task_begin(&t, SOFTMAX, true);
+    ptowsp_cost cost = {PTOWSP_MODEL_USER, one_cycle, NULL, NULL};
+    refused(&p, name, &t, &cost, PTOWSP_UNSUPPORTED,
+            "npu: measure: kernel softmax_own: a tree has no cost model of the user");
+    cost.fn = NULL;
+    refused(&p, name, &t, &cost, bad, "cost: there is no cost model 3, or it lacks its function");
+    cost.model = (ptowsp_model)99;
+    refused(&p, name, &t, &cost, bad, "cost: there is no cost model 99, or it lacks its function");
+    ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    timing.clock_mhz = 0;
+    cost.model = PTOWSP_MODEL_910B;
+    cost.timing = &timing;
+    refused(&p, name, &t, &cost, bad, "cost: timing: clocks are 0 and 1800 MHz, not 1 to 131072");
+    // What the kernels themselves find.
+    task_begin(&t, SOFTMAX, false);
+    t.args[0] = 3;
+    refused(
+        &p, tile_names[SOFTMAX], &t, NULL, bad,
+        "npu: measure: kernel softmax_tiles: store: the valid rows of y and x do not go together");
+    task_begin(&t, SOFTMAX, true);
+    refused(&p, "broken", &t, NULL, PTOWSP_KERNEL_FAILED,
+            "npu: measure: kernel broken: SET_FLAG: V to MTE3: a flag was never waited for");
+    program_end(&p);
+}
+
+static void cost__is_checked_as_functions_that_take_one_do(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_cost cost;
+    memset(&cost, 0, sizeof cost);
+    assert_int_equal(ptowsp_cost_check(context, NULL), PTOWSP_OK);
+    for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
+        cost.model = (ptowsp_model)model;
+        assert_int_equal(ptowsp_cost_check(context, &cost),
+                         model == PTOWSP_MODEL_USER ? PTOWSP_INVALID_PARAMS : PTOWSP_OK);
+    }
+    ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    cost.timing = &timing;
+    assert_int_equal(ptowsp_cost_check(context, &cost), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "cost: timing: family 0 does not belong to cost model 5");
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same),
+        cmocka_unit_test(measure__valid_sizes_are_those_of_the_task),
+        cmocka_unit_test(measure__what_does_not_go_together_is_refused),
+        cmocka_unit_test(cost__is_checked_as_functions_that_take_one_do),
+    };
+    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
+}

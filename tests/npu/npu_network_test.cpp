@@ -1,0 +1,816 @@
+// Processes of emitted trees (src/npu/tree/aicpu/wsp_pipeline_network.h): networks written by hand,
+// with numbers from paper, and random ones, compared with the slow reference of
+// pipeline_reference.h: status, makespan, and the calls of kernels in their order. Then threads: few
+// of them, many of them, and kernels that run side by side where there is no time.
+
+#include <cerrno>
+#include <climits>
+#include <pthread.h>
+
+// What the system gives: so many threads, so many sets of attributes; and each with a stack, or not.
+static struct {
+    int threads, attributes;
+    bool has_stacks;
+} system_gives = {INT_MAX, INT_MAX, true};
+
+static int system_attr_init(pthread_attr_t *attributes) {
+    return system_gives.attributes-- > 0 ? pthread_attr_init(attributes) : ENOMEM;
+}
+
+static int system_attr_setstacksize(pthread_attr_t *attributes, size_t size) {
+    return system_gives.has_stacks ? pthread_attr_setstacksize(attributes, size) : EINVAL;
+}
+
+static int system_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *),
+                         void *argument) {
+    return system_gives.threads-- > 0 ? pthread_create(thread, attributes, main, argument) : EAGAIN;
+}
+
+#define pthread_attr_init         system_attr_init
+#define pthread_attr_setstacksize system_attr_setstacksize
+#define pthread_create            system_create
+#include "src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
+#undef pthread_attr_init
+#undef pthread_attr_setstacksize
+#undef pthread_create
+
+#include "npu_body.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+using wsp::Network;
+
+enum { NETWORKS = LANE_IS_CHECKED ? 300 : 1000, PLACE = 7 };
+
+namespace {
+
+class Host : public wsp::NetworkHost {
+  public:
+    bool good() const override {
+        return status.load() == PTOWSP_OK;
+    }
+    void report_error(ptowsp_status error, uint32_t at, const char *what) override {
+        int expected = PTOWSP_OK;
+        if (status.compare_exchange_strong(expected, error)) {
+            place = at;
+            text = what;
+        }
+    }
+
+    std::atomic<int> status{PTOWSP_OK};
+    uint32_t place = 0;
+    std::string text;
+};
+
+// A network with a log of what its bodies note.
+struct Lab {
+    explicit Lab(bool is_timed = true) : network(host, is_timed) {
+    }
+
+    void task(uint32_t me, uint64_t cycles) {
+        network.task_begins(me);
+        network.task_ends(me, tasks++, cycles, 3);
+    }
+    void note(int64_t value) {
+        log.push_back(value);
+    }
+
+    Host host;
+    Network network;
+    uint64_t tasks = 0;
+    std::vector<int64_t> log;
+};
+
+void expect_ok(Lab &lab, uint64_t makespan) {
+    if (!lab.network.run(PLACE)) {
+        fail_msg("%s", lab.host.text.c_str());
+    }
+    assert_int_equal(lab.network.sums().makespan, makespan);
+}
+
+void expect_log(const Lab &lab, const std::vector<int64_t> &expected) {
+    if (lab.log != expected) {
+        for (int64_t value : lab.log) {
+            print_error("%lld ", static_cast<long long>(value));
+        }
+        fail_msg("%s", "has been noted");
+    }
+}
+
+void expect_error(Lab &lab, ptowsp_status status, uint32_t place, const char *text) {
+    assert_false(lab.network.run(PLACE));
+    assert_int_equal(lab.host.status, status);
+    assert_string_equal(lab.host.text.c_str(), text);
+    assert_int_equal(lab.host.place, place);
+}
+
+// -- on paper -------------------------------------------------------------------------------------
+
+// A source of 3 tokens that takes `work` cycles for each, and a consumer that takes `rest`.
+void pair_is(uint64_t depth, uint64_t latency, uint64_t work, uint64_t rest, uint64_t makespan) {
+    Lab lab;
+    uint32_t c = lab.network.channel("c", depth, latency, false, 1);
+    lab.network.process("load", 1, {{c, true}}, [&](uint32_t me) {
+        for (uint64_t i = 0; i < 3; i++) {
+            lab.task(me, work);
+            lab.network.send(me, c, i, 1);
+        }
+    });
+    lab.network.process("use", 2, {{c, false}}, [&](uint32_t me) {
+        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
+            lab.note(static_cast<int64_t>(t));
+            lab.task(me, rest);
+        }
+    });
+    expect_ok(lab, makespan);
+    expect_log(lab, {0, 1, 2});
+}
+
+void npu_network__gives_the_numbers_on_paper(void **state) {
+    (void)state;
+    // Depth 1, latency 5, work 10 and 100:
+    //   token 0: s = 10,                  r = max(0, 15) = 15     then busy to 115
+    //   token 1: s = max(20, r_0) = 20,   r = max(115, 25) = 115  then busy to 215
+    //   token 2: s = max(30, r_1) = 115,  r = max(215, 120) = 215 then busy to 315
+    pair_is(1, 5, 10, 100, 315);
+    // Depth 0, latency 5: r_0 = max(0, 10 + 5) = 15, busy to 115; offered at 25, r_1 = 115; then
+    // r_2 = 215, busy to 315.
+    pair_is(0, 5, 10, 100, 315);
+    // A slow source: r = 100, 200, 300; the last is busy to 310.
+    pair_is(2, 0, 100, 10, 310);
+    // Latency 50: r = 150, 250, 350.
+    pair_is(2, 50, 100, 10, 360);
+    // s = 10, 20; r_0 = 60, busy to 70; s_2 = max(30, r_0) = 60; r_1 = 70, busy to 80; r_2 = 110.
+    pair_is(2, 50, 10, 10, 120);
+}
+
+// Two senders offer at time 10 and one at 5, at depth 0: the receiver, which comes at 20, meets
+// that of 5, and then the first declared of the others.
+void npu_network__meets_who_arrived_first_and_of_two_the_first_declared(void **state) {
+    (void)state;
+    Lab lab;
+    const uint64_t work[] = {10, 10, 5};
+    uint32_t c = lab.network.channel("c", 0, 0, false, 1);
+    for (uint64_t w = 0; w < 3; w++) {
+        lab.network.process("send", 1, {{c, true}}, [&lab, &work, c, w](uint32_t me) {
+            lab.task(me, work[w]);
+            lab.network.send(me, c, w, 1);
+        });
+    }
+    lab.network.process("take", 2, {{c, false}}, [&](uint32_t me) {
+        lab.task(me, 20);
+        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
+            lab.note(static_cast<int64_t>(t));
+            lab.task(me, 1);
+        }
+    });
+    // at 20, 21, 22; then the end at 23: the last close is at 22
+    expect_ok(lab, 23);
+    expect_log(lab, {2, 0, 1});
+}
+
+// Receivers that have waited since 3, 3 and 7 get tokens in that order, of two at the same time the
+// first declared. All of them go on at 12, in the order of declaration.
+void npu_network__serves_receivers_in_the_order_of_arrival(void **state) {
+    (void)state;
+    Lab lab;
+    const uint64_t work[] = {7, 3, 3};
+    uint32_t c = lab.network.channel("c", 4, 2, false, 1);
+    for (uint64_t w = 0; w < 3; w++) {
+        lab.network.process("take", 2, {{c, false}}, [&lab, &work, c, w](uint32_t me) {
+            uint64_t t = 0;
+            lab.task(me, work[w]);
+            if (lab.network.receive(me, c, &t, 2)) {
+                lab.note(static_cast<int64_t>(100 * w + t));
+            }
+        });
+    }
+    lab.network.process("send", 1, {{c, true}}, [&](uint32_t me) {
+        lab.task(me, 10);
+        for (uint64_t i = 0; i < 3; i++) {
+            lab.network.send(me, c, i, 1);
+        }
+    });
+    expect_ok(lab, 12);
+    expect_log(lab, {2, 100, 201});
+}
+
+// The end of the stream is seen at the time of the last close: at 30, though the process that
+// closes goes on to 130.
+void npu_network__carries_the_time_of_the_last_close(void **state) {
+    (void)state;
+    Lab lab;
+    uint32_t c = lab.network.channel("c", 2, 5, false, 1);
+    lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
+        lab.task(me, 10);
+        lab.network.send(me, c, 1, 1);  // received at 15
+    });
+    lab.network.process("b", 1, {{c, true}}, [&](uint32_t me) {
+        lab.task(me, 30);
+        lab.network.close(me, c);
+        lab.network.close(me, c);  // does nothing
+        lab.task(me, 100);
+        lab.note(130);
+    });
+    lab.network.process("use", 2, {{c, false}}, [&](uint32_t me) {
+        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
+            lab.note(15);
+        }
+        lab.task(me, 70);
+        lab.note(100);
+    });
+    expect_ok(lab, 130);
+    expect_log(lab, {15, 100, 130});
+}
+
+// A double buffer whose consumer gives places back: tokens 0, 1 are free; work 10 and 30.
+//   fill at 0-10, 10-20; full r = 10, 40: used 10-40, 40-70; free tokens at 40, 70: filled again
+//   at 40-50 and 70-80, used 70-100, 100-130.
+void npu_network__runs_rings_of_places(void **state) {
+    (void)state;
+    Lab lab;
+    uint32_t empty = lab.network.channel("empty", 2, 0, false, 1);
+    uint32_t full = lab.network.channel("full", 2, 0, false, 1);
+    lab.network.process("fill", 1, {{empty, false}, {full, true}}, [&](uint32_t me) {
+        uint64_t place = 0;
+        for (int i = 0; i < 4 && lab.network.receive(me, empty, &place, 1); i++) {
+            lab.task(me, 10);
+            lab.network.send(me, full, place, 1);
+        }
+        while (lab.network.receive(me, empty, &place, 1)) {
+        }
+    });
+    lab.network.process("use", 2, {{full, false}, {empty, true}}, [&](uint32_t me) {
+        lab.network.send(me, empty, 0, 1);
+        lab.network.send(me, empty, 1, 1);
+        uint64_t place = 0;
+        for (int i = 0; i < 4 && lab.network.receive(me, full, &place, 2); i++) {
+            lab.task(me, 30);
+            lab.note(static_cast<int64_t>(place));
+            lab.network.send(me, empty, place, 2);
+        }
+    });
+    expect_ok(lab, 130);
+    expect_log(lab, {0, 1, 0, 1});
+}
+
+// record at 10 meets wait at 25, and both go on at 25 (events have latency 0, but for the symbol:
+// then at max(10 + 40, 25)).
+void npu_network__lets_events_meet(void **state) {
+    (void)state;
+    for (uint64_t latency = 0; latency <= 40; latency += 40) {
+        Lab lab;
+        uint32_t e = lab.network.channel("done", 0, latency, true, 1);
+        lab.network.process("a", 1, {{e, true}}, [&](uint32_t me) {
+            lab.task(me, 10);
+            lab.network.send(me, e, 0, 1);
+            lab.task(me, 100);
+        });
+        lab.network.process("b", 1, {{e, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.task(me, 25);
+            lab.note(lab.network.receive(me, e, &t, 1));
+            lab.task(me, 1);
+        });
+        expect_ok(lab, latency ? 150 : 125);
+        expect_log(lab, {1});
+    }
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+void npu_network__says_who_is_stuck(void **state) {
+    (void)state;
+    // Both receive first: a number of tokens, or all that the other one sends. As the advice says, b
+    // then sends 1 before, and of two that read to the end, it ends by itself.
+    for (bool is_loop : {false, true}) {
+        for (bool is_advised : {false, true}) {
+            Lab lab;
+            uint32_t x = lab.network.channel("x", 1, 0, false, 1);
+            uint32_t y = lab.network.channel("y", 1, 0, false, 1);
+            auto make = [&](const char *name, uint32_t in, uint32_t out, bool is_first,
+                            uint64_t count) {
+                lab.network.process(
+                    name, 1, {{in, false}, {out, true}},
+                    [&lab, in, out, is_loop, is_first, count](uint32_t me) {
+                        lab.task(me, 5);
+                        if (is_first) {
+                            lab.network.send(me, out, 7, 1);
+                        }
+                        uint64_t t;
+                        for (uint64_t i = 0;
+                             i < count && lab.network.receive(me, in, &t, 1, is_loop); i++) {
+                            lab.network.send(me, out, t, 1);
+                        }
+                        lab.note(lab.host.good());
+                    });
+            };
+            make("a", x, y, false, is_loop ? UINT64_MAX : 3);
+            make("b", y, x, is_advised, is_loop && !is_advised ? UINT64_MAX : 3);
+            if (is_advised) {
+                expect_ok(lab, 5);
+                expect_log(lab, {1, 1});
+                continue;
+            }
+            expect_error(lab, PTOWSP_STUCK, PLACE,
+                         is_loop ? "stuck at cycle 5: a finds x empty, b finds y empty; no token "
+                                   "was ever sent to channel x: b has to send 1 before it first "
+                                   "receives; and one of them has to end by itself, as each reads "
+                                   "a stream to the end that another one writes"
+                                 : "stuck at cycle 5: a finds x empty, b finds y empty; no token "
+                                   "was ever sent to channel x: b has to send 1 before it first "
+                                   "receives");
+            expect_log(lab, {0, 0});
+        }
+    }
+    {
+        Lab lab;  // two channels filled one after the other, taken the other way around
+        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
+        uint32_t y = lab.network.channel("y", 0, 0, false, 1);
+        lab.network.process("a", 1, {{x, true}, {y, true}}, [&](uint32_t me) {
+            for (uint64_t i = 0; i < 2; i++) {
+                lab.task(me, 4);
+                lab.network.send(me, x, i, 1);
+            }
+            lab.network.send(me, y, 1, 1);
+        });
+        for (int w = 0; w < 2; w++) {
+            lab.network.process("b", 2, {{x, false}, {y, false}}, [&](uint32_t me) {
+                uint64_t t = 0;
+                lab.network.receive(me, y, &t, 1);
+                lab.network.receive(me, x, &t, 1);
+            });
+        }
+        expect_error(lab, PTOWSP_STUCK, PLACE,
+                     "stuck at cycle 8: a finds x full, b[0] finds y empty, b[1] finds y empty; a "
+                     "depth of more than 1 for channel x would let a go on");
+    }
+    {
+        Lab lab;  // the consumer ends after one
+        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
+        lab.network.process("a", 1, {{x, true}}, [&](uint32_t me) {
+            for (uint64_t i = 0; i < 9; i++) {
+                lab.network.send(me, x, i, 1);
+            }
+        });
+        lab.network.process("b", 2, {{x, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.receive(me, x, &t, 1);
+        });
+        expect_error(lab, PTOWSP_STUCK, PLACE,
+                     "stuck at cycle 0: a finds x full; all consumers of channel x have ended: one "
+                     "has to receive until the end of the stream, or a depth of more than 1 for "
+                     "channel x would let a go on");
+    }
+    {
+        Lab lab;  // nobody records any more
+        uint32_t e = lab.network.channel("e", 0, 0, true, 1);
+        lab.network.process("a", 1, {{e, true}}, [&](uint32_t me) { lab.task(me, 10); });
+        lab.network.process("b", 2, {{e, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.receive(me, e, &t, 1);
+        });
+        expect_error(lab, PTOWSP_STUCK, PLACE,
+                     "stuck at cycle 0: b finds e empty; event e needs as many waits as records");
+    }
+}
+
+void npu_network__refuses_what_channels_cannot_be(void **state) {
+    (void)state;
+    struct {
+        uint64_t depth, latency;
+        ptowsp_status status;
+        const char *text;
+    } const cases[] = {
+        {PTOWSP_CHANNEL_DEPTH_MAX + 1, 0, PTOWSP_LIMIT_EXCEEDED,
+         "channel c: a depth of 1048577, more than 1048576"},
+        {UINT64_MAX, 0, PTOWSP_LIMIT_EXCEEDED,
+         "channel c: a depth of 18446744073709551615, more than 1048576"},
+        {1, UINT64_MAX, PTOWSP_INVALID_PARAMS, "channel c: a latency of -1 cycles"},
+    };
+    for (const auto &c : cases) {
+        Lab lab;
+        lab.network.channel("c", c.depth, c.latency, false, 4);
+        lab.network.process("a", 1, {}, [&](uint32_t) { lab.note(1); });
+        expect_error(lab, c.status, 4, c.text);
+        expect_log(lab, {});
+    }
+    Lab lab;
+    lab.network.channel("c", PTOWSP_CHANNEL_DEPTH_MAX, PTOWSP_CYCLES_MAX, false, 4);
+    expect_ok(lab, 0);
+}
+
+void npu_network__ends_after_errors(void **state) {
+    (void)state;
+    {
+        Lab lab;
+        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
+        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
+            lab.network.close(me, c);
+            lab.network.send(me, c, 1, 5);
+        });
+        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.receive(me, c, &t, 1);
+        });
+        expect_error(lab, PTOWSP_INVALID_PARAMS, 5, "it sends to channel c after closing it");
+    }
+    {
+        Lab lab;  // time runs out
+        uint32_t c = lab.network.channel("c", 1, PTOWSP_CYCLES_MAX, false, 1);
+        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
+            lab.task(me, 1);
+            lab.network.send(me, c, 1, 5);
+        });
+        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.receive(me, c, &t, 6);
+        });
+        expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 6,
+                     "a token of channel c arrives after 2^63 - 1 cycles");
+    }
+    {
+        Lab lab;
+        lab.network.process("a", 1, {}, [&](uint32_t me) {
+            lab.task(me, PTOWSP_CYCLES_MAX);
+            lab.note(1);
+            lab.task(me, 1);
+        });
+        expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 3, "task 1 ends after 2^63 - 1 cycles");
+        expect_log(lab, {1});
+    }
+    {
+        Lab lab;  // a kernel fails while others wait, are ready, or have not begun
+        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
+        lab.network.process("waits", 1, {{c, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.note(lab.network.receive(me, c, &t, 1));
+        });
+        lab.network.process("ready", 1, {{c, true}}, [&](uint32_t me) {
+            lab.task(me, 10);
+            lab.note(10);
+        });
+        lab.network.process("fails", 1, {}, [&](uint32_t me) {
+            lab.network.task_begins(me);
+            lab.host.report_error(PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
+            lab.network.task_ends(me, 1, 1, 9);
+            lab.network.send(me, c, 1, 1);
+            lab.note(20);
+        });
+        lab.network.process("later", 1, {}, [&](uint32_t) { lab.note(30); });
+        expect_error(lab, PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
+        expect_log(lab, {20, 0, 10});
+    }
+}
+
+// -- threads --------------------------------------------------------------------------------------
+
+// Each process ends before the next begins: one thread serves all.
+void npu_network__takes_threads_only_for_processes_under_way(void **state) {
+    (void)state;
+    Lab lab;
+    system_gives.threads = 1;
+    for (int i = 0; i < 500; i++) {
+        lab.network.process("p", 1, {}, [&lab, i](uint32_t) { lab.note(i); });
+    }
+    expect_ok(lab, 0);
+    system_gives.threads = INT_MAX;
+    assert_int_equal(lab.log.size(), 500);
+    assert_int_equal(lab.log[499], 499);
+}
+
+void npu_network__refuses_more_threads_than_there_are(void **state) {
+    (void)state;
+    const struct {
+        int threads, attributes;
+        bool has_stacks;
+        int begun;
+        const char *text;
+    } cases[] = {
+        {3, INT_MAX, true, 3,
+         "process p[3]: there is no thread for it beside those of 3 processes that are under way"},
+        {INT_MAX, 2, true, 2,
+         "process p[2]: there is no thread for it beside those of 2 processes that are under way"},
+        {INT_MAX, INT_MAX, false, 0,
+         "process p[0]: there is no thread for it beside those of 0 processes that are under way"},
+    };
+    for (const auto &c : cases) {
+        Lab lab;
+        system_gives = {c.threads, c.attributes, c.has_stacks};
+        uint32_t channel = lab.network.channel("c", 1, 0, false, 1);
+        for (int i = 0; i < 10; i++) {
+            lab.network.process("p", 1, {{channel, false}}, [&lab, channel](uint32_t me) {
+                uint64_t t = 0;
+                lab.note(lab.network.receive(me, channel, &t, 1));
+            });
+        }
+        lab.network.process("q", 2, {{channel, true}}, [](uint32_t) {});
+        expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 1, c.text);
+        expect_log(lab, std::vector<int64_t>(static_cast<size_t>(c.begun), 0));
+        system_gives = {INT_MAX, INT_MAX, true};
+    }
+}
+
+// Replicas are counted when they are known, as the program runs.
+void npu_network__refuses_more_processes_than_a_program_may_have(void **state) {
+    (void)state;
+    Lab lab;
+    for (uint32_t i = 0; i < PTOWSP_PROCESS_MAX; i++) {
+        lab.network.process("p", 1, {}, [&lab](uint32_t) { lab.note(1); });
+    }
+    assert_true(lab.host.good());
+    lab.network.process("p", 3, {}, [&lab](uint32_t) { lab.note(1); });
+    expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 3, "more than 1048576 processes");
+    expect_log(lab, {});
+}
+
+// Processes of one name are replicas where they are declared at one place.
+void npu_network__tells_apart_processes_of_one_name(void **state) {
+    (void)state;
+    static const char name[] = "p";
+    for (uint32_t place = 1; place <= 2; place++) {
+        Lab lab;
+        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
+        lab.network.process(name, 1, {}, [](uint32_t) {});
+        lab.network.process(name, place, {{c, false}, {c, true}}, [c, &lab](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.send(me, c, 7, 1);
+            lab.note(lab.network.receive(me, c, &t, 1));
+            lab.note(static_cast<int64_t>(t));
+            lab.network.receive(me, c, &t, 1);
+        });
+        const char *const texts[] = {"stuck at cycle 0: p[1] finds c empty",
+                                     "stuck at cycle 0: p finds c empty"};
+        assert_false(lab.network.run(PLACE));
+        assert_int_equal(lab.host.status, PTOWSP_STUCK);
+        expect_log(lab, {1, 7});
+        assert_int_equal(lab.host.text.compare(0, strlen(texts[place - 1]), texts[place - 1]), 0);
+    }
+}
+
+// A ring of many processes around which one token goes twice: all of them wait at once.
+void npu_network__runs_hundreds_of_processes(void **state) {
+    (void)state;
+    enum { COUNT = LANE_IS_CHECKED ? 100 : 600 };
+    Lab lab;
+    std::vector<uint32_t> channels;
+    for (int i = 0; i < COUNT; i++) {
+        channels.push_back(lab.network.channel("c", 1, 0, false, 1));
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t in = channels[i], out = channels[(i + 1) % COUNT];
+        lab.network.process("p", 1, {{in, false}, {out, true}}, [&lab, in, out, i](uint32_t me) {
+            if (i == 0) {
+                lab.network.send(me, out, 0, 1);
+            }
+            uint64_t t = 0;
+            for (int k = 0; k < 2; k++) {
+                lab.network.receive(me, in, &t, 1);
+                lab.task(me, 1);
+                if (i > 0 || k == 0) {
+                    lab.network.send(me, out, t + 1, 1);
+                }
+            }
+        });
+    }
+    expect_ok(lab, 2 * COUNT);
+    assert_int_equal(lab.tasks, 2 * COUNT);
+}
+
+// -- without time ---------------------------------------------------------------------------------
+
+// Kernels of both processes run at once: each waits until the other one is in its kernel.
+void npu_network__runs_kernels_side_by_side_without_time(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        Lab lab(false);
+        std::atomic<int> inside{0};
+        std::atomic<uint64_t> index{0};
+        uint32_t c = lab.network.channel("c", 1, 50, false, 1);
+        auto kernel = [&](uint32_t me, int others) {
+            lab.network.task_begins(me);
+            inside++;
+            while (inside.load() < others) {
+                sched_yield();
+            }
+            lab.network.task_ends(me, index++, 1000, 1);
+        };
+        for (int w = 0; w < 2; w++) {
+            lab.network.process("send", 1, {{c, true}}, [&](uint32_t me) {
+                kernel(me, 2);
+                for (uint64_t i = 0; i < 5; i++) {
+                    kernel(me, 0);
+                    lab.network.send(me, c, i, 1);
+                }
+            });
+        }
+        int64_t sum = 0, count = 0;
+        lab.network.process("take", 2, {{c, false}}, [&](uint32_t me) {
+            for (uint64_t t; lab.network.receive(me, c, &t, 1);) {
+                kernel(me, 0);
+                sum += static_cast<int64_t>(t);
+                count++;
+            }
+        });
+        assert_true(lab.network.run(PLACE));
+        assert_int_equal(count, 10);
+        assert_int_equal(sum, 20);
+    }
+}
+
+// Nobody is stuck while a kernel runs; then somebody is, and an error ends those in kernels, too.
+void npu_network__finds_errors_without_time(void **state) {
+    (void)state;
+    {
+        Lab lab(false);
+        uint32_t c = lab.network.channel("c", 0, 0, false, 1);
+        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
+            lab.network.task_begins(me);
+            for (int i = 0; i < 100; i++) {
+                sched_yield();
+            }
+            lab.network.task_ends(me, 0, 0, 1);
+            lab.network.send(me, c, 1, 1);
+            lab.network.send(me, c, 2, 1);
+        });
+        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
+            uint64_t t = 0;
+            lab.note(lab.network.receive(me, c, &t, 1));
+        });
+        assert_false(lab.network.run(PLACE));
+        assert_int_equal(lab.host.status, PTOWSP_STUCK);
+        expect_log(lab, {1});
+    }
+    Lab lab(false);
+    std::atomic<bool> has_failed{false};
+    lab.network.process("slow", 1, {}, [&](uint32_t me) {
+        lab.network.task_begins(me);
+        while (!has_failed) {
+            sched_yield();
+        }
+        lab.network.task_ends(me, 0, 0, 1);
+        lab.note(lab.host.good());
+    });
+    lab.network.process("fails", 1, {}, [&](uint32_t me) {
+        lab.network.task_begins(me);
+        lab.host.report_error(PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
+        has_failed = true;
+        lab.network.task_ends(me, 1, 0, 1);
+    });
+    expect_error(lab, PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
+    expect_log(lab, {0});
+}
+
+// -- at random ------------------------------------------------------------------------------------
+
+// What a body does, on a network.
+struct NetworkWords {
+    bool good() const {
+        return lab.host.good();
+    }
+    void task(int64_t value, int site, const sim_stmt &stmt) {
+        lab.note(value);
+        lab.note(site);
+        lab.task(me, sim_cycles(value, site, stmt.base, stmt.spread));
+    }
+    void send(int channel, int64_t token) {
+        lab.network.send(me, channels[static_cast<size_t>(channel)], static_cast<uint64_t>(token),
+                         1);
+    }
+    bool receive(int channel, int64_t *token) {
+        uint64_t bits = 0;
+        bool has_token = lab.network.receive(me, channels[static_cast<size_t>(channel)], &bits, 1);
+        *token = static_cast<int64_t>(bits);
+        return has_token;
+    }
+    bool receive_one(int channel, int64_t *token) {
+        return receive(channel, token);
+    }
+    void close(int channel) {
+        lab.network.close(me, channels[static_cast<size_t>(channel)]);
+    }
+    void record(int channel) {
+        send(channel, 0);
+    }
+    void wait(int channel) {
+        int64_t token;
+        receive(channel, &token);
+    }
+    int64_t slot(int64_t number) const {
+        return slots[number];
+    }
+    void set_slot(int64_t number, int64_t value) {
+        slots[number] = value;
+    }
+
+    Lab &lab;
+    const std::vector<uint32_t> &channels;
+    uint32_t me;
+    int64_t slots[SIM_SLOT_COUNT];
+};
+
+void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int64_t round) {
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                        "i", "j", "k", "l", "m", "n", "o", "p"};
+    std::vector<uint32_t> channels;
+    for (int c = 0; c < p.channel_count; c++) {
+        const sim_channel &channel = p.channels[c];
+        uint64_t depth = channel.depth_is_bound ? b.depths[c] : channel.depth;
+        uint64_t latency = channel.latency_is_bound ? b.latencies[c] : channel.latency;
+        depth = channel.is_event ? 0 : depth;
+        latency = b.has_latency ? b.latency : channel.is_event ? 0 : latency;
+        channels.push_back(lab.network.channel(names[c], depth, latency, channel.is_event, 1));
+    }
+    for (int i = 0; i < p.process_count; i++) {
+        const sim_process &process = p.processes[i];
+        wsp::List<wsp::Port> ports;
+        for (int k = 0; k < process.consume_count; k++) {
+            ports.push_back({channels[static_cast<size_t>(process.consumes[k])], false});
+        }
+        for (int k = 0; k < process.produce_count; k++) {
+            ports.push_back({channels[static_cast<size_t>(process.produces[k])], true});
+        }
+        int64_t count = sim_replica_count(&p, &b, i);
+        for (int64_t replica = 0; replica < count; replica++) {
+            lab.network.process(names[i], static_cast<uint32_t>(i), ports,
+                                [&, i, replica, round](uint32_t me) {
+                                    NetworkWords words = {lab, channels, me, {}};
+                                    std::copy_n(b.slots, SIM_SLOT_COUNT, words.slots);
+                                    words.slots[0] += round;
+                                    npu_body<NetworkWords>(words, p, b, round, i, replica);
+                                });
+        }
+    }
+    lab.network.run(PLACE);
+}
+
+void npu_network__does_as_the_reference_does(void **state) {
+    (void)state;
+    static sim_pipeline p;
+    static sim_bindings b;
+    static sim_result expected;
+    uint64_t seed = test_seed(), ended = 0, stuck = 0;
+    for (uint64_t number = 0; TEST_ROUNDS(number, NETWORKS); number++) {
+        uint64_t random = seed + number * 1000003;
+        sim_pipeline_random(&p, random);
+        sim_bindings_random(&p, &random, &b);
+        sim_run(&p, &b, 0, &expected);
+        if (expected.is_too_long || p.is_full) {
+            continue;
+        }
+        Lab lab;
+        run_description(lab, p, b, 0);
+        bool is_equal = lab.host.status == expected.status &&
+                        lab.network.sums().makespan == expected.makespan &&
+                        lab.log.size() == 2 * static_cast<size_t>(expected.task_count);
+        for (size_t i = 0; is_equal && i < lab.log.size(); i++) {
+            is_equal = lab.log[i] == expected.calls[i / 2][i % 2];
+        }
+        uint64_t busy = 0, waited = 0;
+        for (int i = 0; i < expected.step_count; i++) {
+            const sim_step &step = expected.steps[i];
+            (step.kind == PTOWSP_STEP_TASK ? busy : waited) += step.end - step.arrive;
+        }
+        is_equal = is_equal && lab.network.sums().busy == busy &&
+                   lab.network.sums().waited == waited && lab.network.sums().tasks == lab.tasks;
+        if (!is_equal) {
+            fail_msg("network %llu: status %d and makespan %llu, not %d and %llu; %d tasks; %s",
+                     static_cast<unsigned long long>(number), lab.host.status.load(),
+                     static_cast<unsigned long long>(lab.network.sums().makespan), expected.status,
+                     static_cast<unsigned long long>(expected.makespan), expected.task_count,
+                     lab.host.text.c_str());
+        }
+        ended += expected.status == PTOWSP_OK;
+        stuck += expected.status == PTOWSP_STUCK;
+    }
+    print_message("%llu ended, %llu stuck\n", static_cast<unsigned long long>(ended),
+                  static_cast<unsigned long long>(stuck));
+    assert_met(ended > NETWORKS / 3 && stuck > 0);
+}
+
+}  // namespace
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu_network__gives_the_numbers_on_paper),
+        cmocka_unit_test(npu_network__meets_who_arrived_first_and_of_two_the_first_declared),
+        cmocka_unit_test(npu_network__serves_receivers_in_the_order_of_arrival),
+        cmocka_unit_test(npu_network__carries_the_time_of_the_last_close),
+        cmocka_unit_test(npu_network__runs_rings_of_places),
+        cmocka_unit_test(npu_network__lets_events_meet),
+        cmocka_unit_test(npu_network__says_who_is_stuck),
+        cmocka_unit_test(npu_network__refuses_what_channels_cannot_be),
+        cmocka_unit_test(npu_network__ends_after_errors),
+        cmocka_unit_test(npu_network__takes_threads_only_for_processes_under_way),
+        cmocka_unit_test(npu_network__refuses_more_threads_than_there_are),
+        cmocka_unit_test(npu_network__refuses_more_processes_than_a_program_may_have),
+        cmocka_unit_test(npu_network__tells_apart_processes_of_one_name),
+        cmocka_unit_test(npu_network__runs_hundreds_of_processes),
+        cmocka_unit_test(npu_network__runs_kernels_side_by_side_without_time),
+        cmocka_unit_test(npu_network__finds_errors_without_time),
+        cmocka_unit_test(npu_network__does_as_the_reference_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

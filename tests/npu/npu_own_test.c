@@ -1,0 +1,697 @@
+// Kernels that are PTO-ISA sources: four in the style of PTO-ISA's demos, one of them for cube and
+// vector cores, go through unchanged, and give in a built tree what they give in double precision;
+// what is refused, by name.
+
+#include "npu_cache.h"
+#include "npu_fixture.h"
+
+#include <math.h>
+
+enum { BLOCKS = 3, TOTAL = 4000, ROWS = 37, COLS = 64, PITCH = 80, M = 32, K = 64, N = 48 };
+enum { QUERIES = 21, KEYS = 192, HEAD = 64, FIFOS = 5 * 32 * 64 };  // of attention
+
+typedef struct memory {
+    float a[TOTAL], b[TOTAL], sum[TOTAL];
+    float x[ROWS * PITCH], gamma[COLS], y[ROWS * PITCH];
+    float left[M * K], right[K * N], product[M * N];
+    uint16_t q[QUERIES * HEAD], k[KEYS * HEAD], v[KEYS * HEAD];
+    float heads[QUERIES * HEAD], fifos[FIFOS];
+} memory;
+
+static ptowsp_tensor tensor_make(npu_fixture *f, const char *name, int64_t rows, int64_t cols) {
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dtype = PTOWSP_F32;
+    desc.rank = 2;
+    desc.shape[0] = rows;
+    desc.shape[1] = cols;
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+static ptowsp_kernel_desc kernel_desc(const char *name, const ptowsp_pto_source *pto) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    const char *const names[] = {"out", "one", "other"};
+    desc.name = name;
+    for (int i = 0; i < 3; i++) {
+        desc.tiles[i].name = names[i];
+        desc.tiles[i].direction = i == 0 ? PTOWSP_INOUT : PTOWSP_IN;
+        desc.tiles[i].dtype = PTOWSP_F32;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+    }
+    desc.pto = pto;
+    return desc;
+}
+
+static const ptowsp_pto_source no_source;
+
+static ptowsp_pto_source add_source(void) {
+    ptowsp_pto_source pto = no_source;
+    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_DATA, 1, 0},
+                                   {PTOWSP_PTO_DATA, 2, 0},
+                                   {PTOWSP_PTO_COLS, 0, 0}};
+    pto.file = "tests/npu/own/add.cpp";
+    pto.entry = "kernel_entry";
+    memcpy(pto.args, args, sizeof args);
+    pto.block.value = PTOWSP_PTO_AXIS;
+    pto.block_count.value = PTOWSP_PTO_NUMBER;
+    pto.block_count.number = BLOCKS;
+    return pto;
+}
+
+// Attention on the cube core and both vector cores.
+static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *out_kernel,
+                        ptowsp_cycles cycles) {
+    ptowsp_pto_source pto = no_source;
+    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_NUMBER, 0, 0}, {PTOWSP_PTO_DATA, 4, 0},
+                                   {PTOWSP_PTO_DATA, 1, 0},   {PTOWSP_PTO_DATA, 2, 0},
+                                   {PTOWSP_PTO_DATA, 3, 0},   {PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_ROWS, 1, 0},   {PTOWSP_PTO_ROWS, 2, 0}};
+    const char *const names[] = {"heads", "q", "k", "v", "fifos"};
+    const int64_t rows[] = {QUERIES, QUERIES, KEYS, KEYS, 1};
+    pto.file = "tests/npu/own/attend.hpp";
+    pto.is_mixed = true;
+    memcpy(pto.args, args, sizeof args);
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "attend";
+    desc.cycles = cycles;
+    desc.pto = &pto;
+    for (int i = 0; i < 5; i++) {
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = desc.tiles[i].name = names[i];
+        tensor.dtype = desc.tiles[i].dtype = i >= 1 && i <= 3 ? PTOWSP_F16 : PTOWSP_F32;
+        tensor.rank = 2;
+        tensor.shape[0] = rows[i];
+        tensor.shape[1] = i == 4 ? FIFOS : HEAD;
+        desc.tiles[i].direction = i == 0 || i == 4 ? PTOWSP_INOUT : PTOWSP_IN;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+        tensors[i] = ptowsp_tensor_make(f->m, &tensor);
+    }
+    *out_kernel = ptowsp_kernel_make(f->m, &desc);
+}
+
+static void task_make(npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor out, ptowsp_tensor one,
+                      ptowsp_tensor other, const ptowsp_expr *axis) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views[0].tensor = out;
+    task.views[1].tensor = one;
+    task.views[2].tensor = other;
+    if (axis) {
+        task.axes[0] = *axis;
+    }
+    ptowsp_task_make(f->m, &task);
+}
+
+// Three blocks of add, then rmsnorm and matmul, each unchanged. add and rmsnorm have the same
+// entry, extern "C", and templates of one name and signature.
+static void program_make(npu_fixture *f, ptowsp_cycles cycles) {
+    npu_module_make(f, "own");
+    ptowsp_pto_source add = add_source(), norm = no_source, product = no_source;
+    const ptowsp_pto_arg norm_args[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                        {PTOWSP_PTO_DATA, 1, 0},
+                                        {PTOWSP_PTO_DATA, 2, 0},
+                                        {PTOWSP_PTO_ROWS, 1, 0},
+                                        {PTOWSP_PTO_ROW_STRIDE, 1, 0}};
+    norm.file = "tests/npu/own/rmsnorm.cpp";
+    norm.entry = "kernel_entry";
+    memcpy(norm.args, norm_args, sizeof norm_args);
+    product.file = "tests/npu/own/matmul.cpp";
+    ptowsp_kernel_desc descs[3] = {kernel_desc("add", &add), kernel_desc("rmsnorm", &norm),
+                                   kernel_desc("matmul", &product)};
+    descs[0].axis_count = 1;
+    descs[2].unit = PTOWSP_UNIT_CUBE;
+    ptowsp_kernel kernels[3];
+    for (int i = 0; i < 3; i++) {
+        descs[i].cycles = cycles;
+        kernels[i] = ptowsp_kernel_make(f->m, &descs[i]);
+    }
+    ptowsp_tensor a = tensor_make(f, "a", 1, TOTAL), b = tensor_make(f, "b", 1, TOTAL),
+                  sum = tensor_make(f, "sum", 1, TOTAL), x = tensor_make(f, "x", ROWS, COLS),
+                  gamma = tensor_make(f, "gamma", 1, COLS), y = tensor_make(f, "y", ROWS, COLS),
+                  left = tensor_make(f, "left", M, K), right = tensor_make(f, "right", K, N),
+                  c = tensor_make(f, "product", M, N);
+    ptowsp_tensor heads[5];
+    ptowsp_kernel attend;
+    attend_make(f, heads, &attend, cycles);
+    PTOWSP_WORKLOAD(f->m, "own") {
+        PTOWSP_FOR_EACH(f->m, i, ptowsp_axis_dense(f->m, "blocks", BLOCKS)) {
+            task_make(f, kernels[0], sum, a, b, &i);
+        }
+        task_make(f, kernels[1], y, x, gamma, NULL);
+        task_make(f, kernels[2], c, left, right, NULL);
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = attend;
+        for (int i = 0; i < 5; i++) {
+            task.views[i].tensor = heads[i];
+        }
+        ptowsp_task_make(f->m, &task);
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void tensor_bind(ptowsp_run *run, const char *name, void *data, int64_t rows, int64_t cols,
+                        int64_t pitch) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    buffer.rank = 2;
+    buffer.shape[0] = rows;
+    buffer.shape[1] = cols;
+    buffer.strides[0] = pitch;
+    buffer.strides[1] = 1;
+    assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+}
+
+// n / 16 as f16, for |n| of 16 at most; and back.
+static uint16_t half_of(int n) {
+    unsigned size = (unsigned)(n < 0 ? -n : n), exponent = 11;
+    if (size == 0) {
+        return 0;
+    }
+    for (; size < 16; exponent--) {
+        size *= 2;
+    }
+    return (uint16_t)((n < 0 ? 0x8000u : 0) | (exponent + 4) << 10 | (size - 16) << 6);
+}
+
+static double half_value(uint16_t half) {
+    double size = (double)(16 + (half >> 6 & 15)) / 16;
+    for (int e = half >> 10 & 31; e < 15; e++) {
+        size /= 2;
+    }
+    return (half & 0x7fff) == 0 ? 0 : half & 0x8000 ? -size : size;
+}
+
+static void memory_bind(ptowsp_run *run, memory *data) {
+    memset(data, 0, sizeof *data);
+    uint32_t state = 7;
+    float *const inputs[] = {data->a, data->b, data->x, data->gamma, data->left, data->right};
+    const int counts[] = {TOTAL, TOTAL, ROWS * PITCH, COLS, M * K, K * N};
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < counts[i]; j++) {
+            state = state * 1664525u + 1013904223u;
+            inputs[i][j] = (float)(int32_t)(state >> 8) / (1 << 23) - 1.0f;
+        }
+    }
+    uint16_t *const halves[] = {data->q, data->k, data->v};
+    const int half_counts[] = {QUERIES * HEAD, KEYS * HEAD, KEYS * HEAD};
+    for (int i = 0; i < 3; i++) {  // sixteenths of -1 to 1, exactly
+        for (int j = 0; j < half_counts[i]; j++) {
+            state = state * 1664525u + 1013904223u;
+            halves[i][j] = half_of((int)(state >> 27) - 16);
+        }
+    }
+    tensor_bind(run, "q", data->q, QUERIES, HEAD, HEAD);
+    tensor_bind(run, "k", data->k, KEYS, HEAD, HEAD);
+    tensor_bind(run, "v", data->v, KEYS, HEAD, HEAD);
+    tensor_bind(run, "heads", data->heads, QUERIES, HEAD, HEAD);
+    tensor_bind(run, "fifos", data->fifos, 1, FIFOS, FIFOS);
+    tensor_bind(run, "a", data->a, 1, TOTAL, TOTAL);
+    tensor_bind(run, "b", data->b, 1, TOTAL, TOTAL);
+    tensor_bind(run, "sum", data->sum, 1, TOTAL, TOTAL);
+    tensor_bind(run, "x", data->x, ROWS, COLS, PITCH);
+    tensor_bind(run, "gamma", data->gamma, 1, COLS, COLS);
+    tensor_bind(run, "y", data->y, ROWS, COLS, PITCH);
+    tensor_bind(run, "left", data->left, M, K, K);
+    tensor_bind(run, "right", data->right, K, N, N);
+    tensor_bind(run, "product", data->product, M, N, N);
+}
+
+static void near(double is, double wanted, double scale) {
+    double error = is > wanted ? is - wanted : wanted - is;
+    assert_true(error <= 1e-6 * scale);
+}
+
+static double root(double number) {
+    double value = number > 1 ? number : 1;
+    for (int i = 0; i < 100; i++) {
+        value = (value + number / value) / 2;
+    }
+    return value;
+}
+
+static void memory_check(const memory *data) {
+    for (int i = 0; i < TOTAL; i++) {
+        assert_true(data->sum[i] == data->a[i] + data->b[i]);
+    }
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int c = 0; c < COLS; c++) {
+            sum += (double)data->x[r * PITCH + c] * data->x[r * PITCH + c];
+        }
+        for (int c = 0; c < PITCH; c++) {
+            double wanted =
+                c < COLS ? data->x[r * PITCH + c] / root(sum / COLS + 1.0 / 65536) * data->gamma[c]
+                         : 0;
+            near(data->y[r * PITCH + c], wanted, 4);
+        }
+    }
+    for (int r = 0; r < M; r++) {
+        for (int c = 0; c < N; c++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++) {
+                sum += (double)data->left[r * K + k] * data->right[k * N + c];
+            }
+            near(data->product[r * N + c], sum, K);
+        }
+    }
+}
+
+// Attention in double. Weights are f16 on their way to the cube core: 2^-11 of |v| <= 1.
+static void heads_check(const memory *data) {
+    for (int r = 0; r < QUERIES; r++) {
+        double weights[KEYS], sum = 0;
+        for (int n = 0; n < KEYS; n++) {
+            double score = 0;
+            for (int d = 0; d < HEAD; d++) {
+                score += half_value(data->q[r * HEAD + d]) * half_value(data->k[n * HEAD + d]) / 8;
+            }
+            weights[n] = exp(score);
+            sum += weights[n];
+        }
+        for (int d = 0; d < HEAD; d++) {
+            double wanted = 0;
+            for (int n = 0; n < KEYS; n++) {
+                wanted += weights[n] / sum * half_value(data->v[n * HEAD + d]);
+            }
+            near(data->heads[r * HEAD + d] / 500, wanted / 500, 1);
+        }
+    }
+}
+
+// Runs the tree with 1 to 4 threads: the makespan is one number, which it returns.
+static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory *data,
+                        ptowsp_model model) {
+    uint64_t makespan = 0;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        ptowsp_npu_options options;
+        ptowsp_npu_result result;
+        memset(&options, 0, sizeof options);
+        options.aicpu_count = threads;
+        options.cost.model = model;
+        memory_bind(run, data);
+        if (ptowsp_npu_execute(npu, run, &options, NULL, 0, &result) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f->context).text);
+        }
+        memory_check(data);
+        heads_check(data);
+        assert_true(threads == 1 || result.makespan_cycles == makespan);
+        assert_int_equal(result.task_count, BLOCKS + 3);
+        makespan = result.makespan_cycles;
+    }
+    return makespan;
+}
+
+// -- what runs ------------------------------------------------------------------------------------
+
+static void own__demo_kernels_run_unchanged_and_are_counted(void **state) {
+    (void)state;
+    static memory data;
+    npu_fixture f;
+    ptowsp_npu *npu;
+    ptowsp_run *run;
+    npu_fixture_begin(&f);
+    program_make(&f, 0);
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
+    if (ptowsp_npu_build(f.context, f.program, &desc, &npu) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    uint64_t unit = execute(&f, npu, run, &data, PTOWSP_MODEL_UNIT);
+    uint64_t a2a3 = execute(&f, npu, run, &data, PTOWSP_MODEL_A2A3);
+    // By the bandwidth of 100.9 GiB/s at 1.85 GHz, loading a and b alone takes 546 cycles.
+    assert_true(unit > 0 && a2a3 != unit && a2a3 > 546);
+    // Without fn the library itself does not run it, and does not know its time.
+    memory_bind(run, &data);
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED);
+    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                  "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
+                  "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
+    ptowsp_npu_destroy(npu);
+    ptowsp_run_destroy(run);
+    npu_fixture_free(&f);
+}
+
+typedef struct file_of {
+    const char *path;
+    char text[16384];
+    bool is_there;
+} file_of;
+
+static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
+    file_of *wanted = (file_of *)user;
+    if (strcmp(path, wanted->path) == 0) {
+        assert_true(size < sizeof wanted->text);
+        memcpy(wanted->text, text, size);
+        wanted->text[size] = '\0';
+        wanted->is_there = true;
+    }
+    return PTOWSP_OK;
+}
+
+static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **state) {
+    (void)state;
+    const char *const paths[][2] = {
+        {"tests/npu/own/add.cpp", "aicore/sources/add/add.hpp"},
+        {"tests/npu/own/slots.hpp", "aicore/sources/add/slots.hpp"},
+        {"tests/npu/own/rmsnorm.cpp", "aicore/sources/rmsnorm/rmsnorm.hpp"},
+        {"tests/npu/own/matmul.cpp", "aicore/sources/matmul/matmul.hpp"},
+        {"tests/npu/own/attend.hpp", "aicore/sources/attend/attend.hpp"},
+    };
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    program_make(&f, 5);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        static file_of is;
+        char wanted[16384] = "";
+        memset(&is, 0, sizeof is);
+        is.path = paths[i][1];
+        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, take, &is), PTOWSP_OK);
+        assert_true(is.is_there);
+        FILE *file = fopen(paths[i][0], "rb");
+        assert_non_null(file);
+        assert_true(fread(wanted, 1, sizeof wanted - 1, file) > 0);
+        fclose(file);
+        assert_string_equal(is.text, wanted);
+    }
+    // Time is known where cycles are given: the blocks of add are one after the other.
+    static memory data;
+    ptowsp_run *run;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    memory_bind(run, &data);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 3));
+    ptowsp_run_destroy(run);
+    npu_fixture_free(&f);
+}
+
+// -- types ----------------------------------------------------------------------------------------
+
+static ptowsp_status find_call(void *user, const char *path, const char *text, size_t size) {
+    char *found = (char *)user;
+    const char *call =
+        strstr(path, "aicore/kernels/typed.cpp") ? strstr(text, "wsp::element<") : NULL;
+    if (call) {
+        snprintf(found, 64, "%.*s", (int)strcspn(call, ";"), call);
+    }
+    (void)size;
+    return PTOWSP_OK;
+}
+
+// The pointer that a source is given is one to the elements of the tensor, in C++'s words for them.
+static void own__sources_are_given_pointers_to_their_elements(void **state) {
+    (void)state;
+    static const struct {
+        ptowsp_dtype dtype;
+        const char *type;
+    } cases[] = {{PTOWSP_F16, "half"},     {PTOWSP_BF16, "bfloat16_t"}, {PTOWSP_F32, "float"},
+                 {PTOWSP_F64, "double"},   {PTOWSP_I8, "int8_t"},       {PTOWSP_I16, "int16_t"},
+                 {PTOWSP_I32, "int32_t"},  {PTOWSP_I64, "int64_t"},     {PTOWSP_U8, "uint8_t"},
+                 {PTOWSP_U16, "uint16_t"}, {PTOWSP_U32, "uint32_t"},    {PTOWSP_U64, "uint64_t"},
+                 {PTOWSP_BOOL, "uint8_t"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_pto_source pto = no_source;
+        pto.text = "template <typename T> void typed(T *) {}\n";
+        ptowsp_kernel_desc desc = kernel_desc("typed", &pto);
+        memset(&desc.tiles[1], 0, 2 * sizeof desc.tiles[1]);
+        desc.tiles[0].dtype = cases[i].dtype;
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "types");
+        ptowsp_kernel kernel = ptowsp_kernel_make(f.m, &desc);
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = "x";
+        tensor.dtype = cases[i].dtype;
+        tensor.rank = 2;
+        tensor.shape[0] = tensor.shape[1] = 4;
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = kernel;
+        task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
+        PTOWSP_WORKLOAD(f.m, "types") {
+            ptowsp_task_make(f.m, &task);
+        }
+        npu_fixture_compile(&f, NULL);
+        char found[64] = "", wanted[64];
+        snprintf(wanted, sizeof wanted, "wsp::element<%s>(&task->tiles[0], 0, 0))", cases[i].type);
+        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, find_call, found), PTOWSP_OK);
+        assert_string_equal(found, wanted);
+        npu_fixture_free(&f);
+    }
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void is_refused(ptowsp_kernel_desc desc, const char *text) {
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "own");
+    assert_int_equal(ptowsp_kernel_make(f.m, &desc).id, 0);
+    PTOWSP_WORKLOAD(f.m, "own") {
+    }
+    assert_int_not_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+    assert_string_equal(ptowsp_context_error(f.context).text, text);
+    ptowsp_module_destroy(f.m);
+    ptowsp_context_destroy(f.context);
+    npu_remove_all(f.directory);
+}
+
+static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = add_source();
+    pto.text = "void add() {}";
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: its PTO-ISA source is both a text and a file");
+    pto.text = pto.file = NULL;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: its PTO-ISA source has neither text nor file");
+    pto = add_source();
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: block of its PTO-ISA source: number 0 of 0 axis arguments");
+    pto.block.value = PTOWSP_PTO_DATA;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: block of its PTO-ISA source is no axis, scalar or number");
+    pto.block.value = PTOWSP_PTO_NONE;
+    pto.args[1].index = 3;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: argument 1 of its PTO-ISA source: number 3 of 3 tiles");
+    pto.args[1].value = (ptowsp_pto_value)99;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: argument 1 of its PTO-ISA source: 99 is no kind of argument");
+    pto.args[1].value = PTOWSP_PTO_NONE;
+    pto.entry = "no name";
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: the entry of its PTO-ISA source is no identifier of C");
+    pto.entry = NULL;
+    ptowsp_kernel_desc desc = kernel_desc("add", &pto);
+    desc.source.text = "static int x;";
+    is_refused(desc, "own: kernel add: it has a source and a PTO-ISA source");
+    desc = kernel_desc("add", &pto);
+    desc.unit = PTOWSP_UNIT_MIX;
+    is_refused(desc, "own: kernel add: its unit is mix, and its PTO-ISA source is not mixed");
+    pto.is_mixed = true;
+    desc.unit = PTOWSP_UNIT_CUBE;
+    is_refused(desc, "own: kernel add: its PTO-ISA source is mixed, and its unit is not mix");
+}
+
+// Emits, or builds, a program of one task of a kernel; returns the error.
+static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool is_run) {
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "own");
+    ptowsp_kernel_desc desc = kernel_desc("add", pto);
+    ptowsp_tensor a = tensor_make(&f, "a", 1, 64), b = tensor_make(&f, "b", 1, 64),
+                  c = tensor_make(&f, "c", 1, 64);
+    PTOWSP_WORKLOAD(f.m, "own") {
+        task_make(&f, ptowsp_kernel_make(f.m, &desc), c, a, b, NULL);
+    }
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc to = {.directory = f.directory, .is_replacing = true};
+    ptowsp_npu *npu = NULL;
+    const ptowsp_npu_build_desc build = {npu_cache, NULL, npu_cache_options()};
+    ptowsp_status status = is_built ? ptowsp_npu_build(f.context, f.program, &build, &npu)
+                                    : ptowsp_npu_emit(f.context, f.program, &to);
+    if (is_run && status == PTOWSP_OK) {
+        float data[3][64] = {{0}};
+        ptowsp_run *run;
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+        tensor_bind(run, "a", data[0], 1, 64, 64);
+        tensor_bind(run, "b", data[1], 1, 64, 64);
+        tensor_bind(run, "c", data[2], 1, 64, 64);
+        status = ptowsp_npu_execute(npu, run, NULL, NULL, 0, NULL);
+        ptowsp_run_destroy(run);
+    }
+    ptowsp_npu_destroy(npu);
+    ptowsp_error error = ptowsp_context_error(f.context);
+    assert_int_equal(error.status, status);
+    npu_fixture_free(&f);
+    return error;
+}
+
+static void is_error(const ptowsp_error *error, ptowsp_status status, const char *part) {
+    if (error->status != status || !strstr(error->text, part)) {
+        fail_msg("%d, without \"%s\": %s", error->status, part, error->text);
+    }
+}
+
+static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.file = "tests/npu/own/nothing.cpp";
+    ptowsp_error error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "kernel add: its source tests/npu/own/nothing.cpp: ");
+    pto.file = "tests/npu/own/matmul.cpp";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
+    pto.file = NULL;
+    pto.text = "// add\nconst char *text = \"add\"; void add1();\n";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
+    pto.text = "#include \"../own/slots.hpp\"\nvoid add() {}\n";
+    pto.include_dirs[0] = "tests/npu/own";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
+}
+
+static void own__mixed_sources_are_refused_for_devices(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.text = "void add(float *, float *, float *)\n{\n}\n";
+    ptowsp_error error = error_of(&pto, false, false);
+    assert_int_equal(error.status, PTOWSP_OK);
+    pto.is_mixed = true;
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED,
+             "kernel add works on cube and vector cores at once: PTO-ISA sources of this kind have "
+             "no halves that a tree could start on a device");
+}
+
+#define LAUNCH "void start(void *s) { add<<<1, nullptr, s>>>(nullptr, nullptr, nullptr); }\n"
+#define ENTRY  "void add(float *, float *, float *) {}\n"
+
+// A launch that nothing hides from the shim is named with its line. What only looks like one is none.
+static void own__launches_that_are_under_no_condition_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int line;  // of the launch that is refused; 0: none
+    } cases[] = {
+        {ENTRY LAUNCH, 2},
+        {ENTRY "/* add<<<1>>>() \n <<< */ const char *s = \"<<<\"; // <<<\n", 0},
+        {ENTRY "/* */\n#define N 1\n" LAUNCH, 4},
+        {ENTRY "#ifdef __CCE_AICORE__\n" LAUNCH "#endif\n", 0},
+        {ENTRY "#ifdef __CCE_AICORE__\n#endif\n" LAUNCH, 4},
+        {ENTRY "#if N\n" LAUNCH "#endif\n", 0},
+        {ENTRY "#endif\n" LAUNCH, 3},
+        {"#ifndef __CPU_SIM\n#endif\n" ENTRY LAUNCH, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_pto_source pto = no_source;
+        pto.text = cases[i].text;
+        ptowsp_error error = error_of(&pto, false, false);
+        char text[200];
+        snprintf(text, sizeof text,
+                 "emit: kernel add: line %d of its text is a launch (<<<>>>): put it under #ifdef "
+                 "__CCE_AICORE__ or #ifndef __CPU_SIM",
+                 cases[i].line);
+        if (cases[i].line) {
+            is_error(&error, PTOWSP_UNSUPPORTED, text);
+        } else {
+            assert_int_equal(error.status, PTOWSP_OK);
+        }
+    }
+}
+
+// Hosts' parts as demos have them go through the compiler, which has no acl/acl.h: each of four sources has
+// them under conditions that one word makes false.
+static void own__launches_that_the_simulator_does_not_see_are_not_seen_here(void **state) {
+    (void)state;
+    static const char *const conditions[4][4][2] = {
+        {{"#ifndef __CPU_SIM\n", "#endif\n"},
+         {"#  if !defined ( __CPU_SIM ) && !defined(__COSTMODEL)\n", "#endif\n"},
+         {"#ifndef __CPU_SIM\n#ifdef OWN\n", "#endif\n#endif\n"}},
+        {{"#ifndef __COSTMODEL\n", "#endif\n"}},
+        {{"#ifdef __CPU_SIM\n#else\n", "#endif\n"},
+         {"#ifndef __CCE_AICORE__\n#else\n", "#endif\n"}},
+        {{"#if defined(OWN) && ! defined __COSTMODEL\n", "#endif\n"}}};
+    for (int word = 0; word < 4; word++) {
+        char text[4096] =
+            "#define OWN\n#include <pto/pto-inst.hpp>\n#include <pto/common/fifo.hpp>\n"
+            "#include <pto/cpu/MXTypes.hpp>\n#include <pto/cpu/tile_offsets.hpp>\n"
+            "PTO_INTERNAL " ENTRY;
+        size_t length = strlen(text);
+        for (int i = 0; i < 4 && conditions[word][i][0]; i++) {
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       "%s#include \"acl/acl.h\"\nnamespace host%d {\n" LAUNCH
+                                       "int main() { start(nullptr); aclFinalize(); }\n}\n%s",
+                                       conditions[word][i][0], i, conditions[word][i][1]);
+        }
+        assert_true(length < sizeof text);
+        ptowsp_pto_source pto = no_source;
+        pto.text = text;
+        ptowsp_error error = error_of(&pto, true, true);
+        assert_string_equal(error.text, "");
+        assert_int_equal(error.status, PTOWSP_OK);
+    }
+    // Under a condition of the author's own the compiler has the last word.
+    ptowsp_pto_source pto = no_source;
+    pto.text = ENTRY "#if defined(__CPU_SIM) || !defined(OWN)\n" LAUNCH "#endif\n";
+    ptowsp_error error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
+}
+
+static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.text = "void add(float *, float *, float *)\n{\n    int x = ;\n}\n";
+    ptowsp_error error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "error: expected");
+    pto.text = "void add(float *, float *)\n{\n}\n";
+    error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
+    pto.text = "void add(float *, float *, int *)\n{\n}\n";
+    error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
+    // What a device refuses is found when it runs; in the mode as the simulator that is permitted,
+    // and the flag that nobody takes is found.
+    pto.text = "#include <pto/pto-inst.hpp>\nvoid add(float *, float *, float *)\n{\n"
+               "    pto::Tile<pto::TileType::Vec, float, 1, 8> x;\n"
+               "    TASSIGN(x, 0);\n    TRSQRT(x, x);\n"
+               "    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3);\n}\n";
+    error = error_of(&pto, true, true);
+    is_error(&error, PTOWSP_KERNEL_FAILED, "TRSQRT: dst must not be src on A2/A3");
+    pto.is_as_simulator = true;
+    error = error_of(&pto, true, true);
+    is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own__sources_are_given_pointers_to_their_elements),
+        cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
+        cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
+        cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
+        cmocka_unit_test(own__mixed_sources_are_refused_for_devices),
+        cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
+        cmocka_unit_test(own__launches_that_are_under_no_condition_are_named),
+        cmocka_unit_test(own__launches_that_the_simulator_does_not_see_are_not_seen_here),
+        cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
+    };
+    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
+}

@@ -1,0 +1,22 @@
+// The scenes of another test of kernels, as emitted C++ against the library. That test is included
+// and runs as ever; kernels that it makes are kept, one in KEEP_EVERY and KEEP_MAX at most for each
+// machine, or a share of these (test_share), and compared (npu_kernel_compare.h).
+//
+//      #define KEEP_EVERY 7
+//      #define KEEP_MAX   60
+//      #include "npu_scenes.h"
+//      #include "kernel/kernel_ops_test.c"
+//      #include "npu_scenes_main.h"
+
+#ifndef NPU_SCENES_H
+#define NPU_SCENES_H
+
+#include <stdbool.h>
+
+struct kt;
+static bool scenes_keep(const struct kt *t);
+int scenes_make(void);
+#define KT_KEEPS(t) scenes_keep(t)
+#define main        scenes_make
+
+#endif

@@ -1,0 +1,702 @@
+// Trees for PTO Runtime: what they share with other trees, byte for byte; an orchestration as people read
+// it, in tests/golden; what is refused, by name. What they do is in simpler_test.sh, which runs those of
+// examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in.
+
+#include "npu_fixture.h"
+
+#include <stdlib.h>
+
+enum { SIZE = 16, TILES = 5 };
+
+// -- programs -------------------------------------------------------------------------------------
+
+static ptowsp_tensor tensor_of(npu_fixture *f, const char *name, ptowsp_dtype dtype, int64_t rows,
+                               int64_t cols) {
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dtype = dtype;
+    desc.rank = 2;
+    desc.shape[0] = rows;
+    desc.shape[1] = cols;
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+// y = x + x
+static ptowsp_kernel twice_make(npu_fixture *f) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "twice";
+    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
+    ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value y = ptowsp_tile_out(body, "y", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_tile_store(y, ptowsp_tile_add(x, x));
+    return ptowsp_kernel_end(body);
+}
+
+static ptowsp_task_desc task_of(ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_tensor y,
+                                ptowsp_expr row) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.views[0].tensor = x;
+    desc.views[0].row = row;
+    desc.views[1].tensor = y;
+    desc.views[1].row = row;
+    return desc;
+}
+
+// TILES tasks of one kernel, of `rows` rows all together.
+static void doubles_make(npu_fixture *f, int64_t rows) {
+    npu_module_make(f, "doubles");
+    ptowsp_kernel twice = twice_make(f);
+    ptowsp_tensor x = tensor_of(f, "x", PTOWSP_F32, rows, SIZE);
+    ptowsp_tensor y = tensor_of(f, "y", PTOWSP_F32, rows, SIZE);
+    PTOWSP_WORKLOAD(f->m, "doubles") {
+        ptowsp_expr i = ptowsp_parallel_begin(f->m, "i", ptowsp_axis_dense(f->m, "tiles", TILES));
+        const ptowsp_task_desc task = task_of(twice, x, y, ptowsp_mul(i, ptowsp_i64(f->m, SIZE)));
+        ptowsp_task_make(f->m, &task);
+        ptowsp_scope_end(f->m);
+    }
+}
+
+static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
+    ptowsp_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    snprintf(path, 128, "%s/tree", f->directory);
+    desc.directory = path;
+    desc.runtime = PTOWSP_NPU_SIMPLER;
+    return desc;
+}
+
+static char *tree_file(const npu_fixture *f, const char *path) {
+    char name[512];
+    snprintf(name, sizeof name, "%s/tree/%s", f->directory, path);
+    FILE *file = fopen(name, "rb");
+    if (!file) {
+        fail_msg("there is no %s", path);
+    }
+    char *text = (char *)calloc(1, 1 << 21);
+    assert_non_null(text);
+    fread(text, 1, (1 << 21) - 1, file);
+    fclose(file);
+    return text;
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+typedef struct compared {
+    const npu_fixture *f;
+    int count;
+} compared;
+
+// Sources of the program are those of the other tree.
+static ptowsp_status compare(void *user, const char *path, const char *text, size_t size) {
+    compared *c = (compared *)user;
+    const bool is_expand = strcmp(path, "aicpu/expand.cpp") == 0,
+               is_program = strcmp(path, "aicpu/program.cpp") == 0,
+               is_kernel = strcmp(path, "aicore/kernels/twice.cpp") == 0;
+    if (is_expand || is_program || is_kernel) {
+        char *mine = tree_file(c->f, is_expand    ? "orchestration/tree/expand.cpp"
+                                     : is_program ? "orchestration/tree/program.cpp"
+                                                  : "kernels/twice.cpp");
+        const char *at = strstr(mine, text);
+        assert_non_null(at);
+        const char *end = at + size;
+        assert_true(is_kernel || (at == mine && !*end));
+        if (is_kernel) {
+            const char *entry = strstr(mine, "\nWSP_SIMPLER_ENTRY(twice)\n");
+            assert_memory_equal(mine, "#define WSP_SIMPLER_TILES   2\n", 30);
+            assert_true(entry && entry < at);  // a device enters the code at its start
+            assert_string_equal(end, "");
+        }
+        free(mine);
+        c->count++;
+    }
+    return PTOWSP_OK;
+}
+
+static void simpler__sources_of_a_program_are_those_of_its_other_tree(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    const ptowsp_npu_desc desc = simpler_desc(&f, path);
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    compared c = {&f, 0};
+    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, compare, &c), PTOWSP_OK);
+    assert_int_equal(c.count, 3);
+    npu_fixture_free(&f);
+}
+
+// As a person has read it.
+static void simpler__orchestration_is_golden(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    desc.task_window = 64;
+    desc.block_max = 3;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    char *text = tree_file(&f, "orchestration/doubles.cpp"), golden[4096] = {0};
+    FILE *file = fopen("tests/golden/simpler_doubles.cpp", "rb");
+    assert_non_null(file);
+    fread(golden, 1, sizeof golden - 1, file);
+    fclose(file);
+    assert_string_equal(text, golden);
+    free(text);
+    char *test = tree_file(&f, "test_doubles.py");
+    assert_non_null(strstr(test, "class TestDoubles(SceneTestCase):"));
+    assert_non_null(strstr(test, "    \"ring_task_window\": [4, 4, 64, 4],\n"));
+    assert_non_null(strstr(test, "    \"ring_dep_pool\": [4, 4, 1088, 4],\n"));
+    assert_non_null(strstr(test, "\"signature\": [D.IN, D.INOUT],"));
+    free(test);
+    npu_fixture_free(&f);
+}
+
+// A run is in the tree, which is written whole or not at all.
+static void simpler__run_is_recorded_beside_the_test(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    float x[TILES * SIZE * SIZE] = {0}, y[TILES * SIZE * SIZE] = {0};
+    ptowsp_run *run;
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    desc.run = run;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_UNBOUND);
+    assert_int_equal(npu_entries(f.directory), 0);
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.dtype = PTOWSP_F32;
+    buffer.data = x;
+    ptowsp_run_bind_tensor(run, "x", &buffer);
+    buffer.data = y;
+    ptowsp_run_bind_tensor(run, "y", &buffer);
+    x[3] = 2.5f;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_true(y[3] == 5.0f);
+    char *recording = tree_file(&f, "recording/recording");
+    assert_non_null(strstr(recording, "\n--expect y=@o1.bin\n"));
+    assert_non_null(strstr(recording, "\nfile m1.bin 5120 "));
+    free(recording);
+    ptowsp_run_destroy(run);
+    npu_fixture_free(&f);
+}
+
+// -- random programs ------------------------------------------------------------------------------
+
+// Tiles of a few tensors, read and written in place or elsewhere, by tasks in scopes of both kinds: with
+// all hazards, tiles that overlap in part, conditions, and steps that make blocks.
+enum { RANDOM_ROWS = 64, RANDOM_TENSORS = 3, RANDOM_STATEMENTS = 24 };
+
+typedef struct random_program {
+    npu_fixture f;
+    ptowsp_kernel kernel;
+    ptowsp_tensor tensors[RANDOM_TENSORS + 1];
+    uint64_t state;
+} random_program;
+
+static uint32_t below(random_program *r, uint32_t count) {
+    r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(r->state >> 33) % count;
+}
+
+// z = (x + y) / 2 + by
+static ptowsp_kernel mean_make(npu_fixture *f) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "mean";
+    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
+    ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value y = ptowsp_tile_in(body, "y", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value z = ptowsp_tile_out(body, "z", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
+    ptowsp_value half = ptowsp_tile_const(body, 0.5);
+    ptowsp_tile_store(z, ptowsp_tile_add(ptowsp_tile_mul(ptowsp_tile_add(x, y), half), by));
+    return ptowsp_kernel_end(body);
+}
+
+// Of the loops' variables, which are at most 2.
+static void random_task(random_program *r, ptowsp_expr i, ptowsp_expr k) {
+    ptowsp_module *m = r->f.m;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = r->kernel;
+    for (int v = 0; v < 3; v++) {
+        ptowsp_expr rows = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))),
+                                      ptowsp_mul(k, ptowsp_i64(m, below(r, 2))));
+        task.views[v].tensor = r->tensors[below(r, RANDOM_TENSORS)];
+        task.views[v].row = ptowsp_mul(rows, ptowsp_i64(m, 8));
+        task.views[v].col = ptowsp_i64(m, below(r, 2) * 8);
+    }
+    task.scalars[0] = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))), k);
+    ptowsp_task_make(m, &task);
+}
+
+static void random_scope(random_program *r, ptowsp_axis three, ptowsp_expr i, int depth) {
+    ptowsp_module *m = r->f.m;
+    const char *name = depth ? "k" : "i";
+    const bool is_parallel = below(r, 2) == 0;
+    ptowsp_expr k =
+        is_parallel ? ptowsp_parallel_begin(m, name, three) : ptowsp_for_each_begin(m, name, three);
+    const uint32_t kind = below(r, 4);
+    if (kind == 0) {
+        PTOWSP_WHEN(m, ptowsp_le(k, i)) {
+            random_task(r, i, k);
+        }
+    }
+    for (uint32_t n = below(r, 2); n < 2; n++) {
+        random_task(r, i, k);
+    }
+    if (depth < 1 && kind < 2) {
+        random_scope(r, three, k, depth + 1);
+    }
+    ptowsp_scope_end(m);
+}
+
+static void random_make(random_program *r, uint64_t seed) {
+    memset(r, 0, sizeof *r);
+    r->state = seed;
+    npu_fixture_begin(&r->f);
+    npu_module_make(&r->f, "random");
+    ptowsp_module *m = r->f.m;
+    r->kernel = mean_make(&r->f);
+    static const char names[RANDOM_TENSORS][2] = {"a", "b", "c"};
+    for (int i = 0; i < RANDOM_TENSORS; i++) {
+        r->tensors[i] = tensor_of(&r->f, names[i], PTOWSP_F32, RANDOM_ROWS, 2 * SIZE);
+    }
+    ptowsp_axis three = ptowsp_axis_dense(m, "three", 3);
+    PTOWSP_WORKLOAD(m, "random") {
+        for (int n = 0; n < RANDOM_STATEMENTS; n++) {
+            random_scope(r, three, ptowsp_i64(m, below(r, 3)), 0);
+        }
+    }
+    npu_fixture_compile(&r->f, NULL);
+}
+
+static void simpler__random_programs_are_written_with_their_runs(void **state) {
+    (void)state;
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    static float data[RANDOM_TENSORS][RANDOM_ROWS * 2 * SIZE];
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        random_program r;
+        char path[512];
+        ptowsp_npu_desc desc;
+        random_make(&r, seed);
+        desc = simpler_desc(&r.f, path);
+        if (kept) {
+            snprintf(path, sizeof path, "%s/random%d", kept, (int)seed);
+        }
+        desc.task_window = seed == 1 ? 64 : 0;
+        desc.block_max = seed == 1 ? 1 : 0;
+        assert_int_equal(ptowsp_run_create(r.f.context, r.f.program, &desc.run), PTOWSP_OK);
+        for (int i = 0; i < RANDOM_TENSORS; i++) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            buffer.dtype = PTOWSP_F32;
+            buffer.data = data[i];
+            for (int k = 0; k < RANDOM_ROWS * 2 * SIZE; k++) {
+                data[i][k] = (float)below(&r, 1000);
+            }
+            const char name[2] = {(char)('a' + i), '\0'};
+            assert_int_equal(ptowsp_run_bind_tensor(desc.run, name, &buffer), PTOWSP_OK);
+        }
+        if (ptowsp_npu_emit(r.f.context, r.f.program, &desc) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(r.f.context).text);
+        }
+        ptowsp_run_destroy(desc.run);
+        npu_fixture_free(&r.f);
+    }
+}
+
+// Strides are known as a run begins: this one goes backwards.
+static void simpler__strides_below_1_are_written_for_the_orchestration_to_refuse(void **state) {
+    (void)state;
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    float data[2][TILES * SIZE * SIZE] = {{0}};
+    npu_fixture f;
+    char path[512];
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    if (kept) {
+        snprintf(path, sizeof path, "%s/refused", kept);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.dtype = PTOWSP_F32;
+        buffer.rank = 2;
+        buffer.shape[0] = TILES * SIZE;
+        buffer.shape[1] = SIZE;
+        buffer.strides[0] = i == 0 ? -SIZE : SIZE;
+        buffer.strides[1] = 1;
+        buffer.data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0);
+        assert_int_equal(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    ptowsp_run_destroy(desc.run);
+    npu_fixture_free(&f);
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void refuses(npu_fixture *f, const ptowsp_npu_desc *desc, ptowsp_status status,
+                    const char *text) {
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, desc), status);
+    assert_string_equal(ptowsp_context_error(f->context).text, text);
+    assert_int_equal(npu_entries(f->directory), 0);
+}
+
+static void refuses_program(npu_fixture *f, ptowsp_status status, const char *text) {
+    char path[128];
+    const ptowsp_npu_desc desc = simpler_desc(f, path);
+    refuses(f, &desc, status, text);
+    npu_fixture_free(f);
+}
+
+static void refuses_schedule(void (*set)(ptowsp_module *m, ptowsp_schedule *schedule),
+                             const char *text) {
+    npu_fixture f;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    set(f.m, &schedule);
+    npu_fixture_compile(&f, &schedule);
+    refuses_program(&f, PTOWSP_UNSUPPORTED, text);
+}
+
+static void set_affinity(ptowsp_module *m, ptowsp_schedule *schedule) {
+    schedule->dispatch = PTOWSP_DISPATCH_AFFINITY;
+    schedule->dispatch_key = ptowsp_u64(m, 1);
+    schedule->lane_count = 2;
+}
+static void set_priority(ptowsp_module *m, ptowsp_schedule *schedule) {
+    schedule->ready = PTOWSP_READY_PRIORITY;
+    schedule->priority_key = ptowsp_u64(m, 1);
+}
+static void set_in_order(ptowsp_module *m, ptowsp_schedule *schedule) {
+    (void)m;
+    schedule->issue = PTOWSP_ISSUE_IN_ORDER;
+}
+static void set_start(ptowsp_module *m, ptowsp_schedule *schedule) {
+    (void)m;
+    schedule->start = PTOWSP_START_THRESHOLD;
+    schedule->start_threshold = 2;
+}
+static void set_timing(ptowsp_module *m, ptowsp_schedule *schedule) {
+    (void)m;
+    schedule->timing = PTOWSP_TIMING_BATCHED;
+    schedule->timing_count = 2;
+}
+
+static void simpler__directives_that_it_has_not_got_are_refused(void **state) {
+    (void)state;
+    refuses_schedule(set_affinity, "emit: no dispatch by a key or a plan for PTO Runtime: it gives "
+                                   "a ready task to any free core");
+    refuses_schedule(set_in_order,
+                     "emit: no issue in order for PTO Runtime: it runs tasks once they are ready");
+    refuses_schedule(set_priority, "emit: no order of ready tasks but fifo for PTO Runtime");
+    refuses_schedule(set_start, "schedule: target ascend_npu does not do start threshold");
+    refuses_schedule(set_timing, "schedule: target ascend_npu does not do timing batched");
+}
+
+static void simpler__kernels_that_are_not_of_tiles_are_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    refuses_program(&f, PTOWSP_UNSUPPORTED,
+                    "emit: no kernel scale for PTO Runtime: it is a C function, and not a tile "
+                    "kernel");
+    ptowsp_pto_source pto;
+    ptowsp_kernel_desc kernel;
+    memset(&pto, 0, sizeof pto);
+    memset(&kernel, 0, sizeof kernel);
+    pto.file = "tests/npu/own/add.cpp";
+    pto.entry = "kernel_entry";
+    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_COLS, 0, 0}};
+    memcpy(pto.args, args, sizeof args);
+    kernel.name = "own";
+    kernel.pto = &pto;
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC,
+                                    PTOWSP_DYNAMIC};
+    kernel.tiles[0] = tile;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "own");
+    ptowsp_tensor x = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
+    ptowsp_kernel own = ptowsp_kernel_make(f.m, &kernel);
+    PTOWSP_WORKLOAD(f.m, "own") {
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = own;
+        task.views[0].tensor = x;
+        ptowsp_task_make(f.m, &task);
+    }
+    npu_fixture_compile(&f, NULL);
+    refuses_program(&f, PTOWSP_UNSUPPORTED,
+                    "emit: no kernel own for PTO Runtime: it is a PTO-ISA source, and not a tile "
+                    "kernel");
+}
+
+static void simpler__pipelines_are_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "piped");
+    PTOWSP_WORKLOAD(f.m, "piped") {
+        PTOWSP_PIPELINE(f.m, "two") {
+            ptowsp_channel channel = ptowsp_event_make(f.m, "c");
+            PTOWSP_PROCESS(f.m, "first") {
+                ptowsp_produces(f.m, channel);
+                ptowsp_record_make(f.m, channel);
+            }
+            PTOWSP_PROCESS(f.m, "second") {
+                ptowsp_consumes(f.m, channel);
+                ptowsp_wait_make(f.m, channel);
+            }
+        }
+    }
+    npu_fixture_compile(&f, NULL);
+    refuses_program(&f, PTOWSP_UNSUPPORTED, "emit: no pipeline two for PTO Runtime");
+}
+
+static void simpler__tensors_beyond_its_own_are_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    doubles_make(&f, (int64_t)1 << 28);
+    npu_fixture_compile(&f, NULL);
+    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
+                    "emit: tensor x has 2^32 elements or more, beyond PTO Runtime's tensors");
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "double");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "scale";
+    desc.fn = npu_scale;
+    desc.source.text = NPU_SCALE_TEXT;
+    desc.source.fn = "scale";
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F64, 8, 8};
+    desc.tiles[0] = tile;
+    ptowsp_kernel scale = ptowsp_kernel_make(f.m, &desc);
+    ptowsp_tensor x = tensor_of(&f, "exact", PTOWSP_F64, 8, 8);
+    PTOWSP_WORKLOAD(f.m, "double") {
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = scale;
+        task.views[0].tensor = x;
+        ptowsp_task_make(f.m, &task);
+    }
+    npu_fixture_compile(&f, NULL);
+    refuses_program(&f, PTOWSP_UNSUPPORTED,
+                    "emit: no tensor exact for PTO Runtime: it has no type for f64");
+}
+
+static void simpler__windows_beyond_its_ring_are_refused(void **state) {
+    (void)state;
+    static const uint32_t windows[][2] = {{16, 32}, {63, 64}, {65535, 65536}};
+    char path[128], line[64];
+    npu_fixture f;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    for (int i = 0; i < 4; i++) {
+        npu_fixture_begin(&f);
+        doubles_make(&f, TILES * SIZE);
+        schedule.window = i < 3 ? windows[i][0] : 100000;
+        npu_fixture_compile(&f, &schedule);
+        ptowsp_npu_desc desc = simpler_desc(&f, path);
+        desc.task_window = i < 3 ? 0 : 128;  // in its place
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        char *test = tree_file(&f, "test_doubles.py");
+        snprintf(line, sizeof line, "\"ring_task_window\": [4, 4, %u, 4],",
+                 (unsigned)(i < 3 ? windows[i][1] : 128));
+        assert_non_null(strstr(test, line));
+        free(test);
+        npu_fixture_free(&f);
+    }
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, &schedule);
+    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
+                    "emit: the schedule's window of 100000 tasks for PTO Runtime: a task window of "
+                    "65536 holds 65535 (task_window takes its place)");
+}
+
+// TADDC is in PTO-ISA's simulator alone.
+static void simpler__kernels_for_simulators_name_no_device(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        npu_fixture f;
+        char path[128];
+        ptowsp_body_desc body;
+        ptowsp_alloc_desc alloc;
+        ptowsp_instruction_desc sum;
+        ptowsp_task_desc task;
+        memset(&body, 0, sizeof body);
+        memset(&alloc, 0, sizeof alloc);
+        memset(&sum, 0, sizeof sum);
+        memset(&task, 0, sizeof task);
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "carries");
+        body.name = "sum";
+        ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+        const ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, SIZE, SIZE);
+        alloc.dtype = PTOWSP_F32;
+        alloc.rows = alloc.cols = SIZE;
+        sum.name = i ? "TADDC" : "TSUBC";
+        sum.dst[0] = ptowsp_tile_alloc(k, &alloc);
+        sum.src[0] = sum.src[1] = sum.src[2] = x;
+        ptowsp_instruction(k, &sum);
+        ptowsp_tile_store(x, sum.dst[0]);
+        task.kernel = ptowsp_kernel_end(k);
+        task.views[0].tensor = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
+        PTOWSP_WORKLOAD(f.m, "carries") {
+            ptowsp_task_make(f.m, &task);
+        }
+        npu_fixture_compile(&f, NULL);
+        ptowsp_npu_desc desc = simpler_desc(&f, path);
+        if (i) {
+            refuses(&f, &desc, PTOWSP_UNSUPPORTED,
+                    "emit: kernel sum: PTO-ISA has TADDC in its CPU simulator alone: use TADD and "
+                    "TADD (is_for_host: for threads and simulators)");
+        }
+        desc.is_for_host = i;
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        char *test = tree_file(&f, "test_carries.py");
+        assert_non_null(strstr(test, i ? "\"platforms\": [\"a2a3sim\"],\n"
+                                       : "\"platforms\": [\"a2a3sim\", \"a2a3\"],\n"));
+        free(test);
+        npu_fixture_free(&f);
+    }
+}
+
+// Both axes of a plan share its four arguments; an array that nothing reads is passed when it is bound.
+static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
+    npu_module_make(f, "plans");
+    ptowsp_kernel twice = twice_make(f);
+    const ptowsp_axis kv = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
+    ptowsp_expr unused = ptowsp_array_at(f->m, "unused", PTOWSP_I32, ptowsp_i64(f->m, 0));
+    PTOWSP_WORKLOAD(f->m, "plans") {
+        PTOWSP_FOR_EACH(f->m, lane, lanes) {
+            PTOWSP_FOR_EACH(f->m, unit, ptowsp_axis_row(f->m, kv, lane)) {
+                ptowsp_slot_set_make(f->m, 0, unit);
+            }
+        }
+        if (is_read) {
+            ptowsp_slot_set_make(f->m, 1, unused);
+        }
+        for (int i = 0; i < tensor_count; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "x%d", i);
+            ptowsp_tensor x = tensor_of(f, name, PTOWSP_F32, 2 * SIZE, SIZE);
+            const ptowsp_task_desc task = task_of(twice, x, x, ptowsp_i64(f->m, 0));
+            ptowsp_task_make(f->m, &task);
+        }
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void simpler__arguments_are_counted_as_they_are_passed(void **state) {
+    (void)state;
+    for (int is_read = 0; is_read < 2; is_read++) {
+        npu_fixture f;
+        char path[128];
+        npu_fixture_begin(&f);
+        plans_make(&f, 250, is_read);  // and 4, and 1
+        const ptowsp_npu_desc desc = simpler_desc(&f, path);
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        npu_fixture_free(&f);
+        npu_fixture_begin(&f);
+        plans_make(&f, 251, is_read);
+        refuses_program(
+            &f, PTOWSP_LIMIT_EXCEEDED,
+            "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
+    }
+}
+
+static void simpler__256_bound_tensors_are_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "many");
+    ptowsp_kernel twice = twice_make(&f);
+    PTOWSP_WORKLOAD(f.m, "many") {
+        for (int i = 0; i < 128; i++) {
+            char x[16], y[16];
+            snprintf(x, sizeof x, "x%d", i);
+            snprintf(y, sizeof y, "y%d", i);
+            const ptowsp_task_desc task =
+                task_of(twice, tensor_of(&f, x, PTOWSP_F32, SIZE, SIZE),
+                        tensor_of(&f, y, PTOWSP_F32, SIZE, SIZE), ptowsp_i64(f.m, 0));
+            ptowsp_task_make(f.m, &task);
+        }
+    }
+    npu_fixture_compile(&f, NULL);
+    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
+                    "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
+}
+
+static void simpler__descriptions_that_are_wrong_are_refused(void **state) {
+    (void)state;
+    static const uint32_t windows[] = {1, 8, 24, 131072};
+    npu_fixture f, other;
+    char path[128], text[160];
+    npu_fixture_begin(&f);
+    doubles_make(&f, TILES * SIZE);
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        desc.task_window = windows[i];
+        snprintf(text, sizeof text,
+                 "emit: a task window is a power of two from 16 to 65536, and %u is not",
+                 (unsigned)windows[i]);
+        refuses(&f, &desc, PTOWSP_INVALID_PARAMS, text);
+    }
+    desc = simpler_desc(&f, path);
+    desc.runtime = (ptowsp_npu_runtime)7;
+    refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: there is no runtime 7");
+    npu_fixture_begin(&other);
+    doubles_make(&other, TILES * SIZE);
+    npu_fixture_compile(&other, NULL);
+    desc = simpler_desc(&f, path);
+    assert_int_equal(ptowsp_run_create(other.context, other.program, &desc.run), PTOWSP_OK);
+    refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: the run to record is of another program");
+    ptowsp_run_destroy(desc.run);
+    npu_fixture_free(&other);
+    npu_fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(simpler__sources_of_a_program_are_those_of_its_other_tree),
+        cmocka_unit_test(simpler__orchestration_is_golden),
+        cmocka_unit_test(simpler__run_is_recorded_beside_the_test),
+        cmocka_unit_test(simpler__random_programs_are_written_with_their_runs),
+        cmocka_unit_test(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse),
+        cmocka_unit_test(simpler__directives_that_it_has_not_got_are_refused),
+        cmocka_unit_test(simpler__kernels_that_are_not_of_tiles_are_refused),
+        cmocka_unit_test(simpler__pipelines_are_refused),
+        cmocka_unit_test(simpler__tensors_beyond_its_own_are_refused),
+        cmocka_unit_test(simpler__windows_beyond_its_ring_are_refused),
+        cmocka_unit_test(simpler__kernels_for_simulators_name_no_device),
+        cmocka_unit_test(simpler__arguments_are_counted_as_they_are_passed),
+        cmocka_unit_test(simpler__256_bound_tensors_are_refused),
+        cmocka_unit_test(simpler__descriptions_that_are_wrong_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

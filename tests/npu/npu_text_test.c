@@ -1,0 +1,496 @@
+// What the emitter writes with: escapes, numbers, hashes and identifiers; and what happens where
+// memory or the disk is full, at every point. The emitter is compiled in, with hooks.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Hooks: the n-th allocation is refused; the n-th write fails, or writes a part, or is interrupted.
+static void *refuse_resize(void *ptr, size_t size);
+static long failing_write(int fd, const void *data, size_t size);
+#define PTOWSP_NPU_RESIZE(ptr, size)     refuse_resize(ptr, size)
+#define PTOWSP_NPU_WRITE(fd, data, size) failing_write(fd, data, size)
+#include "src/npu/npu_text.c"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+// Another user acts just before the new directory of a tree is opened.
+static int raced_openat(int parent, const char *name, int flags, mode_t mode);
+#define openat_(parent, name, flags, mode, ...) raced_openat(parent, name, flags, mode)
+#define openat(...)                             openat_(__VA_ARGS__, 0, 0)
+#include "src/npu/tree.c"
+#undef openat
+
+#include "src/npu/kernels.h"
+
+#include "npu_fixture.h"
+
+static struct {
+    size_t live, allocations, refuse_at;
+    size_t writes, fail_at;
+    int error;  // of that write; 0: it writes one byte
+} hooks;
+
+static struct {
+    const char *link;  // the new directory becomes a link to this one
+    bool is_opened;    // or all may write to it
+} race;
+
+static int raced_openat(int parent, const char *name, int flags, mode_t mode) {
+    if (strncmp(name, ".ptowsp-", 8) == 0 && race.link) {
+        assert_int_equal(unlinkat(parent, name, AT_REMOVEDIR), 0);
+        assert_int_equal(symlinkat(race.link, parent, name), 0);
+    } else if (strncmp(name, ".ptowsp-", 8) == 0 && race.is_opened) {
+        assert_int_equal(fchmodat(parent, name, 0777, 0), 0);
+    }
+    return openat(parent, name, flags, mode);
+}
+
+static void *refuse_resize(void *ptr, size_t size) {
+    if (size == 0) {
+        hooks.live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++hooks.allocations == hooks.refuse_at) {
+        return NULL;
+    }
+    hooks.live += ptr == NULL;
+    return realloc(ptr, size);
+}
+
+static long failing_write(int fd, const void *data, size_t size) {
+    if (++hooks.writes == hooks.fail_at) {
+        errno = hooks.error;
+        return hooks.error ? -1 : (long)write(fd, data, 1);
+    }
+    return (long)write(fd, data, size);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+typedef void (*print_fn)(npu_text *text, const char *string);
+
+static void prints(print_fn print, const char *string, const char *expected) {
+    npu_text text = {NULL, 0, 0, false};
+    print(&text, string);
+    npu_write(&text, "", 0);
+    assert_string_equal(text.data, expected);
+    npu_text_free(&text);
+}
+
+static void text__string_literals_hold_any_bytes(void **state) {
+    (void)state;
+    prints(npu_print_string, "", "\"\"");
+    prints(npu_print_string, "plain", "\"plain\"");
+    prints(npu_print_string, "a\"b\\c", "\"a\\\"b\\\\c\"");
+    prints(npu_print_string, "line\nend", "\"line\\nend\"");
+    prints(npu_print_string,
+           "\x01"
+           "1\x7f\xff",
+           "\"\\0011\\177\\377\"");
+    prints(npu_print_string,
+           "?"
+           "?/ ?"
+           "??",
+           "\"?\\?/ ?\\?\\?\"");
+}
+
+static void text__comments_stay_on_their_line(void **state) {
+    (void)state;
+    prints(npu_print_comment, "a/parallel b/task c", "a/parallel b/task c");
+    prints(npu_print_comment, "ends with \\", "ends with ?");
+    prints(npu_print_comment,
+           "trigraph ?"
+           "?/",
+           "trigraph ?/");
+    prints(npu_print_comment, "two\nlines", "two?lines");
+    prints(npu_print_comment, "*/ /* \xe4", "*? /? ?");
+    prints(npu_print_comment, "\\\n\\\n", "?");
+}
+
+static void json_string(npu_text *text, const char *string) {
+    npu_print_json(text, "'%s'", string);
+}
+
+static void text__json_strings_hold_any_bytes(void **state) {
+    (void)state;
+    prints(json_string,
+           "a\"b\\c?"
+           "?/",
+           "\"a\\\"b\\\\c?"
+           "?/\"");
+    prints(json_string, "\n\x01\x7f", "\"\\u000a\\u0001\\u007f\"");
+}
+
+static void text__json_has_numbers_of_any_size(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    npu_print_json(&text, "{'a': [%d, %u, %ld], 'b': %lld, 'c': %llu}", -7, 4294967295u, 0L,
+                   (long long)INT64_MIN, (unsigned long long)UINT64_MAX);
+    npu_write(&text, "", 0);
+    assert_string_equal(text.data, "{\"a\": [-7, 4294967295, 0], \"b\": -9223372036854775808, "
+                                   "\"c\": 18446744073709551615}");
+    npu_text_free(&text);
+}
+
+static void text__grows_to_any_length(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    size_t expected = 0;
+    for (int i = 0; i < 3000; i++) {
+        npu_print(&text, "%*d;", i % 700 + 1, i % 10);
+        expected += (size_t)(i % 700) + 2;
+    }
+    assert_int_equal(text.size, expected);
+    assert_int_equal(strlen(text.data), expected);
+    assert_string_equal(text.data + text.size - 3, " 9;");
+    npu_text_free(&text);
+}
+
+// A hundred columns with what stands before; what goes on stands four columns further in. A word that
+// has no blank in it stays whole.
+static void text__statements_are_broken_at_blanks(void **state) {
+    (void)state;
+    char word[121], statement[400], expected[400];
+    memset(word, 'w', 120);
+    word[120] = '\0';
+    const struct {
+        uint32_t indent;
+        const char *statement, *expected;
+    } cases[] = {
+        {4, "f(%.90s, b);", "    f(%.90s,\n        b);\n"},    // 4 + 97 are 101
+        {4, "f(%.89s, b);", "    f(%.89s, b);\n"},             // and one less
+        {4, "f(%.120s);", "    f(%.120s);\n"},                 // one word, and the last
+        {4, "f(%.120s, b);", "    f(%.120s,\n        b);\n"},  // it ends behind the line
+        {0, "a b %.97s", "a b\n    %.97s\n"},
+        {0, "", "\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npu_text text = {NULL, 0, 0, false};
+        snprintf(statement, sizeof statement, cases[i].statement, word);
+        snprintf(expected, sizeof expected, cases[i].expected, word);
+        npu_print_wrapped(&text, cases[i].indent, statement);
+        assert_string_equal(text.data, expected);
+        npu_text_free(&text);
+    }
+}
+
+static void text__numbers_are_literals(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    npu_print_i64(&text, INT64_MIN);
+    npu_print_i64(&text, -7);
+    npu_print_u64(&text, INT64_MAX);
+    npu_print_u64(&text, UINT64_MAX);
+    assert_string_equal(text.data, "INT64_MIN-7922337203685477580718446744073709551615u");
+    npu_text_free(&text);
+}
+
+// Values of MurmurHash3_x64_128 with seed 0 that others have published.
+static void hash__is_murmur3(void **state) {
+    (void)state;
+    char hash[NPU_HASH_SIZE];
+    npu_hash("", 0, hash);
+    assert_string_equal(hash, "00000000000000000000000000000000");
+    npu_hash("hello", 5, hash);
+    assert_string_equal(hash, "cbd8a7b341bd9b025b1e906a48ae1d19");
+    const char fox[] = "The quick brown fox jumps over the lazy dog";
+    npu_hash(fox, sizeof fox - 1, hash);
+    assert_string_equal(hash, "e34bbc7bbc071b6c7a433ca9c49a9347");
+}
+
+// -- identifiers ----------------------------------------------------------------------------------
+
+static void is_mangled_to(const char *name, const char *expected) {
+    char out[NPU_NAME_MAX + 3];
+    npu_mangle(name, out);
+    assert_string_equal(out, expected);
+}
+
+static void names__become_identifiers_with_the_prefix_of_users(void **state) {
+    (void)state;
+    is_mangled_to("batch", "v_batch");
+    is_mangled_to("kv len (tokens)", "v_kv_len_tokens");
+    is_mangled_to("2nd", "v_2nd");
+    is_mangled_to("--", "v_x");
+    is_mangled_to("?"
+                  "?/",
+                  "v_x");
+    is_mangled_to("a__b_", "v_a_b");
+    is_mangled_to("_Hidden", "v_Hidden");
+    is_mangled_to("class", "v_class");
+    is_mangled_to("wsp_task", "v_wsp_task");
+    is_mangled_to("v_x", "v_v_x");
+    is_mangled_to("0123456789012345678901234567890123456789x",
+                  "v_0123456789012345678901234567890123456789");
+    is_mangled_to("abcdefghijabcdefghijabcdefghijabcdefghi-jabcdefghij",
+                  "v_abcdefghijabcdefghijabcdefghijabcdefghi");
+}
+
+// A module with clashes of all kinds; its names, in the order of the tables.
+static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "clashes");
+    ptowsp_axis a = ptowsp_axis_dynamic(f.m, "a-b");
+    ptowsp_axis b = ptowsp_axis_dynamic(f.m, "a b");
+    ptowsp_axis c = ptowsp_axis_dynamic(f.m, "a_b");
+    ptowsp_axis rows = ptowsp_axis_ragged(f.m, "rows");
+    npu_native_make(&f, "Mul", NPU_SCALE_TEXT);
+    npu_native_make(&f, "mul", NPU_SCALE_TEXT);
+    npu_native_make(&f, "for", NPU_SCALE_TEXT);
+    npu_native_make(&f, "for ", NPU_SCALE_TEXT);
+    const ptowsp_kernel_desc desc = {
+        .name = "step", .cycles = 1, .source.text = "", .fn = npu_scale};
+    ptowsp_kernel step = ptowsp_kernel_make(f.m, &desc);
+    const ptowsp_task_desc task = {.kernel = step};
+    PTOWSP_WORKLOAD(f.m, "a+b") {
+        ptowsp_parallel_begin(f.m, "i", a);
+        ptowsp_parallel_begin(f.m, "i.", b);
+        ptowsp_task_make(f.m, &task);
+        ptowsp_scope_end(f.m);
+        ptowsp_scope_end(f.m);
+        ptowsp_expr i = ptowsp_parallel_begin(f.m, "i", c);
+        ptowsp_parallel_begin(f.m, "a_b", ptowsp_axis_row(f.m, rows, i));
+        ptowsp_task_make(f.m, &task);
+        ptowsp_scope_end(f.m);
+        ptowsp_scope_end(f.m);
+    }
+    npu_fixture_compile(&f, NULL);
+    npu_emitter emitter;
+    memset(&emitter, 0, sizeof emitter);
+    emitter.context = f.context;
+    emitter.program = f.program;
+    emitter.tables = ptowsp_program_read(f.program);
+    npu_names_make(&emitter);
+    assert_int_equal(emitter.status, PTOWSP_OK);
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, a.id), "a_b");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, b.id), "a_b_2");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, c.id), "a_b_3");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, rows.id), "rows");
+    assert_string_equal(npu_name(&emitter, NPU_ARRAY, 1), "rows");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 1), "Mul");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 2), "mul_2");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 3), "for");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 4), "for_2");
+    assert_string_equal(npu_user_name(&emitter, NPU_WORKLOAD, 0), "v_a_b_4");
+    const char *expected[] = {"v_i", "v_i_2", "v_i", "v_a_b_5"};
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < emitter.tables->statement_count; i++) {
+        ptowsp_statement statement = ptowsp_program_read(f.program)->statements[i];
+        if (statement.kind == PTOWSP_STATEMENT_LOOP) {
+            assert_string_equal(npu_user_name(&emitter, NPU_VARIABLE, statement.variable),
+                                expected[seen]);
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 4);
+    npu_names_free(&emitter.names);
+    npu_fixture_free(&f);
+    assert_int_equal(hooks.live, 0);
+}
+
+// Any names: every identifier is one, and differs from the others of its kind.
+static void names__of_any_characters_are_identifiers_and_differ(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 30); round++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "any");
+        for (int i = 0; i < 200; i++) {
+            char name[PTOWSP_NAME_MAX + 1];
+            uint64_t letters = test_random(&random) % 2 ? 3 : 94;
+            size_t length = (size_t)test_random_in(&random, 1, PTOWSP_NAME_MAX);
+            for (size_t k = 0; k < length; k++) {
+                int letter = (int)(test_random(&random) % letters);
+                name[k] = (char)(letters == 3 ? "AB-"[letter] : '!' + letter);
+                name[k] = strchr("\"'\\`", name[k]) ? 'x' : name[k];
+            }
+            name[length] = '\0';
+            ptowsp_axis_dynamic(f.m, name);
+        }
+        PTOWSP_WORKLOAD(f.m, "w") {
+            ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, 1));
+        }
+        if (ptowsp_module_error(f.m).status == PTOWSP_OK) {
+            npu_fixture_compile(&f, NULL);
+            npu_emitter emitter;
+            memset(&emitter, 0, sizeof emitter);
+            emitter.program = f.program;
+            emitter.tables = ptowsp_program_read(f.program);
+            npu_names_make(&emitter);
+            uint32_t count = ptowsp_program_read(f.program)->axis_count;
+            for (uint32_t i = 1; i < count; i++) {
+                const char *name = npu_user_name(&emitter, NPU_AXIS, i);
+                assert_true(strncmp(name, "v_", 2) == 0 && !strstr(name, "__"));
+                assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_"),
+                                 strlen(name));
+                for (uint32_t k = 1; k < i; k++) {
+                    assert_string_not_equal(name, npu_user_name(&emitter, NPU_AXIS, k));
+                }
+            }
+            npu_names_free(&emitter.names);
+        }
+        npu_fixture_free(&f);
+    }
+}
+
+// -- faults ---------------------------------------------------------------------------------------
+
+static void emit__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    bool is_done = false;
+    size_t n = 0;
+    while (!is_done) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.refuse_at = ++n;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        is_done = hooks.allocations < n;
+        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        assert_int_equal(hooks.live, 0);
+        assert_int_equal(npu_entries(f.directory), is_done);
+        if (!is_done) {
+            test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                          "emit: no memory for the tree");
+        }
+    }
+    print_message("%zu allocations\n", n - 1);
+    assert_true(n > 20);
+    npu_fixture_free(&f);
+}
+
+static void emit__every_write_may_fail(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    bool is_done = false;
+    size_t n = 0;
+    while (!is_done) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = ++n;
+        hooks.error = n % 2 ? ENOSPC : EIO;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        is_done = hooks.writes < n;
+        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_SYSTEM_FAILED);
+        assert_int_equal(npu_entries(f.directory), is_done);
+        if (!is_done) {
+            const char *text = ptowsp_context_error(f.context).text;
+            assert_ptr_equal(strstr(text, "emit: cannot write /tmp/ptowsp-test-"), text);
+            assert_non_null(strstr(text, n % 2 ? "No space left on device" : "Input/output error"));
+        }
+    }
+    assert_true(n > 10);
+    npu_fixture_free(&f);
+}
+
+static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128], mine[160];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(mine, sizeof mine, "%s/mine", path);
+    const ptowsp_npu_desc desc = {path, true, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    memset(&hooks, 0, sizeof hooks);
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
+    uint32_t count = npu_entries(path);
+    for (size_t n = 1; n < 30; n += 7) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = n;
+        hooks.error = ENOSPC;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        if (hooks.writes >= n) {
+            assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+            assert_int_equal(npu_entries(path), count);
+            assert_int_equal(npu_entries(f.directory), 1);
+        } else {
+            assert_int_equal(npu_entries(path), count - 1);
+        }
+    }
+    npu_fixture_free(&f);
+}
+
+static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    for (int error = 0; error < 2; error++) {
+        char path[128], file[160];
+        snprintf(path, sizeof path, "%s/tree%d", f.directory, error);
+        snprintf(file, sizeof file, "%s/aicpu/program.h", path);
+        const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = 1;
+        hooks.error = error ? EINTR : 0;
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        FILE *in = fopen(file, "rb");
+        assert_non_null(in);
+        char start[64] = "";
+        assert_non_null(fgets(start, sizeof start, in));
+        assert_string_equal(start,
+                            "// What program decode is made of, by index in the tables of pr");
+        fclose(in);
+    }
+    npu_fixture_free(&f);
+}
+
+// Where others can write beside the tree, they must not lead what is written elsewhere.
+static void emit__writes_into_the_directory_that_it_has_made(void **state) {
+    (void)state;
+    char victim[200], tree[200];
+    npu_fixture f;
+    npu_fixture_make(&f);
+    snprintf(victim, sizeof victim, "%s/victim", f.directory);
+    snprintf(tree, sizeof tree, "%s/raced", f.directory);
+    memset(&hooks, 0, sizeof hooks);
+    assert_int_equal(mkdir(victim, 0700), 0);
+    const ptowsp_npu_desc desc = {tree, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    race.link = victim;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
+    assert_non_null(strstr(ptowsp_context_error(f.context).text, "cannot open a directory beside"));
+    race.link = NULL;
+    race.is_opened = true;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
+    race.is_opened = false;
+    assert_int_equal(npu_entries(victim), 0);
+    assert_int_equal(npu_entries(f.directory), 1);  // nothing but the victim is left
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    npu_fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text__string_literals_hold_any_bytes),
+        cmocka_unit_test(text__comments_stay_on_their_line),
+        cmocka_unit_test(text__json_strings_hold_any_bytes),
+        cmocka_unit_test(text__json_has_numbers_of_any_size),
+        cmocka_unit_test(text__grows_to_any_length),
+        cmocka_unit_test(text__statements_are_broken_at_blanks),
+        cmocka_unit_test(text__numbers_are_literals),
+        cmocka_unit_test(hash__is_murmur3),
+        cmocka_unit_test(names__become_identifiers_with_the_prefix_of_users),
+        cmocka_unit_test(names__that_clash_get_numbers_in_the_order_of_the_tables),
+        cmocka_unit_test(names__of_any_characters_are_identifiers_and_differ),
+        cmocka_unit_test(emit__every_allocation_may_be_refused),
+        cmocka_unit_test(emit__every_write_may_fail),
+        cmocka_unit_test(emit__a_failing_write_leaves_the_tree_that_was_there),
+        cmocka_unit_test(emit__goes_on_after_short_and_interrupted_writes),
+        cmocka_unit_test(emit__writes_into_the_directory_that_it_has_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

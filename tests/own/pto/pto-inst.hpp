@@ -1,2 +1,0 @@
-// In place of PTO-ISA's header of this name.
-#include "../../../ptoisa_shim.h"

@@ -1,0 +1,536 @@
+// Planning, at random: batches of every shape are planned and compared byte for byte with the slow
+// reference of plan_reference.h, as a whole and range by range; what the header promises of pieces
+// is checked without a reference too. Buffers are exactly as long as they must be and stand between
+// guard bytes, since vector code writes eight descriptors at a time. The ways of counting that this
+// machine would not choose are called directly.
+
+#include "src/plan/count.c"
+
+#include "plan_reference.h"
+
+// -- random batches -------------------------------------------------------------------------------
+
+#define SAMPLE_TIERS_MAX 40
+
+typedef struct sample {
+    uint64_t random;
+    ptowsp_tier tiers[SAMPLE_TIERS_MAX];
+    ptowsp_plan_config config;  // as given to the library
+    ptowsp_plan_config full;    // as the reference understands it
+    ptowsp_batch batch;
+    int32_t *lengths;  // a block of exactly their size, so that a sanitizer sees reads behind it
+} sample;
+
+// Tiers in any order, with overlaps and gaps; mostly something at the end covers all.
+static void sample_tiers(sample *s) {
+    if (test_random_in(&s->random, 0, 2) == 0) {
+        return;  // the standard ones
+    }
+    uint32_t count = (uint32_t)test_random_in(&s->random, 1, SAMPLE_TIERS_MAX - 1);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t low = test_random_in(&s->random, 0, 9) ? random_scaled(&s->random, 30) : INT32_MIN;
+        int64_t high = low + random_scaled(&s->random, 30) - 1;
+        s->tiers[i].id = (uint8_t)test_random_in(&s->random, 0, 255);
+        s->tiers[i].length_min = (int32_t)low;
+        s->tiers[i].length_max = (int32_t)high;
+    }
+    if (test_random_in(&s->random, 0, 7) != 0) {
+        s->tiers[count].id = (uint8_t)test_random_in(&s->random, 0, 255);
+        s->tiers[count].length_min = (int32_t)test_random_in(&s->random, 0, 1);
+        s->tiers[count++].length_max = INT32_MAX;
+    }
+    s->config.tiers = s->tiers;
+    s->config.tier_count = count;
+}
+
+// Chunk range, align, mode: such that some multiple of align is in the range.
+static void sample_config(sample *s) {
+    do {
+        memset(&s->config, 0, sizeof s->config);
+        uint64_t shape = test_random(&s->random);
+        s->config.align = shape % 3 ? 0 : (uint32_t)random_scaled(&s->random, 7);
+        s->config.chunk_min = shape % 5 == 0 ? 0 : (uint32_t)random_scaled(&s->random, 12);
+        if (shape % 7 == 0) {
+            s->config.chunk_min = shape % 2 ? 1 : (uint32_t)(random_scaled(&s->random, 32) - 1);
+        }
+        if (shape % 11 != 0) {
+            uint64_t chunk_max = s->config.chunk_min + (uint64_t)random_scaled(&s->random, 32) - 1;
+            s->config.chunk_max = chunk_max > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_max;
+        }
+        s->full = reference_config(&s->config);
+    } while (s->full.chunk_min > s->full.chunk_max ||
+             ceil_div(s->full.chunk_min, s->full.align) > s->full.chunk_max / s->full.align);
+    s->config.chunks = test_random(&s->random) % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+    sample_tiers(s);
+    s->full = reference_config(&s->config);
+}
+
+static int32_t sample_length(sample *s, uint64_t shape) {
+    int64_t limit = s->config.tiers ? INT32_MAX : 131072;
+    int64_t length = 0;
+    const ptowsp_tier *edge = &s->full.tiers[test_random(&s->random) % s->full.tier_count];
+    switch (shape) {
+    case 0: length = 0; break;
+    case 1: length = 1; break;
+    case 2: length = random_scaled(&s->random, 17); break;
+    case 3: length = test_random_in(&s->random, 1, 5000); break;
+    case 4: length = test_random_in(&s->random, 1, limit); break;
+    case 5: length = edge->length_min + test_random_in(&s->random, -1, 1); break;
+    case 6: length = edge->length_max + test_random_in(&s->random, -1, 1); break;
+    case 7: length = s->full.chunk_min * random_scaled(&s->random, 8); break;
+    case 8: length = s->full.chunk_max * random_scaled(&s->random, 4) + 1; break;
+    case 9: length = INT32_MAX; break;
+    default: length = s->full.align * random_scaled(&s->random, 12) - 1; break;
+    }
+    bool is_rare = test_random(&s->random) % 4096 == 0;  // let it be a length that is refused
+    bool is_valid = 0 <= length && length <= limit;
+    return is_valid || (is_rare && length <= INT32_MAX && length >= INT32_MIN)
+               ? (int32_t)length
+               : (int32_t)random_scaled(&s->random, 12);
+}
+
+// One head, which is written differently, as often as any other number.
+static uint32_t sample_heads(sample *s) {
+    return test_random(&s->random) % 2 ? 1 : (uint32_t)test_random_in(&s->random, 1, 40);
+}
+
+static void sample_make(sample *s, uint64_t seed, uint64_t number) {
+    s->random = seed + number * 1000003;
+    sample_config(s);
+    uint32_t count =
+        (uint32_t)test_random_in(&s->random, 0, test_random(&s->random) % 4 ? 40 : 300);
+    s->lengths = (int32_t *)malloc(count ? count * sizeof(int32_t) : 1);
+    assert_non_null(s->lengths);
+    uint64_t shape = test_random(&s->random) % 16;  // 11 and up: a mix
+    for (uint32_t i = 0; i < count; i++) {
+        s->lengths[i] = sample_length(s, shape < 11 ? shape : test_random(&s->random) % 11);
+    }
+    if (count > 0 && test_random(&s->random) % 32 == 0) {
+        s->lengths[test_random(&s->random) % count] = (int32_t)-random_scaled(&s->random, 31);
+    }
+    s->batch.lengths = s->lengths;
+    s->batch.sequence_count = count;
+    s->batch.kv_head_count = sample_heads(s);
+    // The limit: any, or exactly at, or one below, what some chunk of the range needs.
+    uint64_t limit = (uint64_t)random_scaled(&s->random, 32);
+    if (test_random(&s->random) % 4 != 0 && reference_bad_sequence(&s->batch, &s->full) == count) {
+        uint64_t chunk = s->full.chunk_min + (uint64_t)random_scaled(&s->random, 14) - 1;
+        limit = reference_total(&s->batch, chunk) - test_random(&s->random) % 2;
+    }
+    s->config.max_work_units = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+    s->full = reference_config(&s->config);
+}
+
+static void sample_free(sample *s) {
+    free(s->lengths);
+}
+
+// Any chunk that generation takes: mostly one that keeps the plan short enough to be written out.
+static uint32_t sample_any_chunk(sample *s) {
+    uint64_t multiple = (uint64_t)random_scaled(&s->random, 31);
+    uint64_t chunk = ceil_div(multiple, s->full.align) * s->full.align;
+    return (uint32_t)chunk;
+}
+
+// -- against the reference ------------------------------------------------------------------------
+
+static void check_chunk(sample *s, uint32_t *out_chunk) {
+    ptowsp_plan_info info = info_with_rubbish();
+    assert_int_equal(ptowsp_plan_chunk_size(&s->batch, &s->config, out_chunk, &info), PTOWSP_OK);
+    assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
+    assert_true(reference_chunk_is(&s->batch, &s->full, *out_chunk));
+    uint64_t candidates = (s->full.chunk_max - s->full.chunk_min) / s->full.align + 1;
+    if (candidates * s->batch.sequence_count < 50000) {
+        assert_int_equal(*out_chunk, reference_chunk(&s->batch, &s->full));
+    }
+}
+
+#define WRITTEN_MAX 20000  // longer plans are only counted, where a test does not say otherwise
+
+// Counts, and generates where that is not too long; the capacity is what is needed, or more.
+static void check_generate(sample *s, uint32_t chunk, uint64_t written_max) {
+    ptowsp_plan_info info = info_with_rubbish();
+    uint64_t total = reference_total(&s->batch, chunk);
+    assert_int_equal(ptowsp_plan_total_work(&s->batch, &s->config, chunk, &info), PTOWSP_OK);
+    assert_true(info.work_count == total);
+    assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
+    if (total <= written_max) {
+        uint64_t spare = test_random(&s->random) % 4 ? 0 : test_random(&s->random) % 3;
+        guarded buffer = guarded_make(total + spare, test_random(&s->random));
+        ptowsp_work *expected = (ptowsp_work *)malloc(total ? total * sizeof *expected : 1);
+        assert_non_null(expected);
+        info = info_with_rubbish();
+        assert_int_equal(
+            ptowsp_plan_generate(&s->batch, &s->config, chunk, buffer.work, buffer.capacity, &info),
+            PTOWSP_OK);
+        assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
+        assert_true(reference_generate(&s->batch, &s->full, chunk, expected) == total);
+        assert_same_work(buffer.work, expected, total);
+        assert_pattern((unsigned char *)(buffer.work + total), spare * sizeof(ptowsp_work));
+        guarded_assert_guards(&buffer);
+        guarded_free(&buffer);
+        free(expected);
+    } else {
+        const int64_t ids = INT64_C(1) << 32, count = (int64_t)total;
+        const fault_case small = {PTOWSP_FAULT_BUFFER_SMALL, NONE, count, 8, NULL};
+        const fault_case many = {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, count, ids, NULL};
+        plan_call call = plan_call_of(&s->batch, &s->config, NULL, 8);
+        call.chunk = chunk;
+        refuse_untouched(call, WRITERS, count <= ids ? &small : &many);
+    }
+}
+
+// A batch with a bad length: all functions name the first.
+static void check_bad_batch(sample *s, uint32_t bad) {
+    bool is_negative = s->lengths[bad] < 0;
+    const fault_case expected = {is_negative ? PTOWSP_FAULT_LENGTH_NEGATIVE
+                                             : PTOWSP_FAULT_LENGTH_UNCOVERED,
+                                 bad, s->lengths[bad], 0, NULL};
+    plan_call call = plan_call_of(&s->batch, &s->config, NULL, 8);
+    call.chunk = s->full.align;
+    refuse_untouched(call, TAKE_BATCH, &expected);
+}
+
+static void plan__agrees_with_the_slow_reference(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    uint32_t good_count = 0, bad_count = 0;
+    for (uint64_t number = 0; TEST_ROUNDS(number, 30000); number++) {
+        sample s;
+        sample_make(&s, seed, number);
+        uint32_t bad = reference_bad_sequence(&s.batch, &s.full);
+        if (bad < s.batch.sequence_count) {
+            check_bad_batch(&s, bad);
+            bad_count++;
+        } else {
+            uint32_t chunk = 0;
+            check_chunk(&s, &chunk);
+            check_generate(&s, chunk, WRITTEN_MAX);
+            check_generate(&s, sample_any_chunk(&s), WRITTEN_MAX);  // in the config's range or not
+            good_count++;
+        }
+        sample_free(&s);
+    }
+    assert_met(good_count > 20000 && bad_count > 500);  // the samples are what they should be
+}
+
+// Division tricks fail next to multiples: k * chunk - 1, k * chunk, k * chunk + 1 for all sizes.
+static void plan__counts_are_exact_next_to_multiples_of_the_chunk(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
+    int32_t lengths[67];
+    for (int round = 0; TEST_ROUNDS(round, 50000); round++) {
+        uint32_t chunk = (uint32_t)random_scaled(&random, 31), picked = 0;
+        ptowsp_batch batch = {lengths, (uint32_t)test_random_in(&random, 1, 67), 1};
+        for (uint32_t i = 0; i < batch.sequence_count; i++) {
+            int64_t pieces = random_scaled(&random, 31);
+            int64_t length = chunk * pieces + test_random_in(&random, -1, 1);
+            if (length > INT32_MAX || length < 0) {
+                length = INT32_MAX / chunk * (int64_t)chunk + test_random_in(&random, -1, 0);
+            }
+            lengths[i] = (int32_t)length;
+        }
+        uint64_t total = reference_total(&batch, chunk);
+        config.chunk_min = 1 + chunk / 2;
+        config.chunk_max = chunk < UINT32_MAX / 2 ? 2 * chunk : UINT32_MAX;
+        uint64_t limit = total > 1 ? total - (uint64_t)test_random_in(&random, 0, 1) : 1;
+        config.max_work_units = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+        ptowsp_plan_config full = reference_config(&config);
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_plan_total_work(&batch, &config, chunk, &info), PTOWSP_OK);
+        assert_true(info.work_count == total);
+        assert_int_equal(ptowsp_plan_chunk_size(&batch, &config, &picked, NULL), PTOWSP_OK);
+        assert_true(reference_chunk_is(&batch, &full, picked));
+    }
+}
+
+// What the header promises of pieces, checked without a reference.
+static void plan__covers_every_token_exactly_once(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        int32_t length = (int32_t)random_scaled(&random, 17);
+        ptowsp_plan_config config = {0};
+        config.align = (uint32_t)random_scaled(&random, 8);
+        config.chunks = round % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+        uint32_t chunk = config.align * (uint32_t)random_scaled(&random, 12);
+        uint64_t count = ceil_div((uint64_t)length, chunk);
+        if (count > 2000) {
+            continue;
+        }
+        ptowsp_batch batch = {&length, 1, 1};
+        guarded buffer = guarded_make(count, 0);
+        assert_int_equal(ptowsp_plan_generate(&batch, &config, chunk, buffer.work, count, NULL),
+                         PTOWSP_OK);
+        uint32_t next = 0, shortest = UINT32_MAX, longest = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            uint32_t size = ptowsp_work_kv_len(&buffer.work[i]);
+            assert_int_equal(ptowsp_work_kv_start(&buffer.work[i]), next);
+            assert_int_equal(next % config.align, 0);
+            assert_true(0 < size && size <= chunk);
+            assert_int_equal(ptowsp_work_is_first(&buffer.work[i]), i == 0);
+            assert_int_equal(ptowsp_work_is_last(&buffer.work[i]), i + 1 == count);
+            shortest = size < shortest ? size : shortest;
+            longest = size > longest ? size : longest;
+            next += size;
+        }
+        assert_int_equal(next, length);
+        assert_true(round % 2 || longest - shortest <= config.align);
+        guarded_assert_guards(&buffer);
+        guarded_free(&buffer);
+    }
+}
+
+static void plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_plan_config config = {0};
+    config.chunks = PTOWSP_CHUNKS_FIXED;
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
+        int32_t lengths[20];
+        for (int i = 0; i < 20; i++) {
+            lengths[i] = (int32_t)random_scaled(&random, 13);
+        }
+        uint32_t mine = (uint32_t)test_random_in(&random, 0, 19);
+        const ptowsp_batch all = {lengths, 20, 2}, alone = {&lengths[mine], 1, 2};
+        const uint32_t chunk = (uint32_t)test_random_in(&random, 50, 300);
+        static ptowsp_work work[8000], work_alone[400];
+        ptowsp_plan_info info, info_alone;
+        assert_int_equal(ptowsp_plan_generate(&all, &config, chunk, work, 8000, &info), PTOWSP_OK);
+        assert_int_equal(ptowsp_plan_generate(&alone, &config, chunk, work_alone, 400, &info_alone),
+                         PTOWSP_OK);
+        uint64_t found = 0;
+        for (uint64_t i = 0; i < info.work_count; i++) {
+            if (ptowsp_work_request(&work[i]) == mine) {
+                assert_memory_equal(&work[i].params[1], &work_alone[found].params[1], 12);
+                found++;
+            }
+        }
+        assert_true(found == info_alone.work_count);
+    }
+}
+
+// -- ranges ---------------------------------------------------------------------------------------
+
+// Cuts the batch at random places and writes each part on its own, into exactly its room.
+static void check_ranges(sample *s, uint32_t chunk) {
+    uint64_t id = 0;
+    for (uint32_t first = 0, count = 0; first < s->batch.sequence_count; first += count) {
+        uint32_t left = s->batch.sequence_count - first;
+        count = (uint32_t)test_random_in(&s->random, 0, left < 150 ? left : 150);
+        ptowsp_batch part = {s->lengths + first, count, s->batch.kv_head_count};
+        uint64_t total = reference_total(&part, chunk), expected_count = 0;
+        ptowsp_work *expected = (ptowsp_work *)malloc(total ? total * sizeof *expected : 1);
+        assert_non_null(expected);
+        for (uint32_t i = first; i < first + count; i++) {
+            expected_count += reference_sequence(&s->batch, &s->full, chunk, i, id + expected_count,
+                                                 expected + expected_count);
+        }
+        ptowsp_plan_info info = info_with_rubbish();
+        guarded buffer = guarded_make(total, test_random(&s->random));
+        if (total > 0) {
+            assert_int_equal(ptowsp_plan_generate_range(&s->batch, &s->config, chunk, first, count,
+                                                        id, buffer.work, total - 1, &info),
+                             PTOWSP_BUFFER_OVERFLOW);
+            assert_true(info.work_count == total);
+            guarded_assert_untouched(&buffer);
+        }
+        assert_int_equal(ptowsp_plan_generate_range(&s->batch, &s->config, chunk, first, count, id,
+                                                    buffer.work, total, &info),
+                         PTOWSP_OK);
+        assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
+        assert_same_work(buffer.work, expected, total);
+        guarded_assert_guards(&buffer);
+        guarded_free(&buffer);
+        free(expected);
+        id += total;
+    }
+    assert_true(id == reference_total(&s->batch, chunk));
+}
+
+static void plan__consecutive_ranges_make_the_whole_plan(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 1;
+    uint32_t compared = 0;
+    for (uint64_t number = 0; TEST_ROUNDS(number, 5000); number++) {
+        sample s;
+        sample_make(&s, seed, number);
+        uint32_t chunk = sample_any_chunk(&s);
+        if (reference_bad_sequence(&s.batch, &s.full) == s.batch.sequence_count &&
+            reference_total(&s.batch, chunk) <= WRITTEN_MAX) {
+            check_ranges(&s, chunk);
+            compared++;
+        }
+        sample_free(&s);
+    }
+    assert_met(compared > 1500);
+}
+
+// -- sequences of few pieces ----------------------------------------------------------------------
+
+// What the samples below were like; a test that did not see all of it tests less than it says.
+typedef struct seen {
+    uint32_t past_64;  // batches of more than 64 sequences, which are cut 64 at a time
+    uint32_t past_256;
+    uint32_t pages[2];         // align above 1: balanced, fixed
+    uint32_t tiers[21];        // by their number
+    uint32_t heads[41];        // by their number
+    uint32_t last_pieces[21];  // by the number of pieces of the last sequence with any
+} seen;
+
+// 1 to 20 tiers that overlap, and one after another cover all lengths up to the longest.
+static void few_pieces_tiers(sample *s, int32_t longest) {
+    uint32_t count = (uint32_t)test_random_in(&s->random, 1, 20);
+    uint32_t all = (uint32_t)test_random_in(&s->random, 0, count - 1);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t low = i == all ? 1 : test_random_in(&s->random, 0, longest);
+        int64_t high = i == all ? longest : test_random_in(&s->random, low, longest);
+        s->tiers[i].id = (uint8_t)test_random_in(&s->random, 0, 255);
+        s->tiers[i].length_min = (int32_t)low;
+        s->tiers[i].length_max = (int32_t)high;
+    }
+    s->config.tiers = s->tiers;
+    s->config.tier_count = count;
+}
+
+// Sequences of 0 to 20 pieces, and what they need: heads, tiers, align, both ways to cut.
+static uint32_t few_pieces_make(sample *s, uint64_t seed, uint64_t number) {
+    static const uint32_t counts[][2] = {{1, 3},     {4, 20},    {63, 66},
+                                         {126, 130}, {250, 260}, {1, 400}};
+    memset(s, 0, sizeof *s);
+    s->random = seed + number * 1000003;
+    uint32_t align = number % 2 ? (uint32_t)test_random_in(&s->random, 2, 64) : 1;
+    uint32_t chunk = align * (uint32_t)random_scaled(&s->random, 8);
+    const uint32_t *range = counts[test_random(&s->random) % 6];
+    uint32_t count = (uint32_t)test_random_in(&s->random, range[0], range[1]);
+    s->config.align = align;
+    s->config.chunks = number / 2 % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+    few_pieces_tiers(s, (int32_t)(20 * chunk));
+    s->full = reference_config(&s->config);
+    s->lengths = (int32_t *)malloc(count * sizeof *s->lengths);
+    assert_non_null(s->lengths);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t pieces = test_random_in(&s->random, 0, 20);
+        int64_t length = pieces * chunk - (int64_t)(test_random(&s->random) % chunk);
+        s->lengths[i] = length > 0 ? (int32_t)length : 0;
+    }
+    s->batch.lengths = s->lengths;
+    s->batch.sequence_count = count;
+    s->batch.kv_head_count = sample_heads(s);
+    return chunk;
+}
+
+static void few_pieces_note(const sample *s, uint32_t chunk, seen *all) {
+    uint32_t last = s->batch.sequence_count - 1;
+    while (last > 0 && s->lengths[last] == 0) {
+        last--;
+    }
+    all->past_64 += s->batch.sequence_count > 64;
+    all->past_256 += s->batch.sequence_count > 256;
+    all->pages[s->config.chunks] += s->config.align > 1;
+    all->tiers[s->config.tier_count]++;
+    all->heads[s->batch.kv_head_count]++;
+    all->last_pieces[ceil_div((uint64_t)s->lengths[last], chunk)]++;
+}
+
+// Few pieces are the usual case, and have a way of their own of being written for each number from
+// 1 to 8. Parts end at any of them, exactly where their buffer does.
+static void plan__writes_every_number_of_pieces_and_heads(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 2;
+    seen all;
+    memset(&all, 0, sizeof all);
+    for (uint64_t number = 0; TEST_ROUNDS(number, 800); number++) {
+        sample s;
+        uint32_t chunk = few_pieces_make(&s, seed, number);
+        check_generate(&s, chunk, UINT64_MAX);
+        check_ranges(&s, chunk);
+        few_pieces_note(&s, chunk, &all);
+        sample_free(&s);
+    }
+    assert_met(all.past_64 > 200 && all.past_256 > 50);
+    assert_met(all.pages[0] > 150 && all.pages[1] > 150);
+    for (int i = 1; i <= 40; i++) {
+        assert_met(all.heads[i] > 0);
+        assert_met(i > 20 || (all.tiers[i] > 0 && all.last_pieces[i] > 0));
+    }
+}
+
+// -- vector code ----------------------------------------------------------------------------------
+
+// What one machine never chooses is called here directly, as far as it can run it.
+static void check_vector_code(const int32_t *lengths, uint64_t count, uint32_t chunk) {
+    int32_t min = INT32_MAX, max = INT32_MIN, positive_min = INT32_MAX;
+    uint64_t positive_count = 0, total = 0, quotients = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        min = lengths[i] < min ? lengths[i] : min;
+        max = lengths[i] > max ? lengths[i] : max;
+        if (lengths[i] > 0) {
+            positive_min = lengths[i] < positive_min ? lengths[i] : positive_min;
+            positive_count++;
+            total += (uint64_t)lengths[i];
+            quotients += ((uint64_t)lengths[i] - 1) / chunk;
+        }
+    }
+    pwsp_divisor divisor = pwsp_divisor_make(chunk);
+    pwsp_lengths_facts facts[4] = {pwsp_lengths_scan(lengths, count),
+                                   pwsp_lengths_scan_scalar(lengths, count)};
+    uint64_t sums[4] = {pwsp_lengths_units(lengths, count, 0, chunk),
+                        pwsp_lengths_quotients_scalar(lengths, count, divisor)};
+    int ways = 2;
+#if PWSP_X86
+    if (pwsp_cpu_has_avx2()) {
+        facts[ways] = pwsp_lengths_scan_avx2(lengths, count);
+        sums[ways++] = pwsp_lengths_quotients_avx2(lengths, count, divisor);
+    }
+    if (pwsp_cpu_has_avx512()) {
+        facts[ways] = pwsp_lengths_scan_avx512(lengths, count);
+        sums[ways++] = pwsp_lengths_quotients_avx512(lengths, count, divisor);
+    }
+#endif
+    for (int way = 0; way < ways; way++) {
+        assert_int_equal(facts[way].min, min);
+        assert_int_equal(facts[way].max, max);
+        assert_int_equal(facts[way].positive_min, positive_min);
+        assert_true(facts[way].positive_count == positive_count);
+        if (min >= 0) {
+            assert_true(facts[way].total == total);
+            assert_true(sums[way] == quotients);
+        }
+    }
+}
+
+static void plan__all_vector_code_counts_alike(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        uint32_t count = (uint32_t)test_random_in(&random, 0, 70);
+        int64_t bits = test_random_in(&random, 0, 31);
+        int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
+        assert_non_null(lengths);
+        for (uint32_t i = 0; i < count; i++) {
+            lengths[i] = (int32_t)(random_scaled(&random, bits) - 1);
+            if (round % 5 == 0 && test_random(&random) % 32 == 0) {
+                lengths[i] = -lengths[i] - 1;
+            }
+        }
+        uint32_t chunk = round % 3 ? (uint32_t)random_scaled(&random, 31)
+                                   : (uint32_t)test_random_in(&random, 1, UINT32_MAX);
+        check_vector_code(lengths, count, chunk);
+        free(lengths);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plan__agrees_with_the_slow_reference),
+        cmocka_unit_test(plan__counts_are_exact_next_to_multiples_of_the_chunk),
+        cmocka_unit_test(plan__covers_every_token_exactly_once),
+        cmocka_unit_test(plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch),
+        cmocka_unit_test(plan__consecutive_ranges_make_the_whole_plan),
+        cmocka_unit_test(plan__writes_every_number_of_pieces_and_heads),
+        cmocka_unit_test(plan__all_vector_code_counts_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+// What communicators, times of collectives and plans refuse, and the texts: each with one rank, or
+// none at all, since nothing is sent.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <fcntl.h>
+#include <unistd.h>
+
+// What /proc says is said here, for hubs of processes.
+__attribute__((unused)) static int test_open(const char *path, int flags);
+__attribute__((unused)) static ssize_t test_read(int file, void *data, size_t size);
+#define open test_open
+#define read test_read
+
+#include "src/base/processors.c"
+#include "src/ranks/hub.c"
+#include "src/ranks/ranks.h"
+
+#undef open
+#undef read
+
+#include "test.h"
+
+static ptowsp_context *context_make(void) {
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    return context;
+}
+
+static ptowsp_collective sum_of(uint64_t count) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_REDUCE;
+    c.algorithm = PTOWSP_ALGORITHM_RING;
+    c.dtype = PTOWSP_F32;
+    c.count = count;
+    c.members = 4;
+    return c;
+}
+
+static ptowsp_links links_of(uint64_t latency_ps, uint64_t bytes_per_us) {
+    const ptowsp_link link = {latency_ps, bytes_per_us, PTOWSP_LINK_PORT};
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.inside = links.between = link;
+    return links;
+}
+
+// -- times ----------------------------------------------------------------------------------------
+
+static void ranks_faults__times_need_links_an_algorithm_and_room(void **state) {
+    (void)state;
+    ptowsp_context *context = context_make();
+    ptowsp_collective c = sum_of(8);
+    ptowsp_links links = links_of(1000, 1000);
+    ptowsp_collective_cost cost;
+    assert_int_equal(ptowsp_collective_time(context, NULL, &links, &cost), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "ranks: no collective");
+    assert_int_equal(ptowsp_collective_time(context, &c, NULL, &cost), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "ranks: no links");
+    for (int i = 0; i < 2; i++) {
+        ptowsp_links other = links;
+        ptowsp_link *link = i ? &other.between : &other.inside;
+        link->sharing = (ptowsp_link_sharing)(PTOWSP_LINK_NODE + 1);
+        assert_int_equal(ptowsp_collective_time(context, &c, &other, &cost), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                      "ranks: links are shared in an unknown way");
+    }
+    assert_int_equal(ptowsp_collective_time(context, &c, &links, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "ranks: all_reduce: its time needs room to write");
+    c.algorithm = PTOWSP_ALGORITHM_AUTO;
+    assert_int_equal(ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "ranks: all_reduce: its time needs an algorithm");
+    ptowsp_context_destroy(context);
+}
+
+// A part of 2^56 floats takes 2^58 us over a byte a microsecond, 2^78 ps; and six latencies of 2^63 ps.
+static void ranks_faults__times_beyond_64_bits_are_refused(void **state) {
+    (void)state;
+    ptowsp_context *context = context_make();
+    ptowsp_collective c = sum_of(UINT64_C(1) << 58);
+    ptowsp_links links = links_of(0, 1);
+    ptowsp_collective_cost cost;
+    assert_int_equal(ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "ranks: all_reduce: its time does not fit 64 bits");
+    c = sum_of(8);
+    links = links_of(UINT64_C(1) << 63, 0);
+    assert_int_equal(ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "ranks: all_reduce: its time does not fit 64 bits");
+    ptowsp_context_destroy(context);
+}
+
+// -- communicators --------------------------------------------------------------------------------
+
+static void ranks_faults__communicators_need_a_transport_and_a_rank(void **state) {
+    (void)state;
+    static const char incomplete[] =
+        "ranks: a communicator needs a description, all of a transport, and a place to go";
+    ptowsp_context *context = context_make();
+    const ptowsp_hub_desc hub_desc = {1, 0, false};
+    ptowsp_hub *hub = NULL;
+    ptowsp_ranks *ranks = (ptowsp_ranks *)context;  // anything: it is cleared
+    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    ptowsp_ranks_desc good, desc;
+    memset(&good, 0, sizeof good);
+    good.rank_count = 1;
+    good.transport = ptowsp_hub_transport(hub, 0);
+#define REFUSED(change, index, text)                                                               \
+    desc = good;                                                                                   \
+    change;                                                                                        \
+    assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_INVALID_PARAMS);          \
+    test_error_is(context, PTOWSP_INVALID_PARAMS, index, text);                                    \
+    assert_null(ranks)
+    REFUSED(desc.transport.send = NULL, PTOWSP_NO_INDEX, incomplete);
+    REFUSED(desc.transport.receive = NULL, PTOWSP_NO_INDEX, incomplete);
+    REFUSED(desc.transport.test = NULL, PTOWSP_NO_INDEX, incomplete);
+    REFUSED(desc.transport.cancel = NULL, PTOWSP_NO_INDEX, incomplete);
+    REFUSED(desc.transport.close = NULL, PTOWSP_NO_INDEX, incomplete);
+    REFUSED(desc.rank_count = 0, 0, "ranks: no rank 0 of 0; there are 1 to 16384");
+    REFUSED(desc.rank = 1, 1, "ranks: no rank 1 of 1; there are 1 to 16384");
+    REFUSED((desc.rank = 7, desc.rank_count = 16385), 7,
+            "ranks: no rank 7 of 16385; there are 1 to 16384");
+    REFUSED(desc.links.inside.sharing = (ptowsp_link_sharing)99, PTOWSP_NO_INDEX,
+            "ranks: links are shared in an unknown way");
+#undef REFUSED
+    assert_int_equal(ptowsp_ranks_create(context, NULL, &ranks), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, incomplete);
+    assert_int_equal(ptowsp_ranks_create(context, &good, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, incomplete);
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+static void ranks_faults__collectives_need_members_and_apart_memory(void **state) {
+    (void)state;
+    ptowsp_context *context = context_make();
+    const ptowsp_hub_desc hub_desc = {1, 0, false};
+    ptowsp_hub *hub = NULL;
+    ptowsp_ranks *ranks = NULL;
+    float in[16] = {0}, out[8];
+    bool is_done = false;
+    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank_count = 1;
+    desc.transport = ptowsp_hub_transport(hub, 0);
+    assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_OK);
+    ptowsp_collective good = sum_of(8), c;
+    good.members = 1;
+#define REFUSED(change, from, to, index, text)                                                     \
+    c = good;                                                                                      \
+    change;                                                                                        \
+    assert_int_equal(ptowsp_ranks_run(ranks, &c, from, to), PTOWSP_INVALID_PARAMS);                \
+    test_error_is(context, PTOWSP_INVALID_PARAMS, index, text)
+    const char *const no_member =
+        "ranks: all_reduce: rank 0 of 1 is not a member, or members are not ranks";
+    REFUSED(c.first = 1, in, out, 0, no_member);
+    REFUSED(c.members = 2, in, out, 0, no_member);
+    REFUSED(c.members = 0, in, out, PTOWSP_NO_INDEX, "ranks: all_reduce: no members");
+    REFUSED(c.reduction = (ptowsp_reduction)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 4, reduction 9: there is no such value");
+    REFUSED(c.algorithm = (ptowsp_algorithm)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 9, reduction 0: there is no such value");
+    REFUSED(c.members = 1, NULL, out, PTOWSP_NO_INDEX, "ranks: all_reduce: in is NULL");
+    REFUSED(c.members = 1, in, NULL, PTOWSP_NO_INDEX, "ranks: all_reduce: out is NULL");
+    REFUSED(c.members = 1, in, in + 7, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
+    REFUSED(c.members = 1, in + 7, in, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
+    REFUSED(c.kind = PTOWSP_ALL_GATHER, in, in, PTOWSP_NO_INDEX,
+            "ranks: all_gather: in and out overlap");
+#undef REFUSED
+    assert_int_equal(ptowsp_ranks_run(ranks, &good, in, in + 8), PTOWSP_OK);  // side by side
+    assert_int_equal(ptowsp_ranks_run(ranks, &good, in, in), PTOWSP_OK);
+    assert_int_equal(ptowsp_ranks_poll(ranks, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "ranks: poll: no place for the answer");
+    assert_int_equal(ptowsp_ranks_poll(ranks, &is_done), PTOWSP_OK);  // nothing was started
+    assert_true(is_done);
+    // One at a time; and none behind a failure.
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_OK);
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_ranks_wait(ranks), PTOWSP_OK);
+    pwsp_ranks_give_up(ranks);
+    for (int i = 0; i < 2; i++) {
+        is_done = false;
+        assert_int_equal(i ? ptowsp_ranks_start(ranks, &good, in, out)
+                           : ptowsp_ranks_poll(ranks, &is_done),
+                         PTOWSP_RANK_FAILED);
+        test_error_is(context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                      "ranks: this communicator has failed before");
+        assert_true(i || is_done);
+    }
+    ptowsp_ranks_destroy(ranks);
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+// -- hubs -----------------------------------------------------------------------------------------
+
+static struct {
+    const char *stat;  // of process 7; NULL: open fails, or read does
+    int wrong;
+    bool is_read, has_own;
+} proc;
+
+static int test_open(const char *path, int flags) {
+    const bool is_other = strcmp(path, "/proc/7/stat") == 0;
+    if (is_other ? !proc.stat && !proc.is_read : !proc.has_own) {
+        errno = proc.wrong;
+        return -1;
+    }
+    return open(is_other ? "/dev/null" : "/dev/zero", flags);
+}
+
+static ssize_t test_read(int file, void *data, size_t size) {
+    char byte;
+    if (read(file, &byte, 1) == 1) {  // this process
+        memcpy(data, "1 (me) R 1", 11);
+        return 10;
+    }
+    if (!proc.stat) {
+        errno = proc.wrong;
+        return -1;
+    }
+    const size_t length = strlen(proc.stat) < size ? strlen(proc.stat) : size;
+    memcpy(data, proc.stat, length);
+    return (ssize_t)length;
+}
+
+// The 20th number of /proc/PID/stat is that of the threads: of a process whose main thread has ended, a
+// zombie, others may still run.
+static void ranks_faults__a_process_is_gone_when_proc_says_so(void **state) {
+    (void)state;
+#define FIELDS "1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 "
+    static const struct {
+        const char *stat;
+        int wrong;
+        bool is_read, has_own, is_gone;
+    } cases[] = {{"7 (a) S " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 (a) Z " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) X " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) Z " FIELDS "3 0 99", 0, true, true, false},
+                 {"7 (a) b) Z 1 (c) Z " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) Z) S " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 (a) Z 1 1 1", 0, true, true, false},
+                 {"7 (a)Z " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 a Z " FIELDS "1 0 99", 0, true, true, false},
+                 {"", 0, true, true, false},
+                 {NULL, ENOENT, false, true, true},
+                 {NULL, ENOENT, false, false, false},  // there is no /proc
+                 {NULL, ESRCH, true, true, true},      // gone between the two
+                 {NULL, EACCES, false, true, false},
+                 {NULL, EIO, true, true, false}};
+#undef FIELDS
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        proc.stat = cases[i].stat;
+        proc.wrong = cases[i].wrong;
+        proc.is_read = cases[i].is_read;
+        proc.has_own = cases[i].has_own;
+        errno = 0;
+        if (pwsp_hub_is_gone(7) != cases[i].is_gone) {
+            fail_msg("case %d: %s", (int)i,
+                     cases[i].stat ? cases[i].stat : strerror(cases[i].wrong));
+        }
+    }
+}
+
+// 256 ranks with rings of 2^30 bytes: 2^46 bytes, and a word for each.
+static void ranks_faults__hubs_say_what_memory_there_is_not(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
+    const ptowsp_hub_desc small = {2, 64, false}, large = {256, 1 << 30, true};
+    ptowsp_hub *hub = NULL;
+    for (size_t n = 1; n <= 2; n++) {
+        memory.refuse_at = memory.allocations + n;
+        assert_int_equal(ptowsp_hub_create(context, &small, &hub), PTOWSP_OUT_OF_MEMORY);
+        assert_null(hub);
+        assert_non_null(strstr(ptowsp_context_error(context).text, "ranks: hub: no memory of "));
+    }
+    memory.refuse_at = 0;
+    const ptowsp_status status = ptowsp_hub_create(context, &large, &hub);
+    if (status == PTOWSP_OK) {
+        ptowsp_hub_destroy(hub);  // of pages that nobody has touched
+    } else {
+        const size_t size = sizeof(pwsp_hub_board) + 65536 * (sizeof(pwsp_hub_ring) + (1u << 30));
+        char text[128];
+        snprintf(text, sizeof text, "ranks: hub: no memory of %llu bytes",
+                 (unsigned long long)size);
+        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    }
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_faults__times_need_links_an_algorithm_and_room),
+        cmocka_unit_test(ranks_faults__times_beyond_64_bits_are_refused),
+        cmocka_unit_test(ranks_faults__communicators_need_a_transport_and_a_rank),
+        cmocka_unit_test(ranks_faults__collectives_need_members_and_apart_memory),
+        cmocka_unit_test(ranks_faults__a_process_is_gone_when_proc_says_so),
+        cmocka_unit_test(ranks_faults__hubs_say_what_memory_there_is_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1187 @@
+// Exports, read back by readers that know only the formats: a reader of protobuf's wire format by
+// Perfetto's published field numbers, and python3's json, xml and csv modules where there is python3.
+// What they read is compared with the records of the run.
+
+#include "src/report/label.h"
+#include "see_fixture.h"
+
+#include <inttypes.h>
+
+typedef struct bytes {
+    unsigned char *data;
+    size_t size, capacity;
+    size_t limit;  // fails once so many have come; 0: never
+} bytes;
+
+static bool bytes_write(void *user, const void *data, size_t size) {
+    bytes *b = (bytes *)user;
+    if (b->limit && b->size + size > b->limit) {
+        b->limit = 1;  // fails from now on: it must not be called again
+        b->capacity = b->capacity ? b->capacity : 1;
+        return false;
+    }
+    if (b->size + size > b->capacity) {
+        b->capacity = 2 * (b->size + size);
+        b->data = (unsigned char *)realloc(b->data, b->capacity);
+        assert_non_null(b->data);
+    }
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return true;
+}
+
+static ptowsp_status export_to(see *s, ptowsp_export_format format,
+                               const ptowsp_export_options *options, bytes *b) {
+    const ptowsp_output output = {bytes_write, b};
+    free(b->data);
+    memset(b, 0, sizeof *b);
+    return ptowsp_run_export(s->run, format, options, output);
+}
+
+static ptowsp_schedule lanes(uint32_t count) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = count;
+    return schedule;
+}
+
+// -- protobuf -------------------------------------------------------------------------------------
+
+typedef struct field {
+    uint32_t number, type;
+    uint64_t value;  // varint, fixed64
+    const unsigned char *data;
+    size_t size;
+} field;
+
+static uint64_t varint(const unsigned char **at, const unsigned char *end) {
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        assert_true(*at < end && shift < 64);
+        unsigned char byte = *(*at)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+}
+
+// The next field; false at the end.
+static bool next_field(const unsigned char **at, const unsigned char *end, field *f) {
+    if (*at == end) {
+        return false;
+    }
+    uint64_t key = varint(at, end);
+    memset(f, 0, sizeof *f);
+    f->number = (uint32_t)(key >> 3);
+    f->type = (uint32_t)(key & 7);
+    switch (f->type) {
+    case 0: f->value = varint(at, end); break;
+    case 1:
+        assert_true(end - *at >= 8);
+        for (int i = 0; i < 8; i++) {
+            f->value |= (uint64_t) * (*at)++ << 8 * i;
+        }
+        break;
+    case 2:
+        f->size = (size_t)varint(at, end);
+        assert_true((size_t)(end - *at) >= f->size);
+        f->data = *at;
+        *at += f->size;
+        break;
+    default: fail_msg("wire type %u", f->type);
+    }
+    return true;
+}
+
+// Fields of one message by number; the last of each.
+typedef struct message {
+    field fields[128];
+    bool has[128];
+} message;
+
+static void parse(const unsigned char *data, size_t size, message *m) {
+    const unsigned char *at = data;
+    field f;
+    memset(m, 0, sizeof *m);
+    while (next_field(&at, data + size, &f)) {
+        assert_in_range(f.number, 1, 127);
+        m->fields[f.number] = f;
+        m->has[f.number] = true;
+    }
+}
+
+static void parse_field(const message *m, uint32_t number, message *inner) {
+    assert_true(m->has[number]);
+    assert_int_equal(m->fields[number].type, 2);
+    parse(m->fields[number].data, m->fields[number].size, inner);
+}
+
+static void text_of(const message *m, uint32_t number, char *text) {
+    assert_true(m->has[number] && m->fields[number].size < 200);
+    memcpy(text, m->fields[number].data, m->fields[number].size);
+    text[m->fields[number].size] = '\0';
+}
+
+enum { SLICE_MAX = 4000, TRACK_MAX = 64, FLOW_MAX = 1000 };
+
+typedef struct slice {
+    uint64_t begin, end, track;
+    char name[200], category[64];
+    bool is_open;
+} slice;
+
+// The state of a packet sequence, from its first packet on: the defaults of its packets, the clock
+// that it has defined, whose times are differences, and its interned names.
+typedef struct sequence {
+    bool is_cleared, has_clock;
+    uint64_t track, clock;  // defaults; 0: none
+    uint64_t now;           // on its clock
+    char categories[16][64], event_names[16][64];
+} sequence;
+
+enum { OWN_CLOCK = 64, BOOTTIME = 6 };  // clocks from 64 on belong to their sequence
+
+typedef struct reader {
+    slice slices[SLICE_MAX];
+    int count;
+    uint64_t uuids[TRACK_MAX];
+    char names[TRACK_MAX][80];
+    int track_count;
+    sequence sequences[TRACK_MAX + 2];                // by id
+    uint64_t flow_from[FLOW_MAX], flow_to[FLOW_MAX];  // slice + 1
+    int flow_count;
+    double counter_area, counter;
+    uint64_t counter_time;
+} reader;
+
+static void read_interned(sequence *q, const field *interned) {
+    const unsigned char *at = interned->data;
+    field f;
+    while (next_field(&at, interned->data + interned->size, &f)) {
+        message entry;
+        parse(f.data, f.size, &entry);
+        uint64_t iid = entry.fields[1].value;
+        assert_in_range(iid, 1, 15);
+        text_of(&entry, 2, f.number == 1 ? q->categories[iid] : q->event_names[iid]);
+    }
+}
+
+static void read_descriptor(reader *r, const message *packet) {
+    message d, inner;
+    parse_field(packet, 60, &d);
+    assert_true(d.has[1] && d.fields[1].value != 0 && r->track_count < TRACK_MAX);
+    for (int i = 0; i < r->track_count; i++) {
+        assert_true(r->uuids[i] != d.fields[1].value);
+    }
+    r->uuids[r->track_count] = d.fields[1].value;
+    if (d.has[4]) {
+        parse_field(&d, 4, &inner);
+        text_of(&inner, 5, r->names[r->track_count]);
+        assert_true(inner.has[1] && inner.has[2]);
+    } else if (d.has[3]) {
+        parse_field(&d, 3, &inner);
+        text_of(&inner, 6, r->names[r->track_count]);
+    } else {
+        text_of(&d, 2, r->names[r->track_count]);
+    }
+    r->track_count++;
+}
+
+// trace_packet_defaults: the clock of times, and the track of events.
+static void read_defaults(sequence *q, const message *packet) {
+    message defaults, event;
+    parse_field(packet, 59, &defaults);
+    parse_field(&defaults, 11, &event);
+    assert_true(packet->fields[13].value & 1);  // they come with a new state
+    q->clock = defaults.fields[58].value;
+    q->track = event.fields[11].value;
+    assert_int_equal(q->clock, OWN_CLOCK);
+    assert_int_not_equal(q->track, 0);
+}
+
+// A snapshot that says where the sequence's clock stands when time since boot is 0.
+static void read_clocks(sequence *q, const field *snapshot) {
+    const unsigned char *at = snapshot->data;
+    bool has_boot = false;
+    field f;
+    while (next_field(&at, snapshot->data + snapshot->size, &f)) {
+        message clock;
+        assert_int_equal(f.number, 1);
+        parse(f.data, f.size, &clock);
+        assert_true(clock.has[1] && clock.has[2]);
+        if (clock.fields[1].value == OWN_CLOCK) {
+            assert_int_equal(clock.fields[3].value, 1);  // incremental
+            q->has_clock = true;
+            q->now = clock.fields[2].value;
+        } else {
+            assert_int_equal(clock.fields[1].value, BOOTTIME);
+            assert_int_equal(clock.fields[2].value, 0);
+            has_boot = true;
+        }
+    }
+    assert_true(has_boot && q->has_clock);
+}
+
+// The time of a packet, since boot.
+static uint64_t time_of(sequence *q, const message *packet) {
+    assert_true(packet->has[8]);
+    if (q->clock == 0) {
+        return packet->fields[8].value;
+    }
+    assert_true(q->has_clock && packet->fields[13].value & 2);
+    q->now += packet->fields[8].value;
+    return q->now;
+}
+
+static void read_begin(reader *r, const sequence *q, const message *event, uint64_t time) {
+    assert_true(r->count < SLICE_MAX);
+    slice *made = &r->slices[r->count++];
+    made->begin = time;
+    made->track = event->has[11] ? event->fields[11].value : q->track;
+    made->is_open = true;
+    if (event->has[10]) {
+        strcpy(made->name, q->event_names[event->fields[10].value]);
+    } else {
+        text_of(event, 23, made->name);
+        strcpy(made->category, q->categories[event->fields[3].value]);
+    }
+    if (event->has[47]) {
+        assert_in_range(event->fields[47].value, 1, FLOW_MAX - 1);
+        r->flow_from[event->fields[47].value] = (uint64_t)r->count;
+        r->flow_count++;
+    }
+    if (event->has[48]) {
+        assert_in_range(event->fields[48].value, 1, FLOW_MAX - 1);
+        r->flow_to[event->fields[48].value] = (uint64_t)r->count;
+    }
+}
+
+static void read_event(reader *r, sequence *q, const message *packet) {
+    message event;
+    parse_field(packet, 11, &event);
+    assert_true(event.has[9] && (event.has[11] || packet->fields[13].value & 2));
+    uint64_t time = time_of(q, packet), track = event.has[11] ? event.fields[11].value : q->track;
+    bool is_known = false;
+    for (int i = 0; i < r->track_count; i++) {
+        is_known = is_known || r->uuids[i] == track;
+    }
+    assert_true(is_known);
+    if (event.has[10] || event.has[3]) {
+        assert_int_equal(packet->fields[13].value & 2, 2);
+    }
+    switch (event.fields[9].value) {
+    case 1: read_begin(r, q, &event, time); break;
+    case 2: {
+        int at = r->count - 1;
+        while (at >= 0 && r->slices[at].track != track) {
+            at--;
+        }
+        assert_true(at >= 0 && r->slices[at].is_open);
+        r->slices[at].is_open = false;
+        r->slices[at].end = time;
+        break;
+    }
+    case 4: {
+        double value;
+        memcpy(&value, &event.fields[44].value, sizeof value);
+        r->counter_area += r->counter * (double)(time - r->counter_time);
+        r->counter = value;
+        r->counter_time = time;
+        break;
+    }
+    default: fail_msg("%s", "an event of another kind");
+    }
+}
+
+static void read_trace(reader *r, const bytes *b) {
+    const unsigned char *at = b->data;
+    field f;
+    memset(r, 0, sizeof *r);
+    while (next_field(&at, b->data + b->size, &f)) {
+        message packet;
+        assert_int_equal(f.number, 1);
+        assert_int_equal(f.type, 2);
+        parse(f.data, f.size, &packet);
+        assert_in_range(packet.fields[10].value, 1, TRACK_MAX + 1);
+        sequence *q = &r->sequences[packet.fields[10].value];
+        bool is_first = packet.fields[13].value & 1;
+        assert_int_equal(packet.fields[87].value, is_first);
+        assert_int_equal(q->is_cleared, !is_first);  // at its first packet, once
+        q->is_cleared = true;
+        if (packet.has[12]) {
+            read_interned(q, &packet.fields[12]);
+        }
+        if (packet.has[60]) {
+            read_descriptor(r, &packet);
+        } else if (packet.has[59]) {
+            read_defaults(q, &packet);
+        } else if (packet.has[6]) {
+            read_clocks(q, &packet.fields[6]);
+        } else {
+            read_event(r, q, &packet);
+        }
+    }
+}
+
+static const char *track_name(const reader *r, uint64_t uuid) {
+    for (int i = 0; i < r->track_count; i++) {
+        if (r->uuids[i] == uuid) {
+            return r->names[i];
+        }
+    }
+    return "";
+}
+
+// Each task is a slice with its name and times, on its lane, and slices of a track do not overlap.
+static void check_perfetto(see *s, bool is_short) {
+    static reader r;
+    bytes b = {0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.is_short = is_short;
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, &options, &b), PTOWSP_OK);
+    read_trace(&r, &b);
+    uint64_t count = ptowsp_run_trace_count(s->run), path_count, found = 0;
+    assert_int_equal(r.count, count);
+    for (int i = 0; i < r.count; i++) {
+        for (int j = i - 1; j >= 0; j--) {
+            if (r.slices[j].track == r.slices[i].track) {
+                assert_true(r.slices[j].end <= r.slices[i].begin);
+                break;
+            }
+        }
+    }
+    for (uint64_t t = 0; t < count; t++) {
+        char label[200], lane[32];
+        ptowsp_output_buffer buffer = {label, sizeof label, 0};
+        ptowsp_task_trace task = ptowsp_run_trace_at(s->run, t);
+        const char *kernel = ptowsp_program_kernel_name(s->program, task.record->kernel);
+        ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
+        snprintf(lane, sizeof lane, "lane %u", task.record->lane);
+        for (int i = 0; i < r.count; i++) {
+            const slice *at = &r.slices[i];
+            bool is_named = strcmp(at->name, is_short ? kernel : label) == 0 &&
+                            (is_short || strcmp(at->category, kernel) == 0);
+            bool is_on =
+                task.record->lane == PTOWSP_NO_LANE || strcmp(track_name(&r, at->track), lane) == 0;
+            if (is_named && is_on && at->begin == task.record->start &&
+                at->end == task.record->end && !at->is_open) {
+                found++;
+                break;
+            }
+        }
+    }
+    assert_int_equal(found, count);
+    ptowsp_run_critical_path(s->run, &path_count);
+    assert_int_equal(r.flow_count, path_count ? path_count - 1 : 0);
+    for (int i = 1; i <= r.flow_count; i++) {
+        const slice *from = &r.slices[r.flow_from[i] - 1], *to = &r.slices[r.flow_to[i] - 1];
+        assert_true(r.flow_from[i] && r.flow_to[i] && from->end <= to->begin);
+    }
+    double busy = (double)ptowsp_run_result(s->run)->busy_cycles;
+    assert_true(r.counter_area > busy * 0.999 - 1 && r.counter_area < busy * 1.001 + 1);
+    free(b.data);
+}
+
+static void export__perfetto_has_every_task_as_a_slice_on_its_lane(void **state) {
+    (void)state;
+    for (uint32_t i = 1; i < 5; i++) {
+        see s = {0};
+        ptowsp_schedule schedule = lanes(i);
+        schedule.dispatch = i == 4 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_DEFAULT;
+        schedule.ready = PTOWSP_READY_FIFO;
+        see_make(&s, &schedule, 40);
+        see_run_tasks(&s);
+        check_perfetto(&s, false);
+        check_perfetto(&s, true);
+        see_free(&s);
+    }
+}
+
+// Labels of 50 to 76 bytes, and packets of up to more than 127: lengths of one byte, and of two.
+static void export__perfetto_has_labels_of_any_length(void **state) {
+    (void)state;
+    for (int length = 26; length <= 52; length++) {
+        see s = {0};
+        char name[64];
+        memset(name, 'x', sizeof name);
+        name[length] = '\0';
+        s.attend_name = name;
+        ptowsp_schedule schedule = lanes(3);
+        see_make(&s, &schedule, 4);
+        see_run_tasks(&s);
+        check_perfetto(&s, false);
+        check_perfetto(&s, true);
+        see_free(&s);
+    }
+}
+
+static void export__perfetto_has_processes(void **state) {
+    (void)state;
+    static reader r;
+    see s = {0};
+    bytes b = {0};
+    see_make_pipeline(&s);
+    see_run_tasks(&s);
+    check_perfetto(&s, false);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, NULL, &b), PTOWSP_OK);
+    read_trace(&r, &b);
+    int loads = 0;
+    for (int i = 0; i < r.count; i++) {
+        bool is_load = strncmp(r.slices[i].name, "load ", 5) == 0;
+        loads += is_load && strcmp(track_name(&r, r.slices[i].track), "load") == 0;
+    }
+    assert_int_equal(loads, 4);
+    free(b.data);
+    see_free(&s);
+}
+
+// -- python ---------------------------------------------------------------------------------------
+
+static const char script[] =
+    "import sys, json, csv, xml.dom.minidom as dom\n"
+    "expected = [l.rstrip('\\n').split('|') for l in open('build/export_expected.txt')]\n"
+    "kind, path = sys.argv[1], 'build/export_test.out'\n"
+    "if kind == 'json':\n"
+    "    d = json.load(open(path, encoding='utf-8'))\n"
+    "    names = {(e['pid'], e['tid']): e['args']['name'] for e in d['traceEvents']\n"
+    "             if e['name'] == 'thread_name'}\n"
+    "    got = [[str(e['args']['task']), e['name'], names[e['pid'], e['tid']],\n"
+    "            str(round(e['ts'] * 1000)), str(round((e['ts'] + e['dur']) * 1000)),\n"
+    "            e['args']['stall'], str(e['args']['bytes_written'])]\n"
+    "           for e in d['traceEvents'] if e['ph'] == 'X' and str(e['pid']) in (sys.argv + ['1', "
+    "'2'])[2:4]]\n"
+    "    starts = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 's'}\n"
+    "    ends = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 'f'}\n"
+    "    assert starts.keys() == ends.keys() and all(starts[i] <= ends[i] for i in starts)\n"
+    "    got.sort(key=lambda r: int(r[0]))\n"
+    "elif kind == 'csv':\n"
+    "    rows = list(csv.DictReader(open(path, newline='', encoding='utf-8')))\n"
+    "    got = [[r['index'], (r['kernel'] + ' ' + r['values']).strip(), r['track'], r['start'],\n"
+    "            r['end'], r['stall'], r['bytes_written']] for r in rows]\n"
+    "    got.sort(key=lambda r: int(r[0]))\n"
+    "elif kind == 'table':\n"
+    "    lines = open(path, encoding='utf-8').read().splitlines()[1:]\n"
+    "    got = sorted([[l[:10].strip(), l[75:].strip(), l[38:50].strip(), l[11:23].strip(),\n"
+    "            l[24:36].strip(), l[51:62].strip()] for l in lines], key=lambda r: int(r[0]))\n"
+    "    expected = [e[:6] for e in expected]\n"
+    "elif kind == 'svg':\n"
+    "    d = dom.parse(path)\n"
+    "    def text(e): return ''.join(c.data for c in e.childNodes if c.nodeType == c.TEXT_NODE)\n"
+    "    got = []\n"
+    "    for e in d.getElementsByTagName('title')[1:]:\n"
+    "        label, rest = text(e).split('\\n')\n"
+    "        rest = rest.split()\n"
+    "        got.append([rest[1].rstrip(':'), label, rest[2], rest[4].rstrip(',')])\n"
+    "    got.sort(key=lambda r: int(r[0]))\n"
+    "    expected = [[e[0], e[1], e[3], e[4]] for e in expected]\n"
+    "    texts = [text(e) for e in d.getElementsByTagName('text')]\n"
+    "    assert all(k in ' '.join(texts) for k in sys.argv[2:]), texts\n"
+    "    left = [r for r in d.getElementsByTagName('rect') if r.getAttribute('fill')[:6] == "
+    "'url(#k'\n"
+    "            and r.getElementsByTagName('title')]\n"
+    "    assert len(left) == len(expected)\n"
+    "assert got == expected, [(g, e) for g, e in zip(got, expected) if g != e][:3] or len(got)\n";
+
+static bool has_python(void) {
+    return system("python3 -c 'import json' > /dev/null 2>&1") == 0;
+}
+
+static void write_file(const char *path, const void *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+// In place of processes: tasks by the wall clock.
+static const char *const by_wall[] = {NULL};
+
+// Tasks that run in [begin, end).
+static void write_expected_in(see *s, const char *const *processes, uint64_t begin, uint64_t end) {
+    FILE *file = fopen("build/export_expected.txt", "w");
+    assert_non_null(file);
+    for (uint64_t i = 0; i < ptowsp_run_trace_count(s->run); i++) {
+        char label[400], lane[32];
+        ptowsp_output_buffer buffer = {label, sizeof label, 0};
+        ptowsp_task_trace task = ptowsp_run_trace_at(s->run, i);
+        ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
+        task.record = processes == by_wall ? ptowsp_run_clock_at(s->run, i) : task.record;
+        snprintf(lane, sizeof lane, "lane %u", task.record->lane);
+        if (begin && (task.record->end <= begin || task.record->start >= end)) {
+            continue;
+        }
+        fprintf(file, "%llu|%s|%s|%llu|%llu|%s|%llu\n", (unsigned long long)task.index, label,
+                task.record->lane == PTOWSP_NO_LANE ? processes[task.record->kernel] : lane,
+                (unsigned long long)task.record->start, (unsigned long long)task.record->end,
+                ptowsp_stall_name(task.record->stall), (unsigned long long)task.bytes_written);
+    }
+    fclose(file);
+}
+
+static void write_expected(see *s, const char *const *processes) {
+    write_expected_in(s, processes, 0, UINT64_MAX);
+}
+
+static void check_python(see *s, const char *kind, ptowsp_export_format format,
+                         const ptowsp_export_options *options, const char *more) {
+    bytes b = {0};
+    char command[500];
+    if (!has_python()) {
+        skip();
+    }
+    if (export_to(s, format, options, &b) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(s->context).text);
+    }
+    write_file("build/export_test.out", b.data, b.size);
+    write_file("build/export_test.py", script, sizeof script - 1);
+    snprintf(command, sizeof command, "python3 build/export_test.py %s %s", kind, more);
+    assert_int_equal(system(command), 0);
+    free(b.data);
+}
+
+static void check_all(see *s, const char *const *processes) {
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.title = "a \"title\" <&> \\ with \x01 \t and \xc3\xa9 \xff \xed\xa0\x80 end";
+    write_expected(s, processes);
+    check_python(s, "json", PTOWSP_EXPORT_CHROME, &options, "");
+    check_python(s, "csv", PTOWSP_EXPORT_CSV, &options, "");
+    check_python(s, "table", PTOWSP_EXPORT_TABLE, &options, "");
+    for (int theme = 0; theme < 3; theme++) {
+        options.theme = (ptowsp_theme)theme;
+        check_python(s, "svg", PTOWSP_EXPORT_SVG, &options, "'critical path' title");
+    }
+}
+
+static void export__json_csv_table_and_svg_say_what_the_run_did(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        see s = {0};
+        ptowsp_schedule schedule = lanes(3);
+        schedule.dispatch = i ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_DEFAULT;
+        s.attend_name = "at<te&nd>";
+        s.merge_name = "merge, ]]>;,%";
+        see_make(&s, &schedule, 9);
+        see_run_tasks(&s);
+        check_all(&s, NULL);
+        see_free(&s);
+    }
+    see s = {0};
+    static const char *const processes[] = {"", "load", "compute"};
+    see_make_pipeline(&s);
+    see_run_tasks(&s);
+    check_all(&s, processes);
+    see_free(&s);
+}
+
+// The bytes of each bin and kernel add up to those of the run.
+static void export__usage_adds_up(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
+    ptowsp_schedule schedule = lanes(3);
+    see_make(&s, &schedule, 200);
+    see_run(&s, &totals);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    char *line = strstr((char *)b.data, "\r\n");
+    assert_int_equal(strncmp((char *)b.data, "begin,end,\"attend\",\"merge\"\r\n", 28), 0);
+    unsigned long long end = 0, from, to, attend, merge, sums[2] = {0, 0};
+    int rows = 0;
+    for (; line[2] != '\0'; line = strstr(line + 2, "\r\n")) {
+        assert_int_equal(sscanf(line + 2, "%llu,%llu,%llu,%llu", &from, &to, &attend, &merge), 4);
+        assert_true(from == end && attend + merge <= 3 * (to - from));
+        end = to;
+        sums[0] += attend;
+        sums[1] += merge;
+        rows++;
+    }
+    assert_int_equal(end, ptowsp_run_result(s.run)->makespan_cycles);
+    assert_int_equal(sums[0], 200 * 33 + 3 * 19900);
+    assert_int_equal(sums[1], 800);
+    assert_in_range(rows, 256, 512);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, NULL, &b), PTOWSP_OK);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+    free(b.data);
+    see_free(&s);
+}
+
+// Every edge is a line of DOT and of text; folded, their numbers are the same.
+static bool count_edge(void *user, const ptowsp_edge *edge) {
+    ((unsigned *)user)[edge->reason]++;
+    return true;
+}
+
+static unsigned count_text(const bytes *b, const char *text) {
+    const size_t length = strlen(text);  // what is exported has no end
+    unsigned count = 0;
+    for (size_t at = 0; at + length <= b->size; at++) {
+        count += memcmp(b->data + at, text, length) == 0;
+    }
+    return count;
+}
+
+// Both times in one file, for readers of either; and the wall clock alone.
+static void export__have_the_wall_clock_as_well(void **state) {
+    static reader r;
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(3);
+    ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
+    ptowsp_run_options how;
+    ptowsp_export_options options;
+    memset(&how, 0, sizeof how);
+    memset(&options, 0, sizeof options);
+    s.context_desc.threads = PTOWSP_THREADS_OWN;
+    s.context_desc.lane_count = how.lane_count = 2;
+    see_make(&s, &schedule, 12);
+    assert_int_equal(ptowsp_run_record(s.run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(s.run, &how), PTOWSP_OK);
+    options.time = PTOWSP_TIME_BOTH;
+    write_expected(&s, NULL);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "1 2");
+    write_expected(&s, by_wall);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "3 3");
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, &options, &b), PTOWSP_OK);
+    read_trace(&r, &b);
+    uint64_t count = ptowsp_run_trace_count(s.run);
+    assert_int_equal(r.count, 2 * count);
+    for (uint64_t t = 0; t < 2 * count; t++) {
+        const ptowsp_task_record *at = t < count ? ptowsp_run_trace_at(s.run, t).record
+                                                 : ptowsp_run_clock_at(s.run, t - count);
+        char lane[32];
+        int found = 0;
+        snprintf(lane, sizeof lane, "lane %u", at->lane);
+        for (int i = t < count ? 0 : (int)count; i < (t < count ? (int)count : r.count); i++) {
+            const slice *one = &r.slices[i];
+            found += one->begin == at->start && one->end == at->end &&
+                     strcmp(track_name(&r, one->track), lane) == 0;
+        }
+        assert_true(found >= 1);
+    }
+    options.time = PTOWSP_TIME_WALL;
+    options.clock_mhz = 7;  // of simulated time alone
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "3 3");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, &options, "");
+    check_python(&s, "table", PTOWSP_EXPORT_TABLE, &options, "");
+    options.width = 10000;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options, &b), PTOWSP_OK);
+    assert_int_equal(count_text(&b, " ns, measured: 48 tasks, "), 1);
+    free(b.data);
+    see_free(&s);
+}
+
+static void span_label(void *user, uint64_t i, ptowsp_output text) {
+    char room[40];
+    snprintf(room, sizeof room, "sequence=%d", (int)((const int *)user)[i]);
+    text.write(text.user, room, strlen(room));
+}
+
+// Spans of one's own, in no order; the third did not run.
+static void export__spans_are_drawn_as_tasks_are(void **state) {
+    (void)state;
+    static const char *const names[] = {"decode", "merge, \"all\""};
+    static const int sequences[] = {7, 5, 3, 7};
+    static const ptowsp_span spans[] = {
+        {1050, 1090, 1, 0}, {1000, 1040, 1, 0}, {0, 0, 0, 9}, {1060, 1200, 0, 1}};
+    static const char rows[] =
+        "index,kernel,values,place,track,ready,issue,start,end,stall,cause,bytes_read,"
+        "bytes_written\r\n"
+        "3,\"merge, \"\"all\"\"\",\"sequence=7\",\"\",\"lane 0\",60,60,60,200,none,,0,0\r\n"
+        "1,\"decode\",\"sequence=5\",\"\",\"lane 1\",0,0,0,40,none,,0,0\r\n"
+        "0,\"decode\",\"sequence=7\",\"\",\"lane 1\",50,50,50,90,none,,0,0\r\n"
+        "2,\"decode\",\"sequence=3\",\"\",\"-\",0,0,0,0,none,,0,0\r\n";
+    static reader r;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_span broken[4];
+    ptowsp_span_set set = {"step", spans, 4, names, 2, span_label, NULL, 0, NULL, NULL, 0, false};
+    ptowsp_output output = {bytes_write, &b};
+    int order[4];
+    memcpy(order, sequences, sizeof order);
+    set.user = order;
+    memcpy(broken, spans, sizeof broken);
+    broken[2].kind = 0;
+    set.spans = broken;
+    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_string_equal((const char *)b.data, rows);
+    b.size = 0;
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_PERFETTO, NULL, output),
+                     PTOWSP_OK);
+    read_trace(&r, &b);
+    assert_int_equal(r.count, 3);
+    assert_string_equal(r.slices[0].name, "merge, \"all\" sequence=7");
+    assert_int_equal(r.slices[0].begin, 60);
+    assert_int_equal(r.slices[0].end, 200);
+    assert_string_equal(track_name(&r, r.slices[2].track), "lane 1");
+    assert_int_equal(r.slices[2].begin, 50);
+    for (int format = PTOWSP_EXPORT_CHROME; format <= PTOWSP_EXPORT_TABLE; format++) {
+        b.size = 0;
+        assert_int_equal(
+            ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL, output),
+            PTOWSP_OK);
+        assert_true(b.size > 100);
+        if (format == PTOWSP_EXPORT_SVG) {
+            assert_int_equal(count_text(&b, "<title>decode sequence=5"), 1);
+            assert_int_equal(count_text(&b, "200 ns, measured: 3 tasks, 2 lanes, "), 1);
+        }
+    }
+    static const struct {
+        ptowsp_span span;
+        const char *text;
+    } wrong[] = {{{9, 8, 0, 0}, "export: span 1 ends before it begins"},
+                 {{7, 8, 0, 2}, "export: span 1 is of a kind without a name"},
+                 {{7, 8, PTOWSP_LANE_COUNT_MAX, 0}, "export: span 1 is on a lane that cannot be"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        broken[1] = wrong[i].span;
+        assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                         PTOWSP_INVALID_PARAMS);
+        test_error_is(s.context, PTOWSP_INVALID_PARAMS, 1, wrong[i].text);
+    }
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_DOT, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: there is no format 7 of spans");
+    assert_int_equal(ptowsp_spans_export(s.context, NULL, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: the set, its spans or its names are NULL");
+    const char *const unnamed[] = {"decode", NULL};
+    set.names = unnamed;
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, 1,
+                  "export: the name of kind 1 is NULL, or too long");
+    set.count = 0, set.name_count = 0;
+    for (int format = 0; format <= PTOWSP_EXPORT_TABLE; format++) {  // nothing can be drawn
+        assert_int_equal(
+            ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL, output),
+            PTOWSP_OK);
+    }
+    free(b.data);
+    ptowsp_context_destroy(s.context);
+}
+
+static void export__edges_are_lines_of_dot_and_text(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(2);
+    unsigned counts[PTOWSP_EDGE_COUNT] = {0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.title = "\"quoted\" \\";
+    see_make(&s, &schedule, 5);
+    see_run(&s, &edges);
+    assert_true(ptowsp_run_edges(s.run, PTOWSP_NO_INDEX, count_edge, counts));
+    assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
+    assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_int_equal(strncmp((char *)b.data, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
+    assert_int_equal(count_text(&b, "[label="), 20);
+    assert_int_equal(count_text(&b, "tooltip=\"tensor\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"structure\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"lane\""), counts[PTOWSP_EDGE_LANE]);
+    assert_non_null(strstr((char *)b.data, "t17 -> t19 [tooltip=\"tensor\""));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data,
+                           "task 19, merge axis0=47\n"
+                           "  waits for task 18, attend request=4 head=2 scale=-3: structure\n"));
+    assert_non_null(strstr((char *)b.data,
+                           "  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
+                           "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write"));
+    options.fold = PTOWSP_FOLD_KERNELS;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "merge waits for attend: structure, 15 times\n"
+                                           "merge waits for attend: tensor, 15 times\n"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "k1 [label=\"attend\\n15 tasks\"]"));
+    assert_non_null(strstr((char *)b.data, "k1 -> k2 [label=\"tensor 15\""));
+    options.fold = PTOWSP_FOLD_LOOPS;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr(
+        (char *)b.data, "step/parallel request waits for step/parallel request/sequence/parallel "
+                        "head: structure, 15 times\n"
+                        "step/parallel request waits for step/parallel request/sequence/parallel "
+                        "head: tensor, 15 times\n"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "k2 [label=\"step/parallel request\\n5 tasks\"]"));
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, NULL, &b), PTOWSP_INVALID_PARAMS);
+    free(b.data);
+    see_free(&s);
+}
+
+// A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
+// second 11.
+static void export__cycles_become_the_time_of_a_clock(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, NULL, 2);
+    see_run_tasks(&s);
+    options.clock_mhz = 500;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.000,\"dur\":0.020"));
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.020,\"dur\":0.022"));
+    options.clock_mhz = 3000;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.000,\"dur\":0.003"));
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.003,\"dur\":0.004"));  // to 21 / 3
+    see_free(&s);
+    memset(&s, 0, sizeof s);
+    s.merge_cycles = UINT64_MAX / 4;  // times 1000 more than a number holds: the last one
+    see_make(&s, NULL, 1);
+    see_run_tasks(&s);
+    options.clock_mhz = 1;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":33.000,\"dur\":18446744073709518.615"));
+    free(b.data);
+    see_free(&s);
+}
+
+// U+FFFD stands for each byte that is no part of a character, and for what XML or JSON cannot have.
+static void export__titles_are_escaped_byte_by_byte(void **state) {
+    (void)state;
+#define BAD "\xef\xbf\xbd"
+    static const char *const titles[][2] = {
+        {"<\t\n\r\"&>\x01", "&lt;&#9;&#10;&#13;&quot;&amp;&gt;" BAD},
+        {"two \xc3\xa9, \xc3(, \xc0\xaf", "two \xc3\xa9, " BAD "(, " BAD BAD},
+        {"three \xe2\x82\xac, \xe2\x82, \xe0\x80\x80",
+         "three \xe2\x82\xac, " BAD BAD ", " BAD BAD BAD},
+        {"half \xed\xa0\x80, last \xee\x80\x80", "half " BAD BAD BAD ", last \xee\x80\x80"},
+        {"none \xef\xbf\xbe, \xef\xbf\xbd", "none " BAD BAD BAD ", " BAD},
+        {"four \xf0\x9f\x98\x80, \xf4\x90\x80\x80, \xff",
+         "four \xf0\x9f\x98\x80, " BAD BAD BAD BAD ", " BAD},
+    };
+#undef BAD
+    see s = {0};
+    bytes b = {0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, NULL, 1);
+    see_run_tasks(&s);
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        options.title = titles[i][0];
+        assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options, &b), PTOWSP_OK);
+        bytes_write(&b, "", 1);
+        assert_non_null(strstr((char *)b.data, titles[i][1]));
+    }
+    free(b.data);
+    see_free(&s);
+}
+
+// -- bad input ------------------------------------------------------------------------------------
+
+static void export__outputs_that_fail_are_told_and_not_called_again(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(2);
+    see_make(&s, &schedule, 100);
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    see_run(&s, &edges);
+    for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
+        bytes all = {0};
+        assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &all), PTOWSP_OK);
+        for (size_t limit = 1; limit < all.size; limit += all.size / 50 + 1) {
+            bytes b = {NULL, 0, 0, limit};
+            const ptowsp_output output = {bytes_write, &b};
+            assert_int_equal(ptowsp_run_export(s.run, (ptowsp_export_format)format, NULL, output),
+                             PTOWSP_SYSTEM_FAILED);
+            char text[100];
+            snprintf(text, sizeof text, "export: the output failed after %zu bytes", b.size);
+            test_error_is(s.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+            if (b.size) {
+                assert_memory_equal(b.data, all.data, b.size);
+            }
+            free(b.data);
+        }
+        free(all.data);
+    }
+    see_free(&s);
+}
+
+static void refused(see *s, ptowsp_export_format format, const ptowsp_export_options *options,
+                    ptowsp_status status, const char *text) {
+    bytes b = {0};
+    assert_int_equal(export_to(s, format, options, &b), status);
+    test_error_is(s->context, status, PTOWSP_NO_INDEX, text);
+    assert_int_equal(b.size, 0);
+}
+
+static void export__refuses_what_it_cannot_draw(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_export_options options;
+    const ptowsp_output nothing = {NULL, NULL};
+    see_make(&s, NULL, 4);
+    memset(&options, 0, sizeof options);
+    refused(&s, PTOWSP_EXPORT_CHROME, NULL, PTOWSP_INVALID_PARAMS,
+            "export: the run has recorded nothing (ptowsp_run_record)");
+    see_run_tasks(&s);
+    refused(&s, (ptowsp_export_format)99, NULL, PTOWSP_INVALID_PARAMS,
+            "export: there is no format 99");
+    assert_int_equal(ptowsp_run_export(s.run, PTOWSP_EXPORT_CSV, NULL, nothing),
+                     PTOWSP_INVALID_PARAMS);
+    options.time = PTOWSP_TIME_WALL;
+    refused(&s, PTOWSP_EXPORT_CSV, &options, PTOWSP_INVALID_PARAMS,
+            "export: the run has recorded no wall clock (has_clock)");
+    refused(&s, PTOWSP_EXPORT_USAGE_CSV, &options, PTOWSP_INVALID_PARAMS,
+            "export: this format has no wall clock");
+    options.time = PTOWSP_TIME_BOTH;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: two times side by side are for PERFETTO and CHROME");
+    options.time = (ptowsp_export_time)3;
+    refused(&s, PTOWSP_EXPORT_CSV, &options, PTOWSP_INVALID_PARAMS, "export: there is no time 3");
+    options.time = PTOWSP_TIME_SIMULATED;
+    options.fold = (ptowsp_fold)3;
+    refused(&s, PTOWSP_EXPORT_DOT, &options, PTOWSP_INVALID_PARAMS, "export: there is no fold 3");
+    options.fold = PTOWSP_FOLD_NONE;
+    options.theme = (ptowsp_theme)7;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS, "export: there is no theme 7");
+    options.theme = PTOWSP_THEME_AUTO;
+    options.width = 319;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: a width of 319 is not in 320 to 10000");
+    options.width = 320;
+    options.begin = options.end = 5;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: the window of time is empty");
+    options.end = 0;
+    options.begin = ptowsp_run_result(s.run)->makespan_cycles;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: the window begins at 166, but the run ends at 166");
+    options.begin = 0;
+    options.lane_max = PTOWSP_EXPORT_LANE_MAX + 1;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: lane_max 4097 is more than 4096");
+    see_free(&s);
+    see many = {0};
+    ptowsp_schedule schedule = lanes(65);
+    see_make(&many, &schedule, 4);
+    see_run_tasks(&many);
+    refused(&many, PTOWSP_EXPORT_SVG, NULL, PTOWSP_LIMIT_EXCEEDED,
+            "export: a picture of 65 lanes and processes, but lane_max is 64");
+    bytes b = {0};
+    options.lane_max = 65;
+    assert_int_equal(export_to(&many, PTOWSP_EXPORT_SVG, &options, &b), PTOWSP_OK);
+    free(b.data);
+    see_free(&many);
+}
+
+static void export__zero_tasks_are_a_picture_of_nothing(void **state) {
+    (void)state;
+    see s = {0};
+    see_make(&s, NULL, 0);
+    see_run_tasks(&s);
+    write_expected(&s, NULL);
+    check_perfetto(&s, false);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    check_python(&s, "svg", PTOWSP_EXPORT_SVG, NULL, "decode");
+    see_free(&s);
+}
+
+// A run that ends at the last cycle there is. (As doubles of microseconds its times are not exact,
+// so JSON is not compared.)
+static void export__times_up_to_the_last_cycle(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(2);
+    s.merge_cycles = PTOWSP_CYCLES_MAX - 22;  // attend for head 0 and 2 take 10 and 12
+    see_make(&s, &schedule, 1);
+    see_run_tasks(&s);
+    assert_true(ptowsp_run_result(s.run)->makespan_cycles == PTOWSP_CYCLES_MAX);
+    write_expected(&s, NULL);
+    check_perfetto(&s, false);
+    check_perfetto(&s, true);
+    ptowsp_usage usage = ptowsp_run_usage(s.run);
+    assert_in_range(usage.bin_count, 256, 512);
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    bytes b = {0};
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.022,\"dur\":9223372036854775.785"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "9,223,372,036,854,775,807 cycles"));
+    assert_non_null(strstr((char *)b.data, "<rect x=\"84\" width=\"859\" y=\"106\""));
+    // From attend, which ends on lane 0, to merge, which begins on lane 1.
+    assert_non_null(
+        strstr((char *)b.data, "<line x1=\"84\" x2=\"84\" y1=\"102\" y2=\"106\" class=\"c\"/>"));
+    free(b.data);
+    see_free(&s);
+}
+
+static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(3);
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, &schedule, 12);
+    see_run_tasks(&s);
+    for (uint64_t begin = 1; begin < 60; begin += 7) {
+        options.begin = begin;
+        options.end = begin + 23;
+        write_expected_in(&s, NULL, options.begin, options.end);
+        check_python(&s, "svg", PTOWSP_EXPORT_SVG, &options, "'drawn: '");
+    }
+    see_free(&s);
+}
+
+// Lanes choose, and the window is full before all are issued.
+static void export__a_failed_run_has_what_was_done(void **state) {
+    (void)state;
+    static reader r;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_run_options run;
+    ptowsp_schedule schedule = lanes(2);
+    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    schedule.window_policy = PTOWSP_WINDOW_ABORT;
+    schedule.window = 8;
+    memset(&run, 0, sizeof run);
+    run.mode = PTOWSP_RUN_TIME_ONLY;
+    see_make(&s, &schedule, 6);
+    assert_int_equal(ptowsp_run_record(s.run, &tasks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(s.run, &run), PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 8);
+    for (int format = 0; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
+        assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &b), PTOWSP_OK);
+        bytes_write(&b, "", 1);
+        b.size--;
+        if (format == PTOWSP_EXPORT_PERFETTO) {
+            read_trace(&r, &b);
+            assert_true(r.count < 8);
+        } else if (format == PTOWSP_EXPORT_CHROME) {
+            assert_int_equal(count_text(&b, "\"ph\":\"X\""), r.count);
+        } else if (format == PTOWSP_EXPORT_CSV) {
+            assert_int_equal(count_text(&b, ",\"-\","), 8 - r.count);
+        }
+    }
+    free(b.data);
+    see_free(&s);
+}
+
+static void export__tasks_may_take_no_cycles(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    s.is_free = true;
+    see_make(&s, NULL, 2);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, 0);
+    write_expected(&s, NULL);
+    check_perfetto(&s, false);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    check_python(&s, "table", PTOWSP_EXPORT_TABLE, NULL, "");
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL, &b), PTOWSP_OK);
+    assert_int_equal(b.size, strlen("begin,end,\"attend\",\"merge\"\r\n"));
+    free(b.data);
+    see_free(&s);
+}
+
+// 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
+static void export__a_picture_of_many_tasks_stays_small(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(4);
+    see_make(&s, &schedule, 4000);
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
+    assert_in_range(b.size, 1000, 400000);
+    free(b.data);
+    see_free(&s);
+}
+
+static uint32_t count_of(const char *text, const char *what) {
+    uint32_t count = 0;
+    for (; (text = strstr(text, what)) != NULL; text++) {
+        count++;
+    }
+    return count;
+}
+
+// Tasks of two places take turns; each row has its own.
+static void export__rows_have_the_place_of_their_task(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(2);
+    see_make(&s, &schedule, 4);
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CSV, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    const char *text = (const char *)b.data;
+    assert_int_equal(count_of(text, "/sequence/task merge\""), 4);
+    assert_int_equal(count_of(text, "/sequence/parallel head/task attend\""), 4 * SEE_HEADS);
+    free(b.data);
+    see_free(&s);
+}
+
+// Against the C library, at every number of digits.
+static void export__numbers_have_all_their_digits(void **state) {
+    (void)state;
+    uint64_t power = 1;
+    for (int digits = 1; digits <= 20; digits++, power *= 10) {
+        const uint64_t values[] = {power - 1, power, power + 1, power / 3 * 7, UINT64_MAX - power};
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+            char own[24], expected[24];
+            own[pwsp_label_u64(values[i], own)] = '\0';
+            snprintf(expected, sizeof expected, "%" PRIu64, values[i]);
+            assert_string_equal(own, expected);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(export__perfetto_has_every_task_as_a_slice_on_its_lane),
+        cmocka_unit_test(export__rows_have_the_place_of_their_task),
+        cmocka_unit_test(export__numbers_have_all_their_digits),
+        cmocka_unit_test(export__perfetto_has_labels_of_any_length),
+        cmocka_unit_test(export__perfetto_has_processes),
+        cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
+        cmocka_unit_test(export__have_the_wall_clock_as_well),
+        cmocka_unit_test(export__spans_are_drawn_as_tasks_are),
+        cmocka_unit_test(export__usage_adds_up),
+        cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
+        cmocka_unit_test(export__cycles_become_the_time_of_a_clock),
+        cmocka_unit_test(export__titles_are_escaped_byte_by_byte),
+        cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),
+        cmocka_unit_test(export__refuses_what_it_cannot_draw),
+        cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
+        cmocka_unit_test(export__times_up_to_the_last_cycle),
+        cmocka_unit_test(export__a_picture_of_a_window_has_the_tasks_in_it),
+        cmocka_unit_test(export__a_failed_run_has_what_was_done),
+        cmocka_unit_test(export__tasks_may_take_no_cycles),
+        cmocka_unit_test(export__a_picture_of_many_tasks_stays_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

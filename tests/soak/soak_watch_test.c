@@ -1,0 +1,205 @@
+// The watchdog of the soak: a case that does not end is seen, whether it sleeps or computes; one that
+// takes its time on a busy machine is not.
+
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE  // MAP_ANONYMOUS
+#endif
+
+#include "test.h"
+
+#include "watch.h"
+
+#include <sys/mman.h>
+
+// -- looks with given numbers -----------------------------------------------------------------------
+
+typedef struct look {
+    uint64_t clock, ticks, cases;
+    bool is_stuck;
+} look;
+
+static void check(const look *looks, size_t count, uint64_t patience) {
+    soak_watch watch = {0};
+    watch.patience = patience;
+    for (size_t i = 0; i < count; i++) {
+        if (soak_watch_look(&watch, looks[i].clock, looks[i].ticks, looks[i].cases) !=
+            looks[i].is_stuck) {
+            fail_msg("look %u", (unsigned)i);
+        }
+    }
+}
+
+static void watch__is_patient_with_sleepers_for_so_long_and_no_longer(void **state) {
+    (void)state;
+    static const look looks[] = {{1000, 5, 8, false}, {1001, 7, 8, false},  // computes
+                                 {1002, 7, 9, false},                       // the next case
+                                 {1003, 7, 9, false}, {1005, 7, 9, false},  // 3 after 1002
+                                 {1006, 7, 9, true}};
+    check(looks, sizeof looks / sizeof looks[0], 3);
+}
+
+static void watch__a_tick_of_work_or_a_case_begins_the_patience_anew(void **state) {
+    (void)state;
+    static const look looks[] = {{50, 0, 1, false}, {53, 1, 1, false}, {56, 2, 1, false},
+                                 {59, 2, 2, false}, {62, 2, 2, false}, {63, 2, 2, true}};
+    check(looks, sizeof looks / sizeof looks[0], 3);
+}
+
+static void watch__a_case_that_computes_has_so_much_processor_time(void **state) {
+    (void)state;
+    // The clock hardly moves: four threads compute.
+    static const look looks[] = {{10, 100, 1, false},
+                                 {11, 103, 1, false},
+                                 {12, 105, 2, false},
+                                 {13, 108, 2, false},
+                                 {14, 109, 2, true}};
+    check(looks, sizeof looks / sizeof looks[0], 3);
+}
+
+static void watch__a_rank_that_ended_during_a_look_takes_nothing_away(void **state) {
+    (void)state;
+    // Its 40 are missing once, and are its parent's then: no more is spent than 100 + 40 + 3.
+    static const look looks[] = {
+        {10, 140, 1, false}, {11, 100, 1, false}, {12, 143, 1, false}, {13, 144, 1, true}};
+    check(looks, sizeof looks / sizeof looks[0], 3);
+}
+
+static void watch__a_busy_machine_makes_nothing_stuck(void **state) {
+    (void)state;
+    // A tick in a long time: 0.1 s of the case's own took 100 times as long.
+    soak_watch watch = {0};
+    watch.patience = 100;
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_false(soak_watch_look(&watch, 100 * i, 50 + i, 1));
+    }
+}
+
+// -- processes --------------------------------------------------------------------------------------
+
+typedef enum life { ENDS, EXITS, DIES, SLEEPS, COMPUTES, RANK_COMPUTES, STOPS } life;
+
+static uint64_t *cases;  // shared with children
+static pid_t printed;
+
+static void compute(void) {
+    for (volatile uint64_t i = 0;; i++) {
+    }
+}
+
+static void live(life what) {
+    alarm(120);  // whatever happens to the test, it does not stay
+    __atomic_fetch_add(cases, 1, __ATOMIC_SEQ_CST);
+    if (what == RANK_COMPUTES && fork() == 0) {
+        alarm(120);
+        compute();
+    } else if (what == COMPUTES) {
+        compute();
+    } else if (what == EXITS) {
+        _exit(3);
+    } else if (what == DIES) {
+        kill(getpid(), SIGKILL);
+    } else if (what == STOPS) {
+        raise(SIGSTOP);
+    } else if (what == SLEEPS || what == RANK_COMPUTES) {
+        for (;;) {
+            pause();
+        }
+    }
+    _exit(0);
+}
+
+static pid_t begin(life what) {
+    fflush(NULL);
+    const pid_t process = fork();
+    assert_true(process >= 0);
+    if (process == 0) {
+        setpgid(0, 0);
+        live(what);
+    }
+    setpgid(process, process);
+    return process;
+}
+
+static void note(pid_t process) {
+    printed = process;
+}
+
+static int wait_for(life what, uint64_t patience) {
+    const pid_t process = begin(what);
+    printed = 0;
+    const int status = soak_wait(process, cases, patience, note);
+    assert_int_equal(printed, status == -1 ? process : 0);
+    assert_true(kill(process, 0) != 0);  // it is no more
+    kill(-process, SIGKILL);             // nor are its ranks
+    return status;
+}
+
+static int setup(void **state) {
+    (void)state;
+    void *shared =
+        mmap(NULL, sizeof *cases, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cases = (uint64_t *)shared;
+    return shared == MAP_FAILED;
+}
+
+static void watch__a_process_that_ends_says_how(void **state) {
+    (void)state;
+    const uint64_t patience = 100 * (uint64_t)sysconf(_SC_CLK_TCK);
+    assert_int_equal(wait_for(ENDS, patience), 0);
+    const int exited = wait_for(EXITS, patience);
+    assert_true(WIFEXITED(exited) && WEXITSTATUS(exited) == 3);
+    const int died = wait_for(DIES, patience);
+    assert_true(WIFSIGNALED(died) && WTERMSIG(died) == SIGKILL);
+}
+
+static void watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck(void **state) {
+    (void)state;
+    const uint64_t patience = (uint64_t)sysconf(_SC_CLK_TCK) / 3;
+    assert_int_equal(wait_for(SLEEPS, patience), -1);
+    assert_int_equal(wait_for(COMPUTES, patience), -1);
+    assert_int_equal(wait_for(STOPS, patience), -1);
+    assert_int_equal(wait_for(RANK_COMPUTES, patience), -1);
+}
+
+// Looks at a process until it has spent so much, which is not known by the clock.
+static void watch__processor_time_is_that_of_a_process_and_its_ranks(void **state) {
+    (void)state;
+    static const life lives[] = {COMPUTES, RANK_COMPUTES};
+    if (access("/proc/self/stat", R_OK) != 0) {
+        skip();  // only the clock is known there
+    }
+    for (int i = 0; i < 2; i++) {
+        const pid_t process = begin(lives[i]);
+        uint64_t ticks = 0, before = 0;
+        while (ticks < 10) {
+            const struct timespec pause = {0, 10000000};
+            nanosleep(&pause, NULL);
+            assert_int_equal(waitpid(process, NULL, WNOHANG), 0);  // its alarm has not ended it
+            ticks = soak_time_of(process);
+            assert_true(ticks >= before && ticks < soak_clock());
+            before = ticks;
+        }
+        kill(-process, SIGKILL);
+        waitpid(process, NULL, 0);
+    }
+    const pid_t process = begin(SLEEPS);
+    const struct timespec pause = {0, 100000000};
+    nanosleep(&pause, NULL);
+    assert_true(soak_time_of(process) < 10);  // it starts, and sleeps
+    kill(-process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(watch__is_patient_with_sleepers_for_so_long_and_no_longer),
+        cmocka_unit_test(watch__a_tick_of_work_or_a_case_begins_the_patience_anew),
+        cmocka_unit_test(watch__a_case_that_computes_has_so_much_processor_time),
+        cmocka_unit_test(watch__a_rank_that_ended_during_a_look_takes_nothing_away),
+        cmocka_unit_test(watch__a_busy_machine_makes_nothing_stuck),
+        cmocka_unit_test(watch__a_process_that_ends_says_how),
+        cmocka_unit_test(watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck),
+        cmocka_unit_test(watch__processor_time_is_that_of_a_process_and_its_ranks),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,231 @@
+// Shared by all test files: the library, cmocka, seeded random numbers, and allocators that count
+// and refuse.
+//
+// Tests are linked to an archive of the files of src/, compiled one by one. A test of private
+// functions (pwsp_...) includes the header of their room; one that needs the statics of a file, or
+// a hook in it, includes that file.
+
+#ifndef PTOWSP_TEST_H
+#define PTOWSP_TEST_H
+
+#include "ptowsp.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include <cmocka.h>
+#if defined(PTOWSP_COVERAGE)
+int __llvm_profile_write_file(void);
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+// Ends a process that a test has forked, and keeps what coverage has counted in it.
+static inline void test_exit(int status) {
+#if defined(PTOWSP_COVERAGE)
+    __llvm_profile_write_file();
+#endif
+    _exit(status);
+}
+
+// The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so
+// that a failure can be repeated.
+static inline uint64_t test_seed(void) {
+    const char *text = getenv("PTOWSP_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : 20261121;
+    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed);
+    return seed;
+}
+
+// Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source,
+// which are what every change passes. A release passes 300.
+static inline uint64_t test_percent(void) {
+    static uint64_t percent;
+    if (!percent) {
+        const char *text = getenv("PTOWSP_SCALE");
+        uint64_t given = text ? strtoull(text, NULL, 10) : 100;
+        percent = given ? given : 1;
+    }
+    return percent;
+}
+
+static inline uint64_t test_rounds(uint64_t count) {
+    uint64_t rounds = count * test_percent() / 100;
+    return rounds ? rounds : 1;
+}
+
+#define TEST_ROUNDS(i, count) ((i) < (__typeof__(i))test_rounds(count))
+
+// How many of `count` cases that are alike and slow: a third, and all of them at a scale of 300.
+static inline uint64_t test_share(uint64_t count) {
+    uint64_t share = count * test_percent() / 300;
+    return share == 0 ? 1 : share < count ? share : count;
+}
+
+// What the rounds together must have met, which fewer of them need not.
+#define assert_met(condition) assert_true(test_percent() < 100 || (condition))
+
+// Do arrays and arenas have no room to spare (vectors.c)? Then every request may be refused, and sizes
+// are others.
+#if defined(PTOWSP_TIGHT)
+extern bool pwsp_is_tight;
+#define test_is_tight() pwsp_is_tight
+#else
+#define test_is_tight() false
+#endif
+
+// A double as f16 or bf16, rounded once.
+static inline uint16_t test_half_of(ptowsp_dtype dtype, double value) {
+    uint16_t half = 0;
+    assert_int_equal(ptowsp_convert(&half, dtype, &value, PTOWSP_F64, 1), PTOWSP_OK);
+    return half;
+}
+
+// SplitMix64 (Steele, Lea and Flood 2014).
+static inline uint64_t test_splitmix(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// What random generators decide by. Fuzz targets put bytes in its place (tests/fuzz/choices.h).
+#ifndef TEST_RANDOM
+#define TEST_RANDOM test_splitmix
+#endif
+
+static inline uint64_t test_random(uint64_t *state) {
+    return TEST_RANDOM(state);
+}
+
+// Uniform in [low, high].
+static inline int64_t test_random_in(uint64_t *state, int64_t low, int64_t high) {
+    return low + (int64_t)(test_random(state) % ((uint64_t)(high - low) + 1));
+}
+
+// An allocator that checks the sizes it is told, counts what is live, and can refuse one
+// allocation.
+typedef struct test_memory {
+    size_t live_bytes;
+    size_t live_blocks;
+    size_t allocations;  // so far, refused ones included
+    size_t refuse_at;    // the allocation with this number (from 1) is refused; 0 refuses none
+} test_memory;
+
+typedef union test_block {
+    size_t size;
+    max_align_t align;
+} test_block;
+
+static inline void *test_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    test_memory *memory = (test_memory *)user;
+    test_block *block = ptr ? (test_block *)ptr - 1 : NULL;
+    assert_int_equal(old_size, block ? block->size : 0);
+    if (new_size == 0) {
+        if (block) {
+            memory->live_bytes -= old_size;
+            memory->live_blocks--;
+            free(block);
+        }
+        return NULL;
+    }
+    if (++memory->allocations == memory->refuse_at) {
+        return NULL;
+    }
+    test_block *moved = (test_block *)malloc(sizeof(test_block) + new_size);
+    assert_non_null(moved);
+    memset(moved + 1, 0xa5, new_size);  // memory is not zero
+    moved->size = new_size;
+    if (block) {
+        memcpy(moved + 1, block + 1, old_size < new_size ? old_size : new_size);
+        free(block);
+    } else {
+        memory->live_blocks++;
+    }
+    memory->live_bytes += new_size - old_size;
+    return moved + 1;
+}
+
+// Asserts that a context's last error is this one, with exactly this text.
+static inline void test_error_is(const ptowsp_context *context, ptowsp_status status,
+                                 uint64_t index, const char *text) {
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.status, status);
+    assert_true(error.index == index);
+    assert_string_equal(error.text, text);
+}
+
+// Asserts that the last failure of a context is a call while something ran.
+static inline void test_was_busy(const ptowsp_context *context) {
+    test_error_is(context, PTOWSP_BUSY, PTOWSP_NO_INDEX,
+                  "busy: the context, or the object of the call, is running something");
+}
+
+// An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
+static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                            void *job) {
+    (void)user;
+    while (lane_count > 0) {
+        lane(job, --lane_count);
+    }
+}
+
+typedef struct test_lane_call {
+    ptowsp_lane_fn lane_fn;
+    void *job;
+    uint32_t lane;
+} test_lane_call;
+
+static inline void *test_lane_call_main(void *arg) {
+    test_lane_call *call = (test_lane_call *)arg;
+    call->lane_fn(call->job, call->lane);
+    return NULL;
+}
+
+// An executor with a thread for each lane but the first, started anew for each job.
+static inline void test_run_lanes_on_threads(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                             void *job) {
+    (void)user;
+    pthread_t threads[PTOWSP_LANE_COUNT_MAX];
+    test_lane_call calls[PTOWSP_LANE_COUNT_MAX];
+    bool started[PTOWSP_LANE_COUNT_MAX];
+    for (uint32_t i = 1; i < lane_count; i++) {
+        test_lane_call call = {lane, job, i};
+        calls[i] = call;
+        started[i] = pthread_create(&threads[i], NULL, test_lane_call_main, &calls[i]) == 0;
+    }
+    lane(job, 0);
+    for (uint32_t i = 1; i < lane_count; i++) {
+        if (started[i]) {
+            pthread_join(threads[i], NULL);
+        } else {
+            lane(job, i);
+        }
+    }
+}
+
+// A context of threads: the library's own or, in builds without threads, the test's.
+static inline ptowsp_context_desc test_lanes_desc(uint32_t lane_count) {
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = lane_count == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
+#ifdef PTOWSP_NO_THREADS
+    if (lane_count > 1) {
+        desc.threads = PTOWSP_THREADS_USER;
+        desc.run_lanes = test_run_lanes_on_threads;
+    }
+#endif
+    desc.lane_count = lane_count;
+    return desc;
+}
+
+#endif

@@ -1,0 +1,435 @@
+// Plain tasks with a window, batch by batch and in bulk, against the rules done the slow way: the ends
+// of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
+// records, which issues tasks one by one.
+
+#include "src/time/window.h"
+
+#include "test.h"
+
+enum { TASKS_MAX = 3000, LANES_MAX = 70 };
+
+typedef struct batch_sample {
+    uint32_t task_count, lane_count, window, scopes;
+    bool has_keys, is_in_order;
+    uint32_t kind;  // of durations
+    uint64_t salt;
+} batch_sample;
+
+typedef struct batch_result {
+    uint64_t makespan, ready, window, lane, in_flight_max;
+    uint64_t busy[LANES_MAX], ends[LANES_MAX];
+} batch_result;
+
+static uint64_t cycles_of(const batch_sample *s, uint64_t i) {
+    uint64_t x = (i + s->salt) * UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 29;
+    return s->kind == 0   ? 10  // all end together
+           : s->kind == 1 ? x % 4
+           : s->kind == 2 ? 100 + x % 4096
+           : s->kind == 3 ? (x % 64 ? 5 : 20000)
+           : s->kind == 4 ? UINT64_C(1) << x % 40
+           : s->kind == 5 ? (UINT64_C(1) << 50) + x % 1024
+                          : (i % 96 == 95 ? 1000000 : 1);
+}
+
+static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
+    return cycles_of((const batch_sample *)user, task->index);
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void run_slowly(const batch_sample *s, batch_result *r) {
+    static uint64_t flight[TASKS_MAX];
+    uint64_t clock = 0, scope_ready = 0, done = 0;
+    uint32_t count = 0, turn = 0;
+    memset(r, 0, sizeof *r);
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        const uint32_t in_scope = s->task_count / s->scopes;
+        if (i % in_scope == 0) {
+            scope_ready = done;
+        }
+        if (s->is_in_order && scope_ready > clock) {
+            r->ready += scope_ready - clock;
+            clock = scope_ready;
+        }
+        for (;;) {  // what has ended leaves; a full window waits for the first
+            uint32_t left = 0;
+            uint64_t first = UINT64_MAX;
+            for (uint32_t k = 0; k < count; k++) {
+                if (flight[k] > clock) {
+                    first = flight[k] < first ? flight[k] : first;
+                    flight[left++] = flight[k];
+                }
+            }
+            count = left;
+            if (count < s->window) {
+                break;
+            }
+            r->window += first - clock;
+            clock = first;
+        }
+        const uint32_t lane = (s->has_keys ? i % in_scope / 7 : turn++) % s->lane_count;
+        const uint64_t due = max_of(clock, scope_ready), start = max_of(due, r->ends[lane]);
+        const uint64_t end = start + cycles_of(s, i);
+        r->ready += due - clock;
+        r->lane += start - due;
+        r->busy[lane] += end - start;
+        r->ends[lane] = end;
+        r->makespan = max_of(r->makespan, end);
+        done = max_of(done, end);
+        if (end > clock) {
+            flight[count++] = end;
+        }
+        r->in_flight_max = max_of(r->in_flight_max, count);
+    }
+}
+
+static void check(const batch_sample *s, const batch_result *r, const ptowsp_run *run) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    const ptowsp_lane_stats *lanes = ptowsp_run_lanes(run);
+    assert_int_equal(stats->task_count, s->task_count);
+    assert_int_equal(stats->makespan_cycles, r->makespan);
+    assert_int_equal(stats->in_flight_max, r->in_flight_max);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_DEPENDENCY], r->ready);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], r->window);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE], r->lane);
+    for (uint32_t i = 0; i < s->lane_count; i++) {
+        assert_int_equal(lanes[i].busy_cycles, r->busy[i]);
+        assert_int_equal(lanes[i].end_cycles, r->ends[i]);
+    }
+}
+
+static void check_sample(batch_sample *s) {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    batch_result expected;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel_desc kernel = {
+        .name = "work", .axis_count = 1, .cost = task_cycles, .user = s};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, scope, ptowsp_axis_dense(m, "scopes", s->scopes)) {
+            (void)scope;
+            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", s->task_count / s->scopes)) {
+                task.axes[0] = i;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    ptowsp_schedule schedule = {.issue =
+                                    s->is_in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
+                                .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                .lane_count = s->lane_count,
+                                .window = s->window,
+                                .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+    if (s->has_keys) {
+        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(m, 0), ptowsp_i64(m, 7));
+    }
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    run_slowly(s, &expected);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                            .record_tasks = has_records == 1};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        check(s, &expected, run);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 150); sample++) {
+        uint64_t random = seed + sample;
+        batch_sample s = {0};
+        s.lane_count = (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : LANES_MAX);
+        s.scopes = (uint32_t)test_random_in(&random, 1, 3);
+        s.task_count = (uint32_t)test_random_in(&random, 1, TASKS_MAX / 3) * s.scopes;
+        s.window = (uint32_t)test_random_in(&random, 1, sample % 2 ? 1000 : 100);
+        s.has_keys = test_random(&random) % 3 == 0;
+        s.kind = (uint32_t)(test_random(&random) % 5);
+        s.salt = test_random(&random);
+        s.is_in_order = test_random(&random) % 3 == 0;
+        check_sample(&s);
+    }
+}
+
+// Lanes that are busy for 2^50 cycles, and tasks in flight of which all but one end early.
+static void batch__ends_far_away_and_ends_that_crowd_are_found(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++) {
+        batch_sample s = {0};
+        s.lane_count = 1 + i / 2 % 4;
+        s.scopes = 1;
+        s.task_count = 1500;
+        s.window = i / 8 % 2 ? 64 : 100;
+        s.kind = 5 + i % 2;
+        s.is_in_order = i / 16 % 2;
+        s.has_keys = i / 32;
+        check_sample(&s);
+    }
+}
+
+// -- ends that the clock has passed ----------------------------------------------------------------
+
+static ptowsp_cycles own_cycles(const ptowsp_task *task, void *user) {
+    (void)user;
+    return task->args[0];
+}
+
+// On lane 1 tasks end at 10, 20, 30. The clock moves to 50: to the end of the task on lane 0 that
+// writes x, by a slot load, or to that of a pipeline in its place, by another pipeline, which is in
+// order. Both lanes are busy up to 1000. Tasks that take no time are then issued at 50, and those that
+// find the window full wait for 1000.
+static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
+    char text[2048];
+    sprintf(text,
+            "module m slots 1\n"
+            "axis n %u\n"
+            "tensor x i32 [1, 1] global\n"
+            "kernel put(axes 1, out x i32 1 x 1) vector, cycles by a cost function\n"
+            "kernel get(axes 1, in x i32 1 x 1) vector, cycles by a cost function\n"
+            "kernel work(axes 1) vector, cycles by a cost function\n"
+            "workload main\n"
+            "%s"
+            "  task work(10) tag \"lane\" = 1u\n"
+            "  task work(10) tag \"lane\" = 1u\n"
+            "  task work(10) tag \"lane\" = 1u\n"
+            "  task work(%u) tag \"lane\" = 0u\n"
+            "  task work(970) tag \"lane\" = 1u\n"
+            "%s"
+            "  parallel i in n\n"
+            "    task work(0) tag \"lane\" = 0u\n",
+            count,
+            is_pipeline ? "  pipeline first\n    process only\n      task put(50) x = x\n"
+                        : "  task put(50) x = x tag \"lane\" = 0u\n",
+            is_pipeline ? 1000 : 950,
+            is_pipeline ? "  pipeline second\n    process only\n      task get(0) x = x\n"
+                        : "  slot_load 0 = x element ((0), (0))\n");
+    const ptowsp_parse_kernel kernels[3] = {{.name = "put", .fn = own_cycles, .cost = own_cycles},
+                                            {.name = "get", .fn = own_cycles, .cost = own_cycles},
+                                            {.name = "work", .fn = own_cycles, .cost = own_cycles}};
+    const ptowsp_parse_desc attached = {kernels, 3, 0};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t x = 0;
+    const ptowsp_buffer buffer = {.data = &x, .size = sizeof x};
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    const ptowsp_schedule schedule = {.issue = is_pipeline ? PTOWSP_ISSUE_IN_ORDER
+                                                           : PTOWSP_ISSUE_DATAFLOW,
+                                      .dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                      .dispatch_key = ptowsp_task_tag(m, "lane"),
+                                      .lane_count = 2,
+                                      .window = window,
+                                      .dependencies = PTOWSP_DEPENDENCIES_OVERLAP};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    const uint64_t found = window - 2 < count ? window - 2 : count, full = count - found;
+    const uint64_t before = is_pipeline ? 5 : 6;  // on lanes
+    const uint64_t most = found + 2 < before ? before : found + 2;
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.record_tasks = has_records == 1};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        const ptowsp_run_stats *stats = ptowsp_run_result(run);
+        assert_int_equal(stats->makespan_cycles, 1000);
+        assert_int_equal(stats->in_flight_max, most);
+        assert_int_equal(stats->stall_cycles[PTOWSP_STALL_SLOT], is_pipeline ? 0 : 50);
+        assert_int_equal(stats->stall_cycles[PTOWSP_STALL_DEPENDENCY], is_pipeline ? 50 : 0);
+        assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], full ? 950 : 0);
+        // Of those before: on lane 1 for 10 + 20 + 30; on lane 0 for the task that writes x.
+        assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE],
+                         60u + (is_pipeline ? 0u : 50u) + found * 950);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void batch__ends_that_a_load_or_a_pipeline_has_passed_have_left(void **state) {
+    (void)state;
+    for (uint32_t is_pipeline = 0; is_pipeline < 2; is_pipeline++) {
+        for (uint32_t window = 6; window <= 40; window++) {
+            for (uint32_t count = 1; count <= 40; count += 3) {
+                check_passed(is_pipeline != 0, window, count);
+            }
+        }
+    }
+}
+
+// -- scopes ---------------------------------------------------------------------------------------
+
+// Lane 1 is busy up to 100000 with a task that is parallel to a sequence: a loop of 100 tasks of 10 cycles
+// on lane 0, and one of 7 behind them. That one starts at 1000, whatever else lane 1 has to do.
+static void check_scope(ptowsp_context *context, ptowsp_module *m,
+                        const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.record_tasks = has_records == 1};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 100000);
+        assert_int_equal(ptowsp_run_lanes(run)[0].end_cycles, 1007);
+        assert_int_equal(ptowsp_run_lanes(run)[1].end_cycles, 100000);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static void batch__a_scope_ends_with_its_own_tasks(void **state) {
+    (void)state;
+    static const char text[] = "module m\n"
+                               "axis once 1\n"
+                               "axis n 100\n"
+                               "kernel work(axes 1) vector, cycles by a cost function\n"
+                               "workload main\n"
+                               "  parallel i in once\n"
+                               "    task work(100000) tag \"lane\" = 1u\n"
+                               "    sequence\n"
+                               "      parallel j in n\n"
+                               "        task work(10) tag \"lane\" = 0u\n"
+                               "      task work(7) tag \"lane\" = 0u\n";
+    const ptowsp_parse_kernel kernel = {.name = "work", .fn = own_cycles, .cost = own_cycles};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    for (uint32_t window = 2; window <= 128; window *= 2) {
+        for (int way = 0; way < 4; way++) {
+            const ptowsp_schedule schedule = {.issue = way % 2 ? PTOWSP_ISSUE_IN_ORDER
+                                                               : PTOWSP_ISSUE_DATAFLOW,
+                                              .dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                              .dispatch_key = ptowsp_task_tag(m, "lane"),
+                                              .lane_count = way < 2 ? 2 : 40,
+                                              .window = window,
+                                              .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+            check_scope(context, m, &schedule);
+        }
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+enum { REFUSED_TASKS = 600, REFUSED_LANES = 2 };
+
+static ptowsp_cycles ten_cycles(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 10;
+}
+
+// Each allocation of a first execution is refused in turn: that of a larger ring in the middle of a bulk,
+// too. What then is reported is consistent, and all is well afterwards.
+static void check_refused(test_memory *memory, const ptowsp_program *program,
+                          ptowsp_context *context, size_t refused, bool *out_is_done) {
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    memory->refuse_at = memory->allocations + refused;
+    const ptowsp_status status = ptowsp_run_execute(run, NULL);
+    *out_is_done = memory->allocations < memory->refuse_at;
+    memory->refuse_at = 0;
+    assert_int_equal(status, *out_is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    for (uint32_t again = 0; again < 2; again++) {
+        const ptowsp_run_stats *stats = ptowsp_run_result(run);
+        uint64_t done = 0;
+        for (uint32_t i = 0; i < REFUSED_LANES; i++) {
+            const ptowsp_lane_stats *lane = &ptowsp_run_lanes(run)[i];
+            done += lane->task_count;
+            assert_int_equal(lane->busy_cycles, 10 * lane->task_count);
+            assert_true(lane->busy_cycles <= stats->makespan_cycles);
+        }
+        assert_int_equal(stats->task_count, done);
+        assert_true(again == 0 || done == REFUSED_TASKS);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
+    const ptowsp_kernel_desc kernel = {.name = "work", .fn = ten_cycles};
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                      .lane_count = REFUSED_LANES,
+                                      .window = 1000,
+                                      .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", REFUSED_TASKS)) {
+            (void)i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    bool is_done = false;
+    size_t refused = 0;
+    while (!is_done) {
+        check_refused(&memory, program, context, ++refused, &is_done);
+    }
+    assert_true(refused > 10);  // rings of both lanes have grown to 512
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+// The ring of a lane has up to 2^30 places: twice as many could not be counted on.
+static void batch__a_ring_of_the_window_stays_below_32_bits(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const pwsp_memory from = pwsp_memory_make(test_resize, &memory);
+    pwsp_flight_queue queue = {.capacity = 1u << 30, .count = 1u << 30};
+    pwsp_window window = {.queues = &queue};
+    window.tournament.lane_count = 1;
+    assert_false(pwsp_window_grow(&window, &from, 0));
+    assert_int_equal(memory.allocations, 0);
+    assert_int_equal(queue.capacity, 1u << 30);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
+        cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
+        cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
+        cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
+        cmocka_unit_test(batch__ends_far_away_and_ends_that_crowd_are_found),
+        cmocka_unit_test(batch__a_ring_of_the_window_stays_below_32_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
