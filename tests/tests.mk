@@ -1,0 +1,167 @@
+# Tests.
+#
+# The files of src/ are compiled one by one into an archive, in which private functions are visible
+# to the linker. Each file tests/ROOM/NAME_test.c is one program, $(BUILD)/NAME_test, linked to it. A test
+# that needs the statics of a file, or hooks in it, includes that file, which the linker then does not
+# take from the archive.
+
+PROGRAMS := $(basename $(wildcard tests/*/*_test.c tests/*/*_test.cpp))
+TESTS    := $(notdir $(PROGRAMS))
+MISPLACED := $(wildcard tests/*.c tests/*.cpp tests/*.h)
+ifneq ($(MISPLACED),)
+$(error $(MISPLACED): a test is in the folder of its room in src/, and what several rooms share in tests/support (tests/README.md))
+endif
+ifdef NO_ISA_TESTS
+TESTS    := $(filter-out isa_%,$(TESTS))
+endif
+
+TREE      := src/npu/tree
+SOURCES   := $(shell find src -name '*.c' ! -path '$(TREE)/*')
+TESTED    := $(SOURCES:src/%.c=$(BUILD)/src/%.o) $(BUILD)/src/npu/fixed.o
+MAKE_DEPS  = -MMD -MP
+
+$(BUILD)/src/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) -c $< -o $@
+
+# By far the largest of them, as instructions are expanded in it; sanitizers take their time over it.
+$(BUILD)/src/kernel/execute.o: CFLAGS += $(EXECUTE_LEVEL)
+
+# The files of emitted trees, as strings.
+$(BUILD)/src/npu/fixed.c: tools/amalgamate.sh LICENSE ptowsp.h $(shell find $(TREE) -type f) \
+    $(wildcard src/*/*.[ch])
+	@mkdir -p $(@D)
+	tools/amalgamate.sh --fixed $@
+
+$(BUILD)/src/npu/fixed.o: $(BUILD)/src/npu/fixed.c
+	$(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -Isrc/npu -c $< -o $@
+
+$(BUILD)/libtested.a: $(TESTED)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
+
+# What tests say is compiled plainly, which takes a fifth of the time; what is computed by the shim's
+# instructions, which are in their tests, and slow references as the library is.
+TEST_LEVEL ?= -O0
+$(BUILD)/tests/isa/%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,runtime/deps kernel/list_verify kernel/list_loops \
+    data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
+    attention_invariant moe_units moe_place))): TEST_LEVEL =
+$(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
+
+# Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.
+TEST_PATHS := -I. -Itests -Itests/support
+
+$(BUILD)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) $(TEST_LEVEL) $(TEST_PATHS) -c $< -o $@
+
+# In every test: PTOWSP_VECTORS in the environment chooses the vector code.
+VECTORS := $(BUILD)/tests/support/vectors.o
+
+# The object of each program, and, in order, objects and archives.
+$(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)): $(BUILD)/$(program).o))
+LINKED = $(filter %.o,$^) $(filter %.a,$^)
+
+$(BUILD)/%_test: $(VECTORS) $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
+
+# Files of emitted trees that are the same in all of them; tests bring program and kernels along.
+TREE_PATHS   := $(TEST_PATHS) -I$(BUILD)/include -Itests/npu/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
+TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
+    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
+
+# The library's part of them, which is written only where it changes.
+CORE := $(BUILD)/include/wsp_core.made
+
+$(CORE): tools/amalgamate.sh $(shell find src -name '*.[ch]' ! -path '$(TREE)/*')
+	@mkdir -p $(@D)
+	tools/amalgamate.sh --core $(@D)/wsp_core.h
+	@touch $@
+
+$(BUILD)/include/wsp_core.h: $(CORE)
+	@:
+
+$(BUILD)/tree/%.o: $(TREE)/%.cpp | $(CORE)
+	@mkdir -p $(@D)
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TREE_PATHS) -c $< -o $@
+
+$(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
+	@mkdir -p $(@D)
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
+
+# In C++, or with objects that are.
+CXX_TESTS   := $(addprefix $(BUILD)/,$(notdir $(basename $(wildcard tests/*/*_test.cpp))))
+CLOCK_TESTS := $(addprefix $(BUILD)/,$(notdir $(basename $(wildcard tests/npu/npu_clock*_test.c))))
+
+$(CXX_TESTS): $(VECTORS) $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
+	$(CXX) $(CXXFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
+
+$(CLOCK_TESTS): $(VECTORS) $(addprefix $(BUILD)/,tests/npu/npu_clock.o tree/aicpu/wsp_clock.o tree/aicpu/wsp_core.o \
+    libtested.a)
+	$(CXX) $(CXXFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
+
+# A source of PTO-ISA's own form, whose headers are the shim.
+$(BUILD)/tests/isa/isa_fifo_test.o: TREE_PATHS += -Itests/npu/own
+
+# The fixed files with a program written by hand.
+SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu/sample/[ep]*.cpp))
+$(SAMPLE) $(BUILD)/tests/npu/npu_runtime_test.o: TREE_PATHS += -Itests/npu/sample
+$(BUILD)/npu_runtime_test: $(SAMPLE)
+
+# Trees are built without optimisation, with precompiled headers, which the text of the first has, a
+# pipeline. What is the same in all of them is compiled for that one, and its objects are given to the
+# tests.
+TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h $(TREE_CFLAGS)
+FIRST_TREE    = NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines $(1) \
+    $(abspath $(BUILD))/npu_equal_test > $@.log 2>&1 || cat $@.log
+TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
+TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute loop_tree own plan \
+    transient)
+
+$(BUILD)/npu/headers.h.gch: tests/npu/npu_headers.h $(BUILD)/npu_equal_test
+	@mkdir -p $(@D)/text
+	@$(call FIRST_TREE,NPU_EQUAL_TREES=$(abspath $(@D))/text)
+	cp $< $(@D)/headers.h
+	cd $(@D)/text/* && $(CXX) $(TREE_FLAGS) -O0 $(TREE_CFLAGS) $(addprefix -I,include aicpu aicore host) \
+	    -x c++-header $(abspath $(@D))/headers.h -o $(abspath $@)
+
+$(BUILD)/npu/first: $(BUILD)/npu/headers.h.gch
+	@mkdir -p -m 700 $(@D)/cache
+	@$(call FIRST_TREE,NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' PTOWSP_TEST_OBJECTS= \
+	    PTOWSP_TEST_CACHE=$(abspath $(@D))/cache)
+	@touch $@
+
+$(TREE_TESTS): $(BUILD)/npu/first
+$(TREE_TESTS): export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
+$(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(abspath $(BUILD))/npu/cache
+
+# A program that has passed is not run again until it changes, or a seed or a scale is given.
+PASSED := $(TESTS:%=$(BUILD)/%.passed)
+
+$(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
+	@sh tests/run_one.sh $(abspath $<)
+	@touch $@
+
+# Cases are read when they run.
+$(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
+
+test:
+	+@$(PARALLEL) passed
+
+passed: $(PASSED)
+	@tools/amalgamate.sh --check
+	@echo '$(words $(PASSED)) test programs pass'
+
+# Which share of src/ the tests reach, in a build of its own (needs clang and llvm; clang-19 measures most).
+coverage:
+	@MAKEFLAGS= BUILD=$(BUILD)/coverage COVERAGE_SCALE=$(COVERAGE_SCALE) sh tests/coverage.sh
+
+.SECONDARY:  # objects of tests are kept
+
+-include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
