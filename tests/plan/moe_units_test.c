@@ -45,7 +45,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
             assert_int_equal(units[0].params[1], 77);
         }
     }
-    assert_true(parted > test_rounds(4000) / 10);
+    assert_met(parted > test_rounds(4000) / 10);
 }
 
 static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
