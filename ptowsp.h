@@ -435,6 +435,7 @@ PTOWSP_API const char *ptowsp_version(void);
 // Names of version 0.1, for those who still use them: the error has the new one.
 #define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
 #define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
+#define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound
 #define ptowsp_record         ptowsp_record_IS_NOW_ptowsp_record_make
 #define ptowsp_send           ptowsp_send_IS_NOW_ptowsp_send_make
 #define ptowsp_send_task      ptowsp_send_task_IS_NOW_ptowsp_send_task_make
@@ -2080,23 +2081,25 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //
 //    int main(void) {
 //        const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
-//        const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
-//        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
-//        ptowsp_work units[6];
-//        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
-//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
-//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
-//        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
-//            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
-//            return 1;
-//        }
-//        for (uint32_t lane = 0; lane < plan.lane_count; lane++) {
-//            for (uint32_t i = begin[lane]; i < begin[lane + 1]; i++) {
-//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(&units[i]),
-//                       ptowsp_work_token_start(&units[i]), ptowsp_work_token_end(&units[i]));
+//        static uint32_t counts[3], offsets[4], pairs[8], rows[8]; static uint64_t block[64];
+//        static ptowsp_moe_routes routes; static ptowsp_moe_order order;  // zero: the defaults
+//        static ptowsp_moe_config config; ptowsp_moe_batch batch; ptowsp_moe_sizes sizes;
+//        ptowsp_moe_plan plan;
+//        routes.ids = ids, routes.token_count = 4, routes.top_k = 2, routes.expert_count = 3;
+//        order.counts = counts, order.offsets = offsets, order.pairs = pairs, order.rows = rows;
+//        order.row_capacity = 8;
+//        config.expert_count = 3, config.lane_count = 2, config.cost.per_token = 1;
+//        batch.counts = counts, batch.offsets = offsets;
+//        if (ptowsp_moe_sort(&routes, &order, NULL)) return 1;
+//        if (ptowsp_moe_size(&batch, &config, &sizes, NULL)) return 1;
+//        if (ptowsp_moe_place(&sizes, block, sizeof block, &plan)) return 1;
+//        if (ptowsp_moe_generate(&batch, &config, &plan, NULL)) return 1;
+//        for (uint32_t lane = 0; lane < plan.lane_count; lane++)
+//            for (uint32_t i = plan.unit_begin[lane]; i < plan.unit_begin[lane + 1]; i++) {
+//                const ptowsp_work *unit = &plan.units[i];
+//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(unit),
+//                       ptowsp_work_token_start(unit), ptowsp_work_token_end(unit));
 //            }
-//        }
-//        return 0;
 //    }
 //
 // It prints:
@@ -2236,7 +2239,22 @@ typedef struct ptowsp_moe_config {
     uint32_t column_parts;  // parts of an expert's output columns, at most; 0: 1
 } ptowsp_moe_config;
 
-// Set the first part; planning fills the second.
+// A step: its (token, expert) pairs by expert.
+typedef struct ptowsp_moe_batch {
+    const PTOWSP_GM uint32_t *counts;  // [batch_count][expert_count] pairs of each expert
+    const PTOWSP_GM uint32_t
+        *offsets;  // [batch_count][expert_count + 1] first row of each expert, of
+                   // ptowsp_moe_sort. NULL: rows count from an expert's first
+} ptowsp_moe_batch;
+
+// Numbers of elements that a plan needs; block_bytes is for all its arrays together.
+typedef struct ptowsp_moe_sizes {
+    uint64_t unit_count;
+    uint32_t lane_count;
+    uint64_t block_bytes;
+} ptowsp_moe_sizes;
+
+// A plan. Set the first part, by ptowsp_moe_place or by hand; planning fills the second.
 typedef struct ptowsp_moe_plan {
     PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
     PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
@@ -2248,33 +2266,45 @@ typedef struct ptowsp_moe_plan {
     uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;
 
-// The most units of any step of at most `token_count` (token, expert) pairs.
-// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_count is 0 then.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config,
-                                                            uint64_t token_count,
-                                                            uint64_t *out_count,
-                                                            ptowsp_plan_info *out_info);
+// A limit that a service never exceeds, to size memory once.
+typedef struct ptowsp_moe_limits {
+    uint64_t pair_count_max;  // (token, expert) pairs of a step: tokens * top_k
+} ptowsp_moe_limits;
 
-// Plans the units of counts[batch_count][expert_count] tokens. token_start is a row, counted from
-// offsets[batch_count][expert_count + 1], as of ptowsp_moe_sort. With NULL it counts from the first
-// token of its (batch, expert).
+// Bounds the sizes of the plans of any step within limits.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config,
+                                                       const ptowsp_moe_limits *limits,
+                                                       ptowsp_moe_sizes *out_sizes,
+                                                       ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a step. Errors and cost as ptowsp_moe_generate, without writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch,
+                                                      const ptowsp_moe_config *config,
+                                                      ptowsp_moe_sizes *out_sizes,
+                                                      ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan in one block. Rules and errors as ptowsp_attention_place.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block,
+                                                       uint64_t block_bytes,
+                                                       ptowsp_moe_plan *out_plan);
+
+// Plans a step.
 //
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
 //          untouched; info.work_count is the number needed).
 // Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many
 //          for each number of parts that is tried; few if one part keeps the lanes busy.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
-                                                          const PTOWSP_GM uint32_t *counts,
-                                                          const PTOWSP_GM uint32_t *offsets,
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch,
+                                                          const ptowsp_moe_config *config,
                                                           ptowsp_moe_plan *plan,
                                                           ptowsp_plan_info *out_info);
 
 // Proves a plan: every token of each expert is in one unit, in order; units are split where they
 // may be; lists of lanes and costs agree with the units. It does not prove that no plan is better.
 // Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
-                                                       const PTOWSP_GM uint32_t *counts,
-                                                       const PTOWSP_GM uint32_t *offsets,
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch,
+                                                       const ptowsp_moe_config *config,
                                                        const ptowsp_moe_plan *plan,
                                                        ptowsp_plan_info *out_info);
 
@@ -2384,7 +2414,7 @@ typedef struct ptowsp_moe_placement {
                                // + 1 is always enough
 } ptowsp_moe_placement;
 
-// Bytes of scratch of ptowsp_moe_place and ptowsp_moe_move, which has to be aligned to 8.
+// Bytes of scratch of ptowsp_moe_rebalance and ptowsp_moe_move, which has to be aligned to 8.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster);
 
 // Places the experts of each layer by its loads[layer][expert_count].
@@ -2394,11 +2424,11 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 //          layers before are written then).
 // Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a
 //          rank)), where few replicas need a swap.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
-                                                       const float *loads, uint32_t layer_count,
-                                                       void *scratch, uint64_t scratch_bytes,
-                                                       const ptowsp_moe_placement *placement,
-                                                       ptowsp_plan_info *out_info);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster,
+                                                           const float *loads, uint32_t layer_count,
+                                                           void *scratch, uint64_t scratch_bytes,
+                                                           const ptowsp_moe_placement *placement,
+                                                           ptowsp_plan_info *out_info);
 
 // What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
 typedef struct ptowsp_moe_moved {
@@ -2415,7 +2445,7 @@ typedef struct ptowsp_moe_moved {
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: the result of a call with it as move_max. out_moved may be NULL, too.
 //
-// Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
+// Errors   As ptowsp_moe_rebalance, and INVALID_PARAMS for an expert that is out of range or has no
 //          replica.
 // Cost     A step tries about 2 * replicas-per-rank * (replicas + experts) changes.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster,

@@ -141,9 +141,8 @@ static void bench_sort(moe_bench *b) {
 
 static void units_once(void *user) {
     moe_bench *b = (moe_bench *)user;
-    require(ptowsp_moe_generate(&b->config, b->order.counts, b->order.offsets, &b->plan, NULL) ==
-                PTOWSP_OK,
-            "units");
+    const ptowsp_moe_batch batch = {.counts = b->order.counts, .offsets = b->order.offsets};
+    require(ptowsp_moe_generate(&batch, &b->config, &b->plan, NULL) == PTOWSP_OK, "units");
     bench_keep(b->plan.units);
 }
 
@@ -162,8 +161,8 @@ static void bench_units(moe_bench *b) {
 
 static void place_once(void *user) {
     moe_bench *b = (moe_bench *)user;
-    require(ptowsp_moe_place(&b->cluster, b->loads, LAYERS, b->place_scratch, b->place_bytes,
-                             &b->placement, NULL) == PTOWSP_OK,
+    require(ptowsp_moe_rebalance(&b->cluster, b->loads, LAYERS, b->place_scratch, b->place_bytes,
+                                 &b->placement, NULL) == PTOWSP_OK,
             "placement");
     bench_keep(b->placement.replica_experts);
 }

@@ -1,6 +1,6 @@
 // A layer of experts over ranks: each rank has some of the tokens and some of the experts.
 //
-//      route      tokens to experts (a seeded router), experts to ranks (ptowsp_moe_place: busy ones
+//      route      tokens to experts (a seeded router), experts to ranks (ptowsp_moe_rebalance: busy ones
 //                 have replicas), pairs to replicas, in the order of replicas, so of ranks
 //      dispatch   rows to the ranks of their replicas: a ragged all-to-all
 //      expert     relu(x w) on the rows of each replica, by source
@@ -115,7 +115,7 @@ static void route(layer *l, int32_t *replicas[BATCHES]) {
     const ptowsp_moe_placement placement = {l->replica_experts, counts, of, REPLICAS - EXPERTS + 1};
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&cluster);
     void *scratch = command_allocate(bytes, 1);
-    check_plan(ptowsp_moe_place(&cluster, loads, 1, scratch, bytes, &placement, &info));
+    check_plan(ptowsp_moe_rebalance(&cluster, loads, 1, scratch, bytes, &placement, &info));
     free(scratch);
     for (int b = 0; b < BATCHES; b++) {
         const ptowsp_moe_routes routes = {l->batches[b].experts, tokens, TOP_K, EXPERTS, 0};

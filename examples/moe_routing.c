@@ -174,6 +174,7 @@ typedef struct layer {
 
     ptowsp_moe_order order;  // the pairs by expert; its offsets are indptr
     ptowsp_moe_plan plan;    // and units for the lanes
+    void *plan_block;
 
     float *sorted;   // [row][DIM] the token of each row of the order
     float *tokens;   // [token][DIM]
@@ -469,13 +470,13 @@ static void layer_plan(layer *l) {
     const ptowsp_moe_config config = {.expert_count = (uint32_t)l->expert_count,
                                       .lane_count = (uint32_t)l->lane_count,
                                       .cost = {50, DIM * DIM / 16, 0}};
+    const ptowsp_moe_batch batch = {.counts = l->order.counts, .offsets = l->indptr};
     ptowsp_plan_info info;
-    uint64_t count;
-    plan_check(ptowsp_moe_unit_bound(&config, l->token_count * l->top_k, &count, &info), &info);
-    l->plan.units = (ptowsp_work *)command_allocate(count, sizeof *l->plan.units);
-    l->plan.unit_begin = (uint32_t *)command_allocate(l->lane_count + 1, sizeof(uint32_t));
-    l->plan.unit_capacity = (uint32_t)count;
-    plan_check(ptowsp_moe_generate(&config, l->order.counts, l->indptr, &l->plan, &info), &info);
+    ptowsp_moe_sizes sizes;
+    plan_check(ptowsp_moe_size(&batch, &config, &sizes, &info), &info);
+    l->plan_block = command_allocate(sizes.block_bytes, 1);
+    ptowsp_moe_place(&sizes, l->plan_block, sizes.block_bytes, &l->plan);
+    plan_check(ptowsp_moe_generate(&batch, &config, &l->plan, &info), &info);
 }
 
 static void fill_random(float *out, uint64_t count, float scale, uint64_t seed) {
@@ -894,8 +895,7 @@ int main(int argc, char **argv) {
     free(l.order.counts);
     free(l.order.pairs);
     free(l.order.rows);
-    free(l.plan.units);
-    free(l.plan.unit_begin);
+    free(l.plan_block);
     free(l.sorted);
     free(l.tokens);
     free(l.weights);

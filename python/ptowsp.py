@@ -148,6 +148,8 @@ _MoePlan = _struct(
     "ptr units unit_begin lane_costs; u32 unit_capacity unit_count lane_count; f64 cost_max cost_mean;"
     " u32 column_parts",
 )
+_MoeBatch = _struct("moe_batch", "ptr counts offsets")
+_MoeSizes = _struct("moe_sizes", "u64 unit_count; u32 lane_count; u64 block_bytes")
 _MoeBalance = _struct(
     "moe_balance",
     "u64 total expert_max rank_max; u32 expert_busiest rank_busiest expert_idle rank_idle;"
@@ -298,15 +300,15 @@ i32 attend_place p p u64 p p
 i32 attend_check p p
 u64 moe_row_bound p
 i32 moe_sort p p p
-i32 moe_unit_bound p u64 p p
-i32 moe_generate p p p p p
-i32 moe_check p p p p p
+i32 moe_size p p p p
+i32 moe_generate p p p p
+i32 moe_check p p p p
 v moe_print p output
 attention_plan moe_plan_units p
 i32 moe_look p u32 u32 u32 p p
 i32 moe_history_add p u32 p f64 p
 u64 moe_scratch_bytes p
-i32 moe_place p p u32 p u64 p p
+i32 moe_rebalance p p u32 p u64 p p
 i32 moe_move p p u32 p u64 p p p p
 i32 moe_index p p p
 i32 moe_share p p p p p
@@ -1883,13 +1885,15 @@ class MoePlan(_Shown):
     Numbers: lane_count, cost_max, cost_mean, column_parts.
     """
 
-    def __init__(self, config, counts, offsets, capacity):
-        lanes = config.lane_count
-        self._config, self._counts, self._offsets = config, counts, offsets
+    def __init__(self, config, counts, offsets):
+        lanes, sizes = config.lane_count, _MoeSizes()
+        self._config, self._kept, self._batch = config, (counts, offsets), _MoeBatch(_at(counts), _at(offsets))
+        _plan(_lib.moe_size, self._batch, config, sizes)
+        capacity = _int(sizes.unit_count, "the number of units")
         self._units, self.unit_begin = np.empty(capacity, MOE_UNIT), np.empty(lanes + 1, np.uint32)
         self.lane_costs = np.empty(lanes, np.float64)
         self._c = _MoePlan(_at(self._units), _at(self.unit_begin), _at(self.lane_costs), capacity)
-        _plan(_lib.moe_generate, config, _at(counts), _at(offsets), self._c)
+        _plan(_lib.moe_generate, self._batch, config, self._c)
         for array in (self._units, self.unit_begin, self.lane_costs):
             array.flags.writeable = False
         self.units = self._units[: self._c.unit_count]
@@ -1914,7 +1918,7 @@ class MoePlan(_Shown):
 
     def check(self):
         """Proves the plan (ptowsp_moe_check)."""
-        _plan(_lib.moe_check, self._config, _at(self._counts), _at(self._offsets), self._c)
+        _plan(_lib.moe_check, self._batch, self._config, self._c)
 
     def run(self, kernel, context=None):
         """Calls kernel(unit, lane) for all units, as ChunkPlan.run()."""
@@ -1971,9 +1975,7 @@ def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=N
         _costs(cost, _MoeCost, "cost"),
         _int(column_parts, "column_parts"),
     )
-    bound = ctypes.c_uint64()
-    _plan(_lib.moe_unit_bound, config, int(counts.sum(dtype=np.uint64)), ctypes.byref(bound))
-    return MoePlan(config, counts, offsets, _int(bound.value, "the number of units"))
+    return MoePlan(config, counts, offsets)
 
 
 MoeBalance = collections.namedtuple("MoeBalance", [name for name, _ in _MoeBalance._fields_])
@@ -2118,7 +2120,7 @@ def place_experts(loads, *, replicas, ranks, groups=0, nodes=0, policy="eplb", s
     placement = Placement(cluster, layers)
     if layers:
         _plan(
-            _lib.moe_place,
+            _lib.moe_rebalance,
             cluster,
             _at(loads),
             layers,

@@ -505,9 +505,9 @@ void deepseek_route(deepseek *b, setup *s) {
                               .row_capacity = DS_T * DS_X};
     const ptowsp_moe_config config = {
         .expert_count = DS_E, .lane_count = b->lane_count, .unit_tokens = TILE};
+    const ptowsp_moe_batch batch = {.counts = b->counts, .offsets = b->offsets};
     command_check(s->context, ptowsp_moe_sort(&routes, &order, NULL));
-    command_check(s->context,
-                  ptowsp_moe_generate(&config, b->counts, b->offsets, &b->experts, NULL));
+    command_check(s->context, ptowsp_moe_generate(&batch, &config, &b->experts, NULL));
     b->phase = 1;
 }
 

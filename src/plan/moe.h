@@ -73,13 +73,14 @@ PWSP_INLINE uint32_t pwsp_moe_parts_max(const ptowsp_moe_config *config) {
     return config && config->column_parts > 0 ? config->column_parts : 1;
 }
 
-// The same with the step: checks configuration and counts, sums up their cost, and checks that the plan
-// has its arrays.
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
-                                                 const PTOWSP_GM uint32_t *counts,
-                                                 const PTOWSP_GM uint32_t *offsets,
-                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
-                                                 ptowsp_plan_info *info);
+// The same with the step: checks configuration and counts, and sums up their cost.
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_batch *batch,
+                                                 const ptowsp_moe_config *config, uint32_t parts,
+                                                 pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info);
 
 PWSP_INLINE uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
     return u->counts[(size_t)batch * u->expert_count + expert];

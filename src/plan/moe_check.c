@@ -113,15 +113,17 @@ static ptowsp_status pwsp_moe_costs_check(const pwsp_moe_units *u, const ptowsp_
                : pwsp_plan_fail(info, PTOWSP_FAULT_COST_WRONG, plan->lane_count, 0, 0);
 }
 
-ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
-                               const PTOWSP_GM uint32_t *offsets, const ptowsp_moe_plan *plan,
-                               ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                               const ptowsp_moe_plan *plan, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     const uint32_t most = pwsp_moe_parts_max(config);
     const bool is_inside = plan && plan->column_parts > 0 && plan->column_parts <= most;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, is_inside ? plan->column_parts : most,
-                                                counts, offsets, plan, &u, info);
+    ptowsp_status status =
+        pwsp_moe_units_start(batch, config, is_inside ? plan->column_parts : most, &u, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_arrays_check(plan, info);
+    }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_numbers_check(&u, plan, info);
     }

@@ -460,9 +460,10 @@ static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placem
                                       : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
 }
 
-ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster, const float *loads,
-                               uint32_t layer_count, void *scratch, uint64_t scratch_bytes,
-                               const ptowsp_moe_placement *placement, ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster, const float *loads,
+                                   uint32_t layer_count, void *scratch, uint64_t scratch_bytes,
+                                   const ptowsp_moe_placement *placement,
+                                   ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_moe_cluster c;
     ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);

@@ -16,6 +16,7 @@
 // tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
 // with what a lane can leave unused, so it takes few attempts; each costs a division per unit cut.
 
+#include "attention.h"
 #include "moe.h"
 
 #define PWSP_MOE_COST_BITS 62
@@ -309,15 +310,14 @@ static uint32_t pwsp_moe_parts_next(uint32_t parts, uint32_t most) {
 }
 
 // Improves a choice, which has one part, by more of them. Equal ones go to fewer parts.
-static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_moe_plan *plan,
+static void pwsp_moe_parts_choose(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
                                   pwsp_moe_choice *best) {
     const uint32_t most = pwsp_moe_parts_max(config);
     ptowsp_plan_info spare;
     pwsp_moe_choice other;
     for (uint32_t parts = 1; parts < most;) {
         parts = pwsp_moe_parts_next(parts, most);
-        if (pwsp_moe_units_start(config, parts, best->u.counts, best->u.offsets, plan, &other.u,
-                                 &spare) != PTOWSP_OK) {
+        if (pwsp_moe_units_start(batch, config, parts, &other.u, &spare) != PTOWSP_OK) {
             return;  // beyond a limit
         }
         if ((double)other.u.total * other.u.grid / other.u.lane_count >= best->f.cost_max) {
@@ -330,39 +330,34 @@ static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_
     }
 }
 
-// -- public ---------------------------------------------------------------------------------------
-
-ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
-                                    uint64_t *out_count, ptowsp_plan_info *out_info) {
-    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    if (!out_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_batch *batch,
+                                                 const ptowsp_moe_config *config, uint32_t parts,
+                                                 pwsp_moe_units *u, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
+    if (status == PTOWSP_OK && !batch) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    } else if (status == PTOWSP_OK) {
+        u->counts = batch->counts;
+        u->offsets = batch->offsets;
+        status = pwsp_moe_counts_sum(u, info);
     }
-    *out_count = 0;
-    pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const uint64_t parts = pwsp_moe_parts_max(config);
-    const uint64_t counts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
-    // A range of tokens of one lane has all but its last unit full.
-    uint64_t count = counts;
-    if (u.unit_tokens != UINT64_MAX) {
-        count = pwsp_sum_u64(count, token_count / u.unit_tokens);
-    }
-    count = count > UINT32_MAX ? count : count * parts;
-    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
-    count = pwsp_min_u64(count, token_count > UINT32_MAX ? token_count : token_count * parts);
-    if (count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(count), UINT32_MAX);
-    }
-    *out_count = count;
-    return PTOWSP_OK;
+    return status;
 }
 
-static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+// Decides on the parts and the lanes' shares of a step.
+static ptowsp_status pwsp_moe_choose(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                                     pwsp_moe_choice *choice, ptowsp_plan_info *info) {
+    const ptowsp_status status = pwsp_moe_units_start(batch, config, 1, &choice->u, info);
+    if (status == PTOWSP_OK) {
+        choice->time = pwsp_moe_time(&choice->u, &choice->f);
+        pwsp_moe_parts_choose(batch, config, choice);
+        info->work_count = choice->f.unit_count;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info) {
     if (!plan) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -372,31 +367,101 @@ static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_p
     return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
-                                                 const PTOWSP_GM uint32_t *counts,
-                                                 const PTOWSP_GM uint32_t *offsets,
-                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
-                                                 ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
-    if (status == PTOWSP_OK) {
-        u->counts = counts;
-        u->offsets = offsets;
-        status = pwsp_moe_counts_sum(u, info);
-    }
-    return status == PTOWSP_OK ? pwsp_moe_arrays_check(plan, info) : status;
+// -- public: sizes --------------------------------------------------------------------------------
+
+// The arrays of a plan are those of an attention plan without merges.
+static ptowsp_attention_sizes pwsp_moe_arrays(const ptowsp_moe_sizes *sizes) {
+    const ptowsp_attention_sizes arrays = {sizes->unit_count, 0, 0, 0, sizes->lane_count, 0};
+    return arrays;
 }
 
-ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
-                                  const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
-                                  ptowsp_plan_info *out_info) {
+static void pwsp_moe_sizes_set(ptowsp_moe_sizes *sizes, uint64_t unit_count, uint32_t lane_count) {
+    sizes->unit_count = unit_count;
+    sizes->lane_count = lane_count;
+    const ptowsp_attention_sizes arrays = pwsp_moe_arrays(sizes);
+    sizes->block_bytes = pwsp_sizes_bytes(&arrays);
+}
+
+ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe_limits *limits,
+                               ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    pwsp_moe_choice choice;
-    ptowsp_status status = pwsp_moe_units_start(config, 1, counts, offsets, plan, &choice.u, info);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
+    if (status == PTOWSP_OK && !limits) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
-    choice.time = pwsp_moe_time(&choice.u, &choice.f);
-    pwsp_moe_parts_choose(config, plan, &choice);
+    const uint64_t parts = pwsp_moe_parts_max(config), pairs = limits->pair_count_max;
+    const uint64_t counts = pwsp_min_u64(pairs, (uint64_t)u.batch_count * u.expert_count);
+    // A range of tokens of one lane has all but its last unit full.
+    uint64_t count = counts;
+    if (u.unit_tokens != UINT64_MAX) {
+        count = pwsp_sum_u64(count, pairs / u.unit_tokens);
+    }
+    count = count > UINT32_MAX ? count : count * parts;
+    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    count = pwsp_min_u64(count, pairs > UINT32_MAX ? pairs : pairs * parts);
+    if (count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(count), UINT32_MAX);
+    }
+    pwsp_moe_sizes_set(out_sizes, count, u.lane_count);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                              ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_moe_choice choice;
+    const ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
+    if (status == PTOWSP_OK) {
+        pwsp_moe_sizes_set(out_sizes, choice.f.unit_count, choice.u.lane_count);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block, uint64_t block_bytes,
+                               ptowsp_moe_plan *out_plan) {
+    if (!sizes || !out_plan) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const ptowsp_attention_sizes arrays = pwsp_moe_arrays(sizes);
+    ptowsp_attention_plan plan;
+    const ptowsp_status status = ptowsp_attention_place(&arrays, block, block_bytes, &plan);
+    if (status == PTOWSP_OK) {
+        memset(out_plan, 0, sizeof *out_plan);
+        out_plan->units = plan.units;
+        out_plan->unit_begin = plan.unit_begin;
+        out_plan->lane_costs = plan.lane_costs;
+        out_plan->unit_capacity = plan.unit_capacity;
+        out_plan->lane_count = plan.lane_count;
+    }
+    return status;
+}
+
+// -- public: plans --------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                                  ptowsp_moe_plan *plan, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_choice choice;
+    ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_arrays_check(plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     const pwsp_moe_units u = choice.u;
     pwsp_moe_filler f = choice.f;
     if (f.unit_count > plan->unit_capacity) {
@@ -417,7 +482,6 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     plan->column_parts = u.parts;
     plan->cost_max = f.cost_max;
     plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
-    info->work_count = f.unit_count;
     return PTOWSP_OK;
 }
 

@@ -126,7 +126,7 @@ static void policy__that_is_unknown_is_named_so(void **state) {
     cluster.expert_count = cluster.replica_count = 2;
     cluster.rank_count = 1;
     cluster.policy = (ptowsp_moe_policy)9;
-    assert_int_equal(ptowsp_moe_place(&cluster, NULL, 1, NULL, 0, &placement, &info),
+    assert_int_equal(ptowsp_moe_rebalance(&cluster, NULL, 1, NULL, 0, &placement, &info),
                      PTOWSP_INVALID_PARAMS);
     ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "plan: cluster.policy has the unknown value 9");

@@ -425,7 +425,9 @@ static void worker__moe_plans_run_as_jobs(void **state) {
     ptowsp_work units[16];
     uint32_t begin[8], progress[512] = {0};
     ptowsp_moe_plan plan = {.units = units, .unit_begin = begin, .unit_capacity = 16};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     const ptowsp_attention_plan as_units = ptowsp_moe_plan_units(&plan);
     const ptowsp_work_fn table[1] = {moe_kernel};
     assert_true(ptowsp_attention_progress_size(&as_units) <= 512);

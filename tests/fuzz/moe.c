@@ -38,19 +38,23 @@ static void units(uint64_t *random) {
     units_case c;
     case_random(&c, random);
     const uint32_t *offsets = c.has_offsets ? c.offsets : NULL;
-    uint64_t tokens = 0, bound;
+    ptowsp_moe_limits limits = {0};
+    ptowsp_moe_sizes bound, sizes;
     for (uint32_t i = 0; i < or_one(c.config.batch_count) * c.config.expert_count; i++) {
-        tokens += c.counts[i];
+        limits.pair_count_max += c.counts[i];
     }
-    REQUIRE(ptowsp_moe_unit_bound(&c.config, tokens, &bound, NULL) == PTOWSP_OK);
+    REQUIRE(ptowsp_moe_bound(&c.config, &limits, &bound, NULL) == PTOWSP_OK);
     // Arrays of exactly their size, between a sanitizer's guards.
     ptowsp_moe_plan plan;
     memset(&plan, 0, sizeof plan);
-    plan.units = (ptowsp_work *)malloc((size_t)bound * sizeof(ptowsp_work));
+    plan.units = (ptowsp_work *)malloc((size_t)bound.unit_count * sizeof(ptowsp_work));
     plan.unit_begin = (uint32_t *)malloc((c.config.lane_count + 1) * sizeof(uint32_t));
     plan.lane_costs = (double *)malloc(c.config.lane_count * sizeof(double));
-    plan.unit_capacity = (uint32_t)bound;
-    REQUIRE(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, NULL) == PTOWSP_OK);
+    plan.unit_capacity = (uint32_t)bound.unit_count;
+    const ptowsp_moe_batch batch = {.counts = c.counts, .offsets = offsets};
+    REQUIRE(ptowsp_moe_generate(&batch, &c.config, &plan, NULL) == PTOWSP_OK);
+    REQUIRE(ptowsp_moe_size(&batch, &c.config, &sizes, NULL) == PTOWSP_OK);
+    REQUIRE(sizes.unit_count == plan.unit_count && sizes.block_bytes <= bound.block_bytes);
     require_units(&c, &plan);
     require_costs(&c, &plan);
     require_equal(plan.cost_max, best_time(&c));

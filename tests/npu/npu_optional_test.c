@@ -237,7 +237,9 @@ static void moe_of(plan *p, const uint32_t *counts, const uint32_t *offsets, boo
                             .unit_begin = unit_begin,
                             .lane_costs = has_costs ? lane_costs : NULL,
                             .unit_capacity = UNIT_MAX};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &made, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                         &config, &made, NULL),
+                     PTOWSP_OK);
     p->bound = ptowsp_moe_plan_units(&made);
     assert_null(p->bound.merge_begin);
     p->units = 5 + 3 * 9;

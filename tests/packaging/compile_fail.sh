@@ -285,7 +285,7 @@ EOF
 
 check_names() {
     for pair in wait:wait_make record:record_make send:send_make send_task:send_task_make close:close_make call:call_make \
-        slot_set:slot_set_make slot_load:slot_load_make text_to_buffer:output_to_buffer; do
+        slot_set:slot_set_make slot_load:slot_load_make moe_unit_bound:moe_bound text_to_buffer:output_to_buffer; do
         fails "ptowsp_${pair%:*}" "IS_NOW_ptowsp_${pair#*:}" << EOF
 void *old(void);
 void *old(void) { return (void *)ptowsp_${pair%:*}; }

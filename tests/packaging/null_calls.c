@@ -420,12 +420,20 @@ static ptowsp_moe_order *order(void) {
 
 static const ptowsp_moe_config moe_config = {.expert_count = 3, .lane_count = 3};
 
-static ptowsp_moe_plan *moe_plan(void) {
-    static ptowsp_work made_units[64];
-    static uint32_t begin[8];
-    static ptowsp_moe_plan made = {made_units, begin, NULL, 64, 0, 0, 0, 0, 0};
+static ptowsp_moe_batch moe_batch = {moe_counts, moe_offsets};
+
+static ptowsp_moe_sizes *moe_sizes(void) {
+    static ptowsp_moe_sizes made;
     order();
-    MUST(ptowsp_moe_generate(&moe_config, moe_counts, moe_offsets, &made, NULL) == PTOWSP_OK);
+    MUST(ptowsp_moe_size(&moe_batch, &moe_config, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+static ptowsp_moe_plan *moe_plan(void) {
+    static _Alignas(8) char moe_block[4096];
+    static ptowsp_moe_plan made;
+    MUST(ptowsp_moe_place(moe_sizes(), moe_block, sizeof moe_block, &made) == PTOWSP_OK);
+    MUST(ptowsp_moe_generate(&moe_batch, &moe_config, &made, NULL) == PTOWSP_OK);
     return &made;
 }
 
@@ -435,7 +443,7 @@ static const float loads[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 static ptowsp_moe_placement *placement(void) {
     static int32_t replicas[8], counts[8], expert_replicas[64];
     static ptowsp_moe_placement made = {replicas, counts, expert_replicas, 4};
-    MUST(ptowsp_moe_place(&cluster, loads, 1, room, sizeof room, &made, NULL) == PTOWSP_OK);
+    MUST(ptowsp_moe_rebalance(&cluster, loads, 1, room, sizeof room, &made, NULL) == PTOWSP_OK);
     return &made;
 }
 

@@ -190,7 +190,10 @@ static void moe_kernel__computes_the_units_of_a_plan(void **state) {
         ptowsp_moe_plan plan;
         memset(&plan, 0, sizeof plan);
         plan.units = units, plan.unit_begin = begin, plan.unit_capacity = ROWS * 6;
-        assert_int_equal(ptowsp_moe_generate(&config, padded, offsets, &plan, NULL), PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = padded, .offsets = offsets}, &config,
+                                &plan, NULL),
+            PTOWSP_OK);
         p->pairs = pairs, p->row_count = order.row_count, p->column_parts = plan.column_parts;
         if (test_random(&random) % 4 == 0) {
             p->pairs = NULL;  // inputs by row

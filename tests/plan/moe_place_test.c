@@ -128,7 +128,7 @@ static void moe_place__gives_the_golden_example(void **state) {
     uint64_t scratch[512];
     assert_true(ptowsp_moe_scratch_bytes(&c) <= sizeof scratch);
     const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
-    assert_int_equal(ptowsp_moe_place(&c, loads, 2, scratch, sizeof scratch, &placement, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&c, loads, 2, scratch, sizeof scratch, &placement, NULL),
                      PTOWSP_OK);
     assert_memory_equal(replicas, expected, sizeof expected);
 }
@@ -140,10 +140,11 @@ static void moe_place__takes_one_group_and_one_node_for_none(void **state) {
     const ptowsp_moe_cluster with = cluster_of(4, 6, 1, 1, 2), without = cluster_of(4, 6, 0, 0, 2);
     const ptowsp_moe_placement of_one = {one, NULL, NULL, 0}, of_none = {none, NULL, NULL, 0};
     uint64_t scratch[512];
-    assert_int_equal(ptowsp_moe_place(&with, loads, 1, scratch, sizeof scratch, &of_one, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&with, loads, 1, scratch, sizeof scratch, &of_one, NULL),
                      PTOWSP_OK);
-    assert_int_equal(ptowsp_moe_place(&without, loads, 1, scratch, sizeof scratch, &of_none, NULL),
-                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_rebalance(&without, loads, 1, scratch, sizeof scratch, &of_none, NULL),
+        PTOWSP_OK);
     assert_memory_equal(one, none, sizeof one);
     // What a move did need not be asked for.
     assert_int_equal(
@@ -152,7 +153,7 @@ static void moe_place__takes_one_group_and_one_node_for_none(void **state) {
     assert_memory_equal(one, none, sizeof one);
     // No layer needs no loads.
     memset(none, 7, sizeof none);
-    assert_int_equal(ptowsp_moe_place(&with, NULL, 0, scratch, sizeof scratch, &of_none, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&with, NULL, 0, scratch, sizeof scratch, &of_none, NULL),
                      PTOWSP_OK);
     assert_int_equal(none[0], 0x07070707);
 }
@@ -226,7 +227,7 @@ static void moe_place__equals_the_rules(void **state) {
         scratch[bytes / 8] = 0x5a5a;
         const ptowsp_moe_placement placement = {replicas, counts, lists, stride};
         ptowsp_plan_info info;
-        assert_int_equal(ptowsp_moe_place(&c, loads, layers, scratch, bytes, &placement, &info),
+        assert_int_equal(ptowsp_moe_rebalance(&c, loads, layers, scratch, bytes, &placement, &info),
                          PTOWSP_OK);
         assert_int_equal(scratch[bytes / 8], 0x5a5a);
         hierarchical += c.node_count > 1 && c.policy != PTOWSP_MOE_GLOBAL &&
@@ -312,7 +313,7 @@ static void moe_move__never_moves_more_and_is_never_worse(void **state) {
         loads_random(loads, c.expert_count, &random);
         const ptowsp_moe_placement placement = {present, NULL, NULL, 0};
         assert_int_equal(
-            ptowsp_moe_place(&c, old_loads, 1, scratch, sizeof scratch, &placement, NULL),
+            ptowsp_moe_rebalance(&c, old_loads, 1, scratch, sizeof scratch, &placement, NULL),
             PTOWSP_OK);
         const uint32_t most = (uint32_t)test_random_in(
             &random, 0, test_random(&random) % 4 ? 6 : (int64_t)c.replica_count + 4);
@@ -418,13 +419,14 @@ static void moe_place__spreads_replicas_over_ranks(void **state) {
         static int32_t lists[EXPERTS * REPLICAS];
         loads_random(loads, c.expert_count, &random);
         const ptowsp_moe_placement placement = {replicas, counts, lists, c.replica_count};
-        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+            PTOWSP_OK);
         const bool has_doubles = doubles_of(&c, replicas) > 0;
         c.is_spread = true;
         ptowsp_plan_info info;
         const ptowsp_status status =
-            ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, &info);
+            ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, &info);
         if (c.replica_count / c.rank_count > c.expert_count / nodes) {
             assert_int_equal(status, PTOWSP_INVALID_PARAMS);
             assert_int_equal(info.fault, PTOWSP_FAULT_REPLICAS_MANY);
@@ -525,8 +527,9 @@ static void moe_place__spreads_nearly_as_well_as_can_be(void **state) {
         int32_t replicas[16], counts[6];
         loads_random(loads, experts, &random);
         const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
-        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+            PTOWSP_OK);
         double share = 0;
         for (uint32_t e = 0; e < experts; e++) {
             const double of_expert = (double)loads[e] / counts[e];
@@ -557,17 +560,17 @@ static void moe_place__spreads_as_on_paper(void **state) {
     int32_t replicas[12], counts[12];
     uint64_t scratch[512];
     const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
-    assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
                      PTOWSP_OK);
     assert_memory_equal(replicas, expected, sizeof expected);
     // Without loads: 12 replicas of 5 experts on 4 ranks are 3 3 2 2 2.
     c = cluster_of(5, 12, 1, 1, 4);
     const float none[5] = {0};
-    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
                      PTOWSP_OK);
     assert_int_equal(counts[0], 8);  // EPLB gives all 7 that are left to the first
     c.is_spread = true;
-    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
+    assert_int_equal(ptowsp_moe_rebalance(&c, none, 1, scratch, sizeof scratch, &placement, NULL),
                      PTOWSP_OK);
     const int32_t equal[5] = {3, 3, 2, 2, 2};
     assert_memory_equal(counts, equal, sizeof equal);
@@ -576,7 +579,7 @@ static void moe_place__spreads_as_on_paper(void **state) {
     ptowsp_plan_info info;
     c = cluster_of(2, 6, 1, 1, 2);
     c.is_spread = true;
-    assert_int_equal(ptowsp_moe_place(&c, none, 1, scratch, sizeof scratch, &placement, &info),
+    assert_int_equal(ptowsp_moe_rebalance(&c, none, 1, scratch, sizeof scratch, &placement, &info),
                      PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: a rank has 3 replicas, and only 2 different experts to spread");
     assert_int_equal(ptowsp_moe_scratch_bytes(&c), 0);
@@ -598,8 +601,9 @@ static void moe_move__keeps_replicas_spread(void **state) {
         ptowsp_moe_moved moved;
         const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
         loads_random(loads, c.expert_count, &random);
-        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+            PTOWSP_OK);
         loads_random(loads, c.expert_count, &random);
         assert_int_equal(
             ptowsp_moe_move(&c, loads, 8, scratch, sizeof scratch, replicas, NULL, &moved, NULL),
@@ -626,8 +630,9 @@ static void moe_share__gives_replicas_equal_tokens(void **state) {
         loads_random(loads, c.expert_count, &random);
         const uint32_t stride = c.replica_count - c.expert_count + 1;
         ptowsp_moe_placement placement = {replicas, counts, lists, stride};
-        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_rebalance(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+            PTOWSP_OK);
         // The index holds the same replicas, in ascending order.
         const ptowsp_moe_placement index = {replicas, again, again_lists, stride};
         assert_int_equal(ptowsp_moe_index(&c, &index, NULL), PTOWSP_OK);
@@ -675,8 +680,8 @@ static void refused(const ptowsp_moe_cluster *c, const char *text) {
     for (int call = 0; call < 3; call++) {
         ptowsp_plan_info info;
         ptowsp_status status =
-            call == 0   ? ptowsp_moe_place(c, loads, 1, fault_scratch, sizeof fault_scratch,
-                                           &placement, &info)
+            call == 0   ? ptowsp_moe_rebalance(c, loads, 1, fault_scratch, sizeof fault_scratch,
+                                               &placement, &info)
             : call == 1 ? ptowsp_moe_move(c, loads, 1, fault_scratch, sizeof fault_scratch,
                                           replicas, NULL, NULL, &info)
                         : ptowsp_moe_index(c, &placement, &info);
@@ -723,20 +728,20 @@ static void moe_place__refuses_loads_and_arrays(void **state) {
     ptowsp_plan_info info;
     for (int i = 0; i < 3; i++) {
         loads[6] = wrong[i];
-        assert_int_equal(
-            ptowsp_moe_place(&c, loads, 2, fault_scratch, sizeof fault_scratch, &placement, &info),
-            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_moe_rebalance(&c, loads, 2, fault_scratch, sizeof fault_scratch,
+                                              &placement, &info),
+                         PTOWSP_INVALID_PARAMS);
         assert_int_equal(info.index, 6);
         assert_text(&info, "plan: load 6 is negative, infinite or no number");
         assert_int_equal(replicas[0], 0x11111111);
     }
     loads[6] = 1;
     assert_int_equal(
-        ptowsp_moe_place(&c, NULL, 1, fault_scratch, sizeof fault_scratch, &placement, &info),
+        ptowsp_moe_rebalance(&c, NULL, 1, fault_scratch, sizeof fault_scratch, &placement, &info),
         PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: input 1 is NULL");
     assert_int_equal(
-        ptowsp_moe_place(&c, loads, 1, fault_scratch, sizeof fault_scratch, NULL, &info),
+        ptowsp_moe_rebalance(&c, loads, 1, fault_scratch, sizeof fault_scratch, NULL, &info),
         PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the output pointer is NULL");
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
@@ -750,17 +755,17 @@ static void moe_place__refuses_loads_and_arrays(void **state) {
         void *scratch = i == 0   ? (void *)fault_scratch
                         : i == 1 ? NULL
                                  : (void *)((char *)fault_scratch + 4);
-        assert_int_equal(
-            ptowsp_moe_place(&c, loads, 1, scratch, i == 0 ? bytes - 1 : bytes, &placement, &info),
-            i == 1 ? PTOWSP_INVALID_PARAMS : PTOWSP_BUFFER_OVERFLOW);
+        assert_int_equal(ptowsp_moe_rebalance(&c, loads, 1, scratch, i == 0 ? bytes - 1 : bytes,
+                                              &placement, &info),
+                         i == 1 ? PTOWSP_INVALID_PARAMS : PTOWSP_BUFFER_OVERFLOW);
         assert_text(&info, text);
     }
     placement.stride = 1;  // expert 3 gets most of the four
-    assert_int_equal(ptowsp_moe_place(&c, loads, 1, fault_scratch, bytes, &placement, &info),
+    assert_int_equal(ptowsp_moe_rebalance(&c, loads, 1, fault_scratch, bytes, &placement, &info),
                      PTOWSP_BUFFER_OVERFLOW);
     assert_text(&info, "plan: expert 3 has 5 replicas, and the stride is 1");
     placement.replica_experts = NULL;
-    assert_int_equal(ptowsp_moe_place(&c, loads, 1, fault_scratch, bytes, &placement, &info),
+    assert_int_equal(ptowsp_moe_rebalance(&c, loads, 1, fault_scratch, bytes, &placement, &info),
                      PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: array 0 of the plan is NULL");
     assert_int_equal(ptowsp_moe_move(&c, loads, 1, fault_scratch, bytes, NULL, NULL, NULL, &info),

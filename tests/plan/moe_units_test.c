@@ -4,6 +4,50 @@
 
 #include "moe_sample.h"
 
+// The exact sizes are the plan's, no more than the bound, and a plan placed in a block of them is the same.
+static void require_placed(const units_case *c, const ptowsp_moe_plan *plan,
+                           const ptowsp_moe_sizes *bound) {
+    static _Alignas(8) char block[1 << 16];
+    const ptowsp_moe_batch batch = {c->counts, c->has_offsets ? c->offsets : NULL};
+    ptowsp_moe_sizes sizes;
+    ptowsp_moe_plan placed;
+    assert_int_equal(ptowsp_moe_size(&batch, &c->config, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, plan->unit_count);
+    assert_int_equal(sizes.lane_count, plan->lane_count);
+    assert_true(sizes.block_bytes <= bound->block_bytes && sizes.block_bytes < sizeof block);
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizes.block_bytes - 1, &placed),
+                     PTOWSP_BUFFER_OVERFLOW);
+    memset(block, 0x5a, sizeof block);
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizes.block_bytes, &placed), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&batch, &c->config, &placed, NULL), PTOWSP_OK);
+    assert_int_equal(block[sizes.block_bytes], 0x5a);
+    assert_memory_equal(placed.units, plan->units, plan->unit_count * sizeof *plan->units);
+    assert_memory_equal(placed.unit_begin, plan->unit_begin,
+                        (plan->lane_count + 1) * sizeof(uint32_t));
+    assert_memory_equal(placed.lane_costs, plan->lane_costs, plan->lane_count * sizeof(double));
+    assert_int_equal(ptowsp_moe_check(&batch, &c->config, &placed, NULL), PTOWSP_OK);
+}
+
+// Sizes that are missing or too large, and blocks that are missing or not aligned.
+static void moe_units__are_not_placed_anywhere(void **state) {
+    (void)state;
+    static _Alignas(8) char block[256];
+    ptowsp_moe_sizes sizes = {4, 2, 0};
+    ptowsp_moe_plan plan;
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    assert_int_equal(plan.unit_capacity, 4);
+    assert_int_equal(plan.lane_count, 2);
+    assert_ptr_equal(plan.units, block);
+    assert_int_equal(ptowsp_moe_place(NULL, block, sizeof block, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_place(&sizes, NULL, sizeof block, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizeof block, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_place(&sizes, block + 4, 200, &plan), PTOWSP_INVALID_PARAMS);
+    sizes.lane_count = 0;
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizeof block, &plan), PTOWSP_INVALID_PARAMS);
+    sizes.lane_count = 2, sizes.unit_count = UINT64_C(1) << 32;
+    assert_int_equal(ptowsp_moe_place(&sizes, block, sizeof block, &plan), PTOWSP_LIMIT_EXCEEDED);
+}
+
 static void moe_units__have_every_token_once_and_the_best_time(void **state) {
     (void)state;
     uint64_t random = test_seed();
@@ -14,20 +58,24 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
         units_case c;
         case_random(&c, &random);
         const uint32_t *offsets = c.has_offsets ? c.offsets : NULL;
-        uint64_t tokens = 0, bound;
+        ptowsp_moe_limits limits = {0};
+        ptowsp_moe_sizes bound;
         for (uint32_t i = 0; i < or_one(c.config.batch_count) * c.config.expert_count; i++) {
-            tokens += c.counts[i];
+            limits.pair_count_max += c.counts[i];
         }
-        assert_int_equal(ptowsp_moe_unit_bound(&c.config, tokens, &bound, NULL), PTOWSP_OK);
-        assert_true(bound <= PLACE_MAX + LANE_MAX);
+        assert_int_equal(ptowsp_moe_bound(&c.config, &limits, &bound, NULL), PTOWSP_OK);
+        assert_true(bound.unit_count <= PLACE_MAX + LANE_MAX);
         ptowsp_moe_plan plan;
         memset(&plan, 0, sizeof plan);
         plan.units = units, plan.unit_begin = begin, plan.lane_costs = costs;
-        plan.unit_capacity = (uint32_t)bound;
+        plan.unit_capacity = (uint32_t)bound.unit_count;
         ptowsp_plan_info info;
-        assert_int_equal(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, &info),
-                         PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = c.counts, .offsets = offsets},
+                                &c.config, &plan, &info),
+            PTOWSP_OK);
         assert_int_equal(info.work_count, plan.unit_count);
+        require_placed(&c, &plan, &bound);
         require_units(&c, &plan);
         require_costs(&c, &plan);
         require_equal(plan.cost_max, best_time(&c));
@@ -37,8 +85,10 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
             const uint32_t needed = plan.unit_count;
             plan.unit_capacity = needed - 1;
             units[0].params[1] = 77;
-            assert_int_equal(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, &info),
-                             PTOWSP_BUFFER_OVERFLOW);
+            assert_int_equal(
+                ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = c.counts, .offsets = offsets},
+                                    &c.config, &plan, &info),
+                PTOWSP_BUFFER_OVERFLOW);
             assert_int_equal(info.work_count, needed);
             assert_int_equal(info.value, needed);
             assert_int_equal(info.limit, needed - 1);
@@ -60,7 +110,9 @@ static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
     ptowsp_work units[5];
     uint32_t begin[2];
     ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0, 0};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                         &config, &plan, NULL),
+                     PTOWSP_OK);
     assert_int_equal(plan.unit_count, 5);
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(ptowsp_work_batch(&units[i]), expected[i][0]);
@@ -96,8 +148,10 @@ static void small_make(small_plan *s) {
     s->config.expert_count = 3, s->config.lane_count = 2, s->config.cost.per_token = 1;
     s->plan.units = s->units, s->plan.unit_begin = s->begin, s->plan.lane_costs = s->costs;
     s->plan.unit_capacity = 6;
-    assert_int_equal(ptowsp_moe_generate(&s->config, s->counts, s->offsets, &s->plan, NULL),
-                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = s->counts, .offsets = s->offsets},
+                            &s->config, &s->plan, NULL),
+        PTOWSP_OK);
 }
 
 #define FOUND(s, change, text)                                                                     \
@@ -105,8 +159,10 @@ static void small_make(small_plan *s) {
         ptowsp_plan_info info;                                                                     \
         small_make(&(s));                                                                          \
         change;                                                                                    \
-        assert_int_equal(ptowsp_moe_check(&(s).config, (s).counts, (s).offsets, &(s).plan, &info), \
-                         PTOWSP_INVALID_PARAMS);                                                   \
+        assert_int_equal(                                                                          \
+            ptowsp_moe_check(&(ptowsp_moe_batch){.counts = (s).counts, .offsets = (s).offsets},    \
+                             &(s).config, &(s).plan, &info),                                       \
+            PTOWSP_INVALID_PARAMS);                                                                \
         assert_text(&info, "plan: " text);                                                         \
     } while (0)
 
@@ -140,7 +196,9 @@ static void moe_units__that_are_wrong_are_found(void **state) {
     FOUND(s, s.begin[1] = 2, "cost 0 (of lanes, largest, mean) is not that of its units");
     small_make(&s);
     s.plan.lane_costs = NULL;  // they are not needed
-    assert_int_equal(ptowsp_moe_check(&s.config, s.counts, s.offsets, &s.plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = s.counts, .offsets = s.offsets},
+                                      &s.config, &s.plan, NULL),
+                     PTOWSP_OK);
 }
 
 static void moe_units__are_printed_with_their_lanes(void **state) {
@@ -170,7 +228,9 @@ static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
     ptowsp_work units[2];
     uint32_t begin[2];
     ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0, 0};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     char text[400];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_moe_print(&plan, ptowsp_output_to_buffer(&buffer));
@@ -188,7 +248,9 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     ptowsp_work units[11];
     uint32_t begin[9];
     ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0, 0};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     require_equal(plan.cost_max, 126);  // ceil(1003 / 8)
     for (uint32_t l = 0; l < 8; l++) {
         assert_true(begin[l + 1] > begin[l]);
@@ -198,7 +260,8 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     snprintf(text, sizeof text, "plan: the range of lane 1 ends at 0, not in order or beyond %u",
              plan.unit_count);
     begin[2] = 0;
-    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
     assert_text(&info, text);
 }
 
@@ -217,14 +280,18 @@ static void moe_units__of_few_tokens_divide_columns(void **state) {
     ptowsp_moe_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.units = units, plan.unit_begin = begin, plan.unit_capacity = 8 * 16;
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     assert_int_equal(plan.column_parts, 1);
     require_equal(plan.cost_max, 69);
     config.column_parts = 16;
-    uint64_t bound;
-    assert_int_equal(ptowsp_moe_unit_bound(&config, 8, &bound, NULL), PTOWSP_OK);
-    assert_int_equal(bound, 8 * 16);
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    ptowsp_moe_sizes bound;
+    assert_int_equal(ptowsp_moe_bound(&config, &(ptowsp_moe_limits){8}, &bound, NULL), PTOWSP_OK);
+    assert_int_equal(bound.unit_count, 8 * 16);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     assert_int_equal(plan.column_parts, 4);
     assert_int_equal(plan.unit_count, 32);
     require_equal(plan.cost_max, 20.25);
@@ -242,24 +309,32 @@ static void moe_units__of_few_tokens_divide_columns(void **state) {
                                  "splits: lanes read 0 parts more than there are\n"));
     // At most 5 parts: 4 and 5 are tried, and 40 units on 32 lanes are worse.
     config.column_parts = 5;
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     assert_int_equal(plan.column_parts, 4);
     // On 40 lanes they are better: 64 / 5 and 1 / 5, on a grid of 1 / 1024 of a token's cost.
     uint32_t wider[41];
     plan.unit_begin = wider, config.lane_count = 40;
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     assert_int_equal(plan.column_parts, 5);
     assert_true(fabs(plan.cost_max - 17) < 0.01);
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+                     PTOWSP_OK);
     config.column_parts = 4;  // more parts than are allowed
-    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the plan says 5 where 4 belongs");
     config.column_parts = 5, plan.column_parts = 0;
-    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the plan says 0 where 5 belongs");
     config.column_parts = 65536;
-    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: column_parts 65536 is above 65535");
 }
 
@@ -304,7 +379,9 @@ static void moe_units__have_rows_by_a_function(void **state) {
     ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
     ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_sort(&routes, &order, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                         &config, &plan, NULL),
+                     PTOWSP_OK);
     uint32_t seen = 0;
     for (uint32_t i = 0; i < plan.unit_count; i++) {
         uint32_t count;
@@ -324,10 +401,12 @@ static void moe_units__are_none_for_an_empty_step(void **state) {
     config.expert_count = 4, config.lane_count = 2;
     uint32_t begin[3] = {9, 9, 9};
     ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9, 0};
-    uint64_t bound = 9;
-    assert_int_equal(ptowsp_moe_unit_bound(&config, 0, &bound, NULL), PTOWSP_OK);
-    assert_int_equal(bound, 0);
-    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    ptowsp_moe_sizes bound = {9, 9, 9};
+    assert_int_equal(ptowsp_moe_bound(&config, &(ptowsp_moe_limits){0}, &bound, NULL), PTOWSP_OK);
+    assert_int_equal(bound.unit_count, 0);
+    assert_int_equal(
+        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
+        PTOWSP_OK);
     assert_int_equal(plan.unit_count, 0);
     assert_int_equal(begin[0] + begin[1] + begin[2], 0);
     require_equal(plan.cost_max, 0);
@@ -337,7 +416,9 @@ static void refused(const ptowsp_moe_config *config, const uint32_t *counts,
                     const uint32_t *offsets, ptowsp_moe_plan *plan, ptowsp_status status,
                     uint64_t index, const char *text) {
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_moe_generate(config, counts, offsets, plan, &info), status);
+    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                         config, plan, &info),
+                     status);
     assert_int_equal(info.index, index);
     assert_text(&info, text);
 }
@@ -405,16 +486,25 @@ static void moe_units__refuse_what_is_wrong(void **state) {
     config.unit_tokens = 1;
     refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
             "plan: 8589934590 units are more than the 4294967295 of a plan");
-    uint64_t bound = 1;
+    ptowsp_moe_sizes bound = {1, 1, 1};
+    ptowsp_moe_limits limits = {UINT64_C(1) << 33};
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_moe_unit_bound(&config, UINT64_C(1) << 33, &bound, &info),
-                     PTOWSP_LIMIT_EXCEEDED);
-    assert_int_equal(bound, 0);
+    assert_int_equal(ptowsp_moe_bound(&config, &limits, &bound, &info), PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(bound.unit_count + bound.lane_count + bound.block_bytes, 0);
     assert_text(&info, "plan: 8589934592 units are more than the 4294967295 of a plan");
-    assert_int_equal(ptowsp_moe_unit_bound(&good, 1, NULL, &info), invalid);
+    assert_int_equal(ptowsp_moe_bound(&good, &limits, NULL, &info), invalid);
     assert_text(&info, "plan: the output pointer is NULL");
-    assert_int_equal(ptowsp_moe_unit_bound(NULL, 1, &bound, &info), invalid);
+    assert_int_equal(ptowsp_moe_bound(NULL, &limits, &bound, &info), invalid);
     assert_text(&info, "plan: config is NULL");
+    assert_int_equal(ptowsp_moe_bound(&good, NULL, &bound, &info), invalid);
+    assert_text(&info, "plan: limits is NULL");
+    assert_int_equal(ptowsp_moe_generate(NULL, &good, &plan, &info), invalid);
+    assert_text(&info, "plan: batch is NULL");
+    assert_int_equal(ptowsp_moe_size(NULL, &good, &bound, &info), invalid);
+    assert_text(&info, "plan: batch is NULL");
+    assert_int_equal(ptowsp_moe_size(&(ptowsp_moe_batch){.counts = counts}, &good, NULL, &info),
+                     invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
     plan.units = NULL;
     refused(&good, counts, NULL, &plan, invalid, 0, "plan: array 0 of the plan is NULL");
     plan.units = units, plan.unit_begin = NULL;
@@ -427,6 +517,7 @@ static void moe_units__refuse_what_is_wrong(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moe_units__are_what_the_accessors_of_experts_read),
+        cmocka_unit_test(moe_units__are_not_placed_anywhere),
         cmocka_unit_test(moe_units__have_every_token_once_and_the_best_time),
         cmocka_unit_test(moe_units__that_are_wrong_are_found),
         cmocka_unit_test(moe_units__are_printed_with_their_lanes),

@@ -289,14 +289,18 @@ static inline void require_costs(const units_case *c, const ptowsp_moe_plan *pla
 // The check passes the plan, and finds any other byte in it.
 static inline void require_checked(const units_case *c, ptowsp_moe_plan *plan, uint64_t *random) {
     const uint32_t *offsets = c->has_offsets ? c->offsets : NULL;
-    assert_int_equal(ptowsp_moe_check(&c->config, c->counts, offsets, plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = c->counts, .offsets = offsets},
+                                      &c->config, plan, NULL),
+                     PTOWSP_OK);
     for (int i = 0; i < 8 && plan->unit_count > 0; i++) {
         ptowsp_work *unit = &plan->units[test_random(random) % plan->unit_count];
         unsigned char *byte = (unsigned char *)unit + test_random(random) % sizeof *unit;
         const unsigned char before = *byte;
         *byte = (unsigned char)(before ^ (1 + test_random(random) % 255));
-        assert_int_equal(ptowsp_moe_check(&c->config, c->counts, offsets, plan, NULL),
-                         PTOWSP_INVALID_PARAMS);
+        assert_int_equal(
+            ptowsp_moe_check(&(ptowsp_moe_batch){.counts = c->counts, .offsets = offsets},
+                             &c->config, plan, NULL),
+            PTOWSP_INVALID_PARAMS);
         *byte = before;
     }
 }

@@ -354,7 +354,9 @@ static void plan_axis__runs_over_the_units_of_a_moe_plan(void **state) {
     ptowsp_work items[8];
     uint32_t begin[MOE_LANES + 1];
     ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0, 0};
-    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                         &config, &plan, NULL),
+                     PTOWSP_OK);
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
     good(&f, ptowsp_run_bind_plan(f.run, "kv", &units));
     execute(&f, NULL);
