@@ -828,7 +828,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
 
 // Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
-PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text);
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output output);
 
 // Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
 // Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
@@ -1175,7 +1175,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_c
                                                              ptowsp_plan_info *out_info);
 
 // Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
-PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text);
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 7. Dispatch
@@ -1394,7 +1394,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      config.is_causal = true;
 //      config.positions = &positions;
 //      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {
-//          ptowsp_plan_explain(&info, text);
+//          ptowsp_plan_explain(&info, output);
 //          return 1;
 //      }
 //
@@ -1679,7 +1679,7 @@ ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attentio
 
 // Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
 // stands for consecutive lanes where there are many. Requires a plan that was made.
-PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output output);
 
 // Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
 // slot_rows * (dim + 2) floats.
@@ -1799,7 +1799,7 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
 //      job.cache = &cache;  // where keys and values are
 //      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
 // slots and lists are read from the plan, lengths, group, window and mask from the batch and the
@@ -2334,7 +2334,7 @@ PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_or
 }
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
-PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,
 // section 9): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
@@ -2587,10 +2587,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||
 //          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||
 //          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {
-//          ptowsp_plan_explain(&info, text);
+//          ptowsp_plan_explain(&info, output);
 //          return 1;
 //      }
-//      ptowsp_prefix_print(&plan, text);
+//      ptowsp_prefix_print(&plan, output);
 //      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};
 //      job.merge = merge, job.user = user;
 //      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements
@@ -2780,7 +2780,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention
                                                           ptowsp_plan_info *out_info);
 
 // Writes lines about sharing, then as ptowsp_attention_print.
-PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output);
 
 #endif  // PTOWSP_ONLY_ATTENTION
 
@@ -2974,7 +2974,7 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 //
 // ptowsp_module_parse reads this text (section 19). Names that are not words, and the few
 // words that would be read as something else, are in quotes.
-PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_output text);
+PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_output output);
 
 // Axes: the ranges of loops. The variable of a loop is i64.
 //
@@ -3514,7 +3514,7 @@ PTOWSP_API ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type);
 PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 
 // Writes the expression with the user's names: "lengths[b + 1] <= 2048".
-PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output text);
+PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 17. Workloads
@@ -3670,7 +3670,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module,
 //
 // Adds expressions to the module, nothing else.
 PTOWSP_API void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
-                                      const ptowsp_task_desc *task, ptowsp_output text);
+                                      const ptowsp_task_desc *task, ptowsp_output output);
 
 // Declares the next parameter of the workload under construction and returns it as an expression.
 // Parameters come before the workload's first statement.
@@ -4241,7 +4241,7 @@ typedef struct ptowsp_capability {
 
 PTOWSP_API uint32_t ptowsp_capability_count(void);
 PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
-PTOWSP_API void ptowsp_capability_print(ptowsp_output text);    // the table
+PTOWSP_API void ptowsp_capability_print(ptowsp_output output);  // the table
 PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
 PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
 
@@ -4256,7 +4256,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 
 // Writes the schedule as text, one directive per line: issue, dispatch and dependencies, and all
 // directives that are not the default.
-PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output text);
+PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 19. Modules as text
@@ -4345,10 +4345,10 @@ PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program,
 
 // Writes the place of a node in the tree, by its id: "attention/parallel b/task attn".
 PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                           ptowsp_output text);
+                                           ptowsp_output output);
 
 // Writes the program as text, the same for the same module and schedule.
-PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_output text);
+PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_output output);
 
 // -- saved programs -------------------------------------------------------------------------------
 //
@@ -4375,7 +4375,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_outpu
 //          Nothing is written then.
 // Cost     Two compilations, two prints and a load.
 PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
-                                             const ptowsp_program_desc *desc, ptowsp_output text);
+                                             const ptowsp_program_desc *desc, ptowsp_output output);
 
 // Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may
 // be freed afterwards.
@@ -4691,7 +4691,7 @@ PTOWSP_API ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_
 
 // Writes the place of a point: "decode/for_each layer/parallel head".
 PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
-                                           ptowsp_output text);
+                                           ptowsp_output output);
 
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
@@ -4984,7 +4984,7 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint
 // Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process
 // with its channel, full or empty, since when and with which variables; the cycle of waits; and how
 // to break it. Writes nothing if the last execution was not stuck in a pipeline.
-PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output text);
+PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output output);
 
 // -- deadlocks that depend on time ----------------------------------------------------------------
 //
@@ -5032,7 +5032,7 @@ PTOWSP_API ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explor
 
 // Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
 // are any.
-PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_output text);
+PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_output output);
 
 // -- fingerprints ---------------------------------------------------------------------------------
 //
@@ -5067,7 +5067,8 @@ PTOWSP_API ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run,
 PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected);
 
 // Writes a line: "program 0123456789abcdef bindings ...".
-PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output text);
+PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint,
+                                         ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 22. Seeing runs
@@ -5148,7 +5149,7 @@ PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, 
 // program does not have, as its node or its number of values is of another one, is "task 7" by its
 // index.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
-                                      ptowsp_output text);
+                                      ptowsp_output output);
 
 // Sums over all tasks of a kernel, from TOTALS on. Sums that would overflow stay at UINT64_MAX.
 typedef struct ptowsp_task_sums {
@@ -5372,7 +5373,7 @@ typedef struct ptowsp_span_set {
     const char *const *names;  // of kinds
     uint32_t name_count;
     // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
-    void (*label)(void *user, uint64_t i, ptowsp_output text);
+    void (*label)(void *user, uint64_t i, ptowsp_output output);
     void *user;
     // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are
     // no ranks.
@@ -5518,7 +5519,7 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 //      search.lane_counts = lanes, search.lane_count_count = 2;
 //      search.windows = windows, search.window_count = 3;
 //      ptowsp_schedule_search(context, module, &search, results, 8, &summary);
-//      ptowsp_search_print(results, &summary, text);
+//      ptowsp_search_print(results, &summary, output);
 //
 // The space is the product of six lists. An empty list has the value of `base`; an empty list of
 // dispatches or orders has all that the keys of `base` allow, and PLAN if the module has plan axes.
@@ -5620,7 +5621,7 @@ PTOWSP_API void ptowsp_schedule_search_cancel(ptowsp_context *context);
 // Writes results as a table: makespan, its quotient with the largest lower bound, the share of time
 // in which lanes were idle with the reasons, and the schedule.
 PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
-                                    const ptowsp_search_summary *summary, ptowsp_output text);
+                                    const ptowsp_search_summary *summary, ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 23. Graphs
@@ -6479,7 +6480,7 @@ PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp
 
 // Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
 PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
-                                    ptowsp_output text);
+                                    ptowsp_output output);
 
 #endif  // PTOWSP_NO_TILES
 
@@ -6840,7 +6841,7 @@ PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,
 
 // Prints a line for each step of a member. Requires a collective that can be planned.
 PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
-                                        ptowsp_output text);
+                                        ptowsp_output output);
 
 // -- time -----------------------------------------------------------------------------------------
 //
@@ -6944,7 +6945,7 @@ PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
 // cheapest first, unless it has no function.
 PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
                                                   ptowsp_collective *collective,
-                                                  const ptowsp_links *links, ptowsp_output text);
+                                                  const ptowsp_links *links, ptowsp_output output);
 
 // -- transports -----------------------------------------------------------------------------------
 //
@@ -7299,7 +7300,7 @@ PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
 
 // Prints "w[64 x 128] {dp: replicated, tp: dim 1}". Requires a layout that is valid on the mesh.
 PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
-                                         ptowsp_output text);
+                                         ptowsp_output output);
 
 // Operations on two layouts. Each rank computes on its own pieces; nothing is sent.
 typedef enum ptowsp_join {
@@ -8014,7 +8015,7 @@ PTOWSP_API const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason);  //
 // Writes a decision as a line: "4200: roll back 2 -> 0: a window is worse than the limit (window
 // 131, reference 100, limit 105, not before 9200)". names may be NULL.
 PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
-                                   ptowsp_output text);
+                                   ptowsp_output output);
 
 #if !defined(PTOWSP_NO_TILES)
 
@@ -8254,8 +8255,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *ker
 //
 //      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
 //      ptowsp_dump_check(dump, &report);                   // report.is_clean
-//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // the findings
-//      ptowsp_dump_explain(dump, task_id, text);           // why a task started when it did
+//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, output);    // the findings
+//      ptowsp_dump_explain(dump, task_id, output);           // why a task started when it did
 //      ptowsp_dump_rings_least(dump, &rings);              // sizes with which the program passes
 //      ptowsp_dump_replay_run(dump, &how, &replayed);      // its tasks again, in simulated time
 //      ptowsp_dump_close(dump);
@@ -8363,13 +8364,13 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_re
 // regions.
 // Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
-                                               ptowsp_output text);
+                                               ptowsp_output output);
 
 // Prints what a task waited for, who made each edge and by which tensor, what it held up, and its
 // chain to the end: from each task to the one that waited for it alone at last.
 // Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
-                                                 ptowsp_output text);
+                                                 ptowsp_output output);
 
 // Sizes of the runtime's rings, by the depth of a scope.
 typedef struct ptowsp_dump_rings {
@@ -8481,7 +8482,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
                                                       const ptowsp_dump_replay *how,
                                                       ptowsp_dump_format format,
-                                                      ptowsp_output text);
+                                                      ptowsp_output output);
 
 // Draws the observed and the replayed cores, one below the other, as ptowsp_spans_export does.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,
@@ -9034,7 +9035,7 @@ PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 
 // Writes a program's schedule, with its defaults.
-PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output text);
+PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output output);
 
 // Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
 // directive, which the context's error names.

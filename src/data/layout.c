@@ -268,33 +268,33 @@ PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spre
 // -- text -----------------------------------------------------------------------------------------
 
 void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
-                              ptowsp_output text) {
+                              ptowsp_output output) {
     if (!mesh || !layout) {
         return;
     }
-    pwsp_text_format(text, "%s[", layout->name);
+    pwsp_text_format(output, "%s[", layout->name);
     for (uint32_t d = 0; d < layout->rank; d++) {
-        pwsp_text_format(text, "%s", d ? " x " : "");
+        pwsp_text_format(output, "%s", d ? " x " : "");
         if (layout->shape[d] < 0) {  // of a module's tensor, known when it is bound
-            pwsp_text_format(text, "?");
+            pwsp_text_format(output, "?");
         } else {
-            pwsp_text_format(text, "%lld", (long long)layout->shape[d]);
+            pwsp_text_format(output, "%lld", (long long)layout->shape[d]);
         }
     }
-    pwsp_text_format(text, "] {");
+    pwsp_text_format(output, "] {");
     for (uint32_t a = 0; a < mesh->axis_count; a++) {
         const ptowsp_spread *spread = &layout->spreads[a];
-        pwsp_text_format(text, "%s%s: ", a ? ", " : "", mesh->names[a]);
+        pwsp_text_format(output, "%s%s: ", a ? ", " : "", mesh->names[a]);
         switch (spread->kind) {
-        case PTOWSP_REPLICATED: pwsp_text_format(text, "replicated"); break;
-        case PTOWSP_PARTIAL_SUM: pwsp_text_format(text, "partial sum"); break;
-        case PTOWSP_PARTIAL_MAX: pwsp_text_format(text, "partial max"); break;
+        case PTOWSP_REPLICATED: pwsp_text_format(output, "replicated"); break;
+        case PTOWSP_PARTIAL_SUM: pwsp_text_format(output, "partial sum"); break;
+        case PTOWSP_PARTIAL_MAX: pwsp_text_format(output, "partial max"); break;
         default:
-            pwsp_text_format(text, "dim %u%s", spread->dim, spread->cuts ? " by cuts" : "");
+            pwsp_text_format(output, "dim %u%s", spread->dim, spread->cuts ? " by cuts" : "");
             break;
         }
     }
-    pwsp_text_format(text, "}");
+    pwsp_text_format(output, "}");
 }
 
 PWSP_INTERNAL const char *pwsp_layout_text(const ptowsp_mesh *mesh,

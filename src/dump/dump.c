@@ -70,22 +70,23 @@ static bool dump_format_check(ptowsp_dump *dump, ptowsp_dump_format format) {
                            "dump: there is no format %u", (unsigned)format);
 }
 
-ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_output text) {
+ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
+                                ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format) && dump_check_once(dump)) {
-        dump_print_check(dump, format, text);
+        dump_print_check(dump, format, output);
     }
     return dump_done(dump);
 }
 
-ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_output text) {
+ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     const uint32_t index = dump_find(dump, task);
     if (index == DUMP_NONE) {
         dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no task %llu",
                   (unsigned long long)task);
     } else {
-        dump_print_explain(dump, index, text);
+        dump_print_explain(dump, index, output);
     }
     return dump_done(dump);
 }
@@ -106,10 +107,10 @@ ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump, const ptowsp_dump_replay
 }
 
 ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump, const ptowsp_dump_replay *how,
-                                       ptowsp_dump_format format, ptowsp_output text) {
+                                       ptowsp_dump_format format, ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format)) {
-        dump_show(dump, how, format, text);
+        dump_show(dump, how, format, output);
     }
     return dump_done(dump);
 }

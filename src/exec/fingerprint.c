@@ -221,16 +221,16 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
     return status;
 }
 
-void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output text) {
+void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output output) {
     if (!fingerprint) {
         return;
     }
 #define PWSP_PRINT_PART(part, name, is_before, has_content)                                        \
-    pwsp_text_format(text, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                  \
+    pwsp_text_format(output, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                \
                      fingerprint->part);                                                           \
     is_first = false;
     bool is_first = true;
     PWSP_FINGERPRINT_PARTS(PWSP_PRINT_PART)
 #undef PWSP_PRINT_PART
-    pwsp_text_format(text, "\n");
+    pwsp_text_format(output, "\n");
 }

@@ -78,19 +78,19 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_ou
     }
 }
 
-void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text) {
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units) ||
         (plan->merge_count > 0 && !plan->merges)) {
         return;
     }
-    pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
+    pwsp_text_format(output, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
                      (unsigned)plan->tile_count, (unsigned)plan->slot_rows,
                      (unsigned)plan->unit_count, (unsigned)plan->lane_count);
-    pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
+    pwsp_text_format(output, "splits: %u units more than tiles, %u merges\n",
                      (unsigned)(plan->unit_count - plan->tile_count), (unsigned)plan->merge_count);
-    pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
+    pwsp_text_format(output, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
-    pwsp_print_costs(plan, text);
+    pwsp_print_costs(plan, output);
 }
 
 // -- arrays ---------------------------------------------------------------------------------------

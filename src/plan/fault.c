@@ -36,22 +36,22 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text) {
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output) {
     if (!info) {
         return;
     }
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
+    pwsp_text_format(output, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
     for (const char *at = sentence; *at; at++) {
         if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
+            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
             at++;
         } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
             at++;
-            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
+            pwsp_text_format(output, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
         } else {
-            pwsp_text_write(text, at, 1);
+            pwsp_text_write(output, at, 1);
         }
     }
 }

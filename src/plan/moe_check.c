@@ -149,7 +149,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch, const ptowsp_moe_c
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
-void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
+void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
@@ -166,14 +166,14 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
             tokens += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
-    pwsp_text_format(text, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
+    pwsp_text_format(output, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
                      (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
                      (unsigned)plan->lane_count);
     if (parts > 1) {
-        pwsp_text_format(text, "columns: those of an expert in %u parts\n", (unsigned)parts);
+        pwsp_text_format(output, "columns: those of an expert in %u parts\n", (unsigned)parts);
     }
-    pwsp_text_format(text, "splits: lanes read %u %s more than there are\n",
+    pwsp_text_format(output, "splits: lanes read %u %s more than there are\n",
                      (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
-    pwsp_print_costs(&units, text);
+    pwsp_print_costs(&units, output);
 }

@@ -275,23 +275,23 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
     return status == PTOWSP_OK ? pwsp_joins_prove(&proof) : status;
 }
 
-void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text) {
+void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output) {
     if (!plan) {
         return;
     }
-    pwsp_text_format(text, "prefix plan: %u requests, %u shared segments, %u joins\n",
+    pwsp_text_format(output, "prefix plan: %u requests, %u shared segments, %u joins\n",
                      (unsigned)plan->request_count, (unsigned)plan->shared_count,
                      (unsigned)plan->join_count);
-    pwsp_text_format(text, "kv tokens read: %llu, flat %llu",
+    pwsp_text_format(output, "kv tokens read: %llu, flat %llu",
                      (unsigned long long)plan->kv_token_reads,
                      (unsigned long long)plan->flat_kv_token_reads);
     if (plan->flat_kv_token_reads > 0) {
         pwsp_text_format(
-            text, ", ratio %s",
+            output, ", ratio %s",
             pwsp_fixed((double)plan->kv_token_reads / (double)plan->flat_kv_token_reads, 4).text);
     }
-    pwsp_text_format(text, "\npredicted: cost %s, flat %s; time %s, flat %s\n",
+    pwsp_text_format(output, "\npredicted: cost %s, flat %s; time %s, flat %s\n",
                      pwsp_general(plan->cost, 6).text, pwsp_general(plan->flat_cost, 6).text,
                      pwsp_general(plan->time, 6).text, pwsp_general(plan->flat_time, 6).text);
-    ptowsp_attention_print(&plan->attention, text);
+    ptowsp_attention_print(&plan->attention, output);
 }

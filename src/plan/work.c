@@ -54,11 +54,11 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     }
 }
 
-void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text) {
+void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output output) {
     if (!work) {
         return;
     }
-    pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
+    pwsp_text_format(output, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",
                      work->flags & PTOWSP_WORK_INIT ? " init" : "", (unsigned)work->params[0],

@@ -161,11 +161,11 @@ static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
 }
 
 void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
-                             ptowsp_output text) {
+                             ptowsp_output output) {
     if (!collective) {
         return;
     }
     PTOWSP_ASSERT(pwsp_collective_check(NULL, collective) == PTOWSP_OK);
     ptowsp_collective_size size;
-    pwsp_collective_visit(collective, member, pwsp_collective_say, &text, &size);
+    pwsp_collective_visit(collective, member, pwsp_collective_say, &output, &size);
 }

@@ -243,7 +243,7 @@ static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *l
 }
 
 ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collective *collective,
-                                       const ptowsp_links *links, ptowsp_output text) {
+                                       const ptowsp_links *links, ptowsp_output output) {
     ptowsp_status status = pwsp_collective_check(context, collective);
     if (status == PTOWSP_OK) {
         status = pwsp_links_check(context, links);
@@ -277,8 +277,8 @@ ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collectiv
         choices[at].time_ps = cost.time_ps;
     }
     PTOWSP_ASSERT(count > 0);
-    if (text.write) {
-        pwsp_algorithm_say(collective, links, choices, count, text);
+    if (output.write) {
+        pwsp_algorithm_say(collective, links, choices, count, output);
     }
     collective->algorithm = choices[0].algorithm;
     collective->node_size = tried.node_size;

@@ -88,22 +88,22 @@ PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t valu
 }
 
 void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
-                           ptowsp_output text) {
+                           ptowsp_output output) {
     if (!task || !task->record || (task->axis_count + task->scalar_count > 0 && !task->args)) {
         return;
     }
     const ptowsp_program *program = pwsp_run_result(run)->program;
     const pwsp_task_op *op = pwsp_label_op(program, task);
     if (!op) {
-        pwsp_text_format(text, "task %" PRIu64, task->index);
+        pwsp_text_format(output, "task %" PRIu64, task->index);
         return;
     }
-    pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
+    pwsp_text_format(output, "%s", pwsp_label_kernel(program, op)->name);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
         pwsp_label_part part;
         char value[24];
         pwsp_label_part_make(program, op, i, &part);
         pwsp_label_value(&part, task->args[i], value);
-        pwsp_text_format(text, " %s=%s", part.name, value);
+        pwsp_text_format(output, " %s=%s", part.name, value);
     }
 }

@@ -77,44 +77,44 @@ static void pwsp_report_shared(const ptowsp_run_stats *stats, ptowsp_output text
     }
 }
 
-void ptowsp_run_print(const ptowsp_run *run, ptowsp_output text) {
+void ptowsp_run_print(const ptowsp_run *run, ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
     const ptowsp_run_stats *stats = result->stats;
     uint64_t capacity;
     if (stats->lane_count == 0) {
-        pwsp_text_format(text, "run of module %s: not executed\n", result->program->name);
+        pwsp_text_format(output, "run of module %s: not executed\n", result->program->name);
         return;
     }
     if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
         capacity = UINT64_MAX;
     }
-    pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
+    pwsp_text_format(output, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
                      result->program->name, stats->makespan_cycles, stats->task_count,
                      stats->lane_count);
-    pwsp_text_format(text, ", %s %% busy\n",
+    pwsp_text_format(output, ", %s %% busy\n",
                      pwsp_fixed(pwsp_report_percent(pwsp_result_busy(result), capacity), 1).text);
-    pwsp_report_stalls(stats, text);
-    pwsp_report_shared(stats, text);
+    pwsp_report_stalls(stats, output);
+    pwsp_report_shared(stats, output);
     if (stats->in_flight_max) {
-        pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
+        pwsp_text_format(output, "  window  %" PRIu64 " tasks in flight at most",
                          stats->in_flight_max);
         if (stats->window_overflow_count) {
-            pwsp_text_format(text, ", %" PRIu64 " found it full", stats->window_overflow_count);
+            pwsp_text_format(output, ", %" PRIu64 " found it full", stats->window_overflow_count);
         }
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "\n");
     }
-    pwsp_report_rings(result, text);
+    pwsp_report_rings(result, output);
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
         const ptowsp_lane_stats *lane = &result->lanes[i];
-        pwsp_text_format(text,
+        pwsp_text_format(output,
                          "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
                          ", ends at %" PRIu64 "\n",
                          i, lane->task_count, lane->busy_cycles, lane->idle_cycles,
                          lane->end_cycles);
     }
     if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
-        pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
+        pwsp_text_format(output, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
     }
-    pwsp_report_pipelines(result, text);
-    pwsp_report_critical(result, text);
+    pwsp_report_pipelines(result, output);
+    pwsp_report_critical(result, output);
 }

@@ -145,6 +145,6 @@ const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeli
     return pwsp_result_critical_steps(pwsp_run_result(run), pipeline, out_count);
 }
 
-void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output text) {
-    pwsp_pipelines_print_stuck(pwsp_run_result(run)->pipelines, text);
+void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output output) {
+    pwsp_pipelines_print_stuck(pwsp_run_result(run)->pipelines, output);
 }

@@ -315,31 +315,32 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_output t
 }
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
-                         ptowsp_output text) {
+                         ptowsp_output output) {
     if (!summary || (!results && summary->result_count > 0)) {
         return;
     }
-    pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
+    pwsp_text_format(output,
+                     "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
                      summary->is_complete ? ""
                      : summary->is_cut    ? "; ended early"
                                           : "; the budget is spent");
-    pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
+    pwsp_text_format(output, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
                      "issue, dispatch, order, window, lanes; idle by reason");
     for (uint32_t i = 0; i < summary->result_count; i++) {
         const ptowsp_search_result *result = &results[i];
         if (result->status != PTOWSP_OK) {
-            pwsp_text_format(text, "%14s  %7s  %7s", ptowsp_status_name(result->status), "", "");
-            pwsp_search_print_schedule(&result->schedule, text);
+            pwsp_text_format(output, "%14s  %7s  %7s", ptowsp_status_name(result->status), "", "");
+            pwsp_search_print_schedule(&result->schedule, output);
         } else {
             double bound = (double)result->bounds.largest_cycles;
             double makespan = (double)result->makespan_cycles;
-            pwsp_text_format(text, "%14" PRIu64 "  %7s", result->makespan_cycles,
+            pwsp_text_format(output, "%14" PRIu64 "  %7s", result->makespan_cycles,
                              pwsp_fixed(bound > 0.0 ? makespan / bound : 1.0, 3).text);
-            pwsp_search_print_idle(result, text);
-            pwsp_search_print_schedule(&result->schedule, text);
-            pwsp_search_print_reasons(result, text);
+            pwsp_search_print_idle(result, output);
+            pwsp_search_print_schedule(&result->schedule, output);
+            pwsp_search_print_reasons(result, output);
         }
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "\n");
     }
 }

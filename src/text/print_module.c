@@ -363,23 +363,24 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_output t
     }
 }
 
-void ptowsp_module_print(const ptowsp_module *module, ptowsp_output text) {
+void ptowsp_module_print(const ptowsp_module *module, ptowsp_output output) {
     PTOWSP_ASSERT(module);
-    pwsp_print_declarations(module, text);
+    pwsp_print_declarations(module, output);
     for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
         uint32_t depth = 0;
         for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
             depth++;
         }
-        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
-        pwsp_module_print_step(module, id, text);
-        pwsp_print_node(module, id, text);
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
+        pwsp_module_print_step(module, id, output);
+        pwsp_print_node(module, id, output);
+        pwsp_text_format(output, "\n");
         if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
-            pwsp_print_channels(module, id, depth + 1, text);
+            pwsp_print_channels(module, id, depth + 1, output);
         }
     }
     if (module->status != PTOWSP_OK) {
-        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
+        pwsp_text_format(output, "error %s: %s\n", ptowsp_status_name(module->status),
+                         module->text);
     }
 }

@@ -296,19 +296,19 @@ const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t k
     return kernel && kernel < program->kernels.count ? program->kernels.items[kernel].name : NULL;
 }
 
-void ptowsp_program_print(const ptowsp_program *program, ptowsp_output text) {
+void ptowsp_program_print(const ptowsp_program *program, ptowsp_output output) {
     PTOWSP_ASSERT(program);
     const ptowsp_program *p = program;
-    pwsp_text_format(text, "program of module %s\n", p->name);
+    pwsp_text_format(output, "program of module %s\n", p->name);
     for (uint32_t i = 0; i < p->ops.count; i++) {
-        pwsp_text_format(text, "  %3u  ", i);
-        pwsp_print_op(p, PWSP_OP_AT(p, i), text);
+        pwsp_text_format(output, "  %3u  ", i);
+        pwsp_print_op(p, PWSP_OP_AT(p, i), output);
     }
     if (p->instructions.count) {
-        pwsp_text_format(text, "expressions\n");
+        pwsp_text_format(output, "expressions\n");
     }
     for (uint32_t i = 0; i < p->instructions.count; i++) {
-        pwsp_print_instruction(p, i, text);
+        pwsp_print_instruction(p, i, output);
     }
-    pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
+    pwsp_text_write(output, p->schedule_text, strlen(p->schedule_text));
 }

@@ -151,9 +151,9 @@ static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, 
 }
 
 ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
-                                  const ptowsp_program_desc *desc, ptowsp_output text) {
+                                  const ptowsp_program_desc *desc, ptowsp_output output) {
     PTOWSP_ASSERT(context);
-    if (!text.write) {
+    if (!output.write) {
         return pwsp_fail_null(context, "program: the function of text");
     }
     ptowsp_program *program;
@@ -174,9 +174,10 @@ ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module
     PTOWSP_ASSERT(buffer.length == length);
     status = pwsp_save_check(context, buffer.data, length);
     if (status == PTOWSP_OK) {
-        pwsp_text_format(text, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n", PWSP_SAVED_FORMAT,
-                         length, ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
-        pwsp_text_write(text, buffer.data, length);
+        pwsp_text_format(output, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n",
+                         PWSP_SAVED_FORMAT, length,
+                         ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
+        pwsp_text_write(output, buffer.data, length);
     }
     pwsp_memory_free(&context->memory, buffer.data, buffer.size);
     return status;

@@ -244,33 +244,33 @@ static void pwsp_rails_print_variant(uint32_t variant, const char *const *names,
 }
 
 void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
-                        ptowsp_output text) {
+                        ptowsp_output output) {
     if (!decision) {
         return;
     }
     const uint64_t numbers[] = {decision->window, decision->reference, decision->limit,
                                 decision->until};
     const char *labels[] = {"window", "reference", "limit", "not before"};
-    pwsp_text_format(text, "%" PRIu64 ": %s ", decision->time,
+    pwsp_text_format(output, "%" PRIu64 ": %s ", decision->time,
                      pwsp_rails_action_name(decision->action));
     if (decision->action == PTOWSP_RAILS_REFUSE) {
-        pwsp_rails_print_variant(decision->to, names, text);
+        pwsp_rails_print_variant(decision->to, names, output);
     } else {
-        pwsp_rails_print_variant(decision->from, names, text);
+        pwsp_rails_print_variant(decision->from, names, output);
         if (decision->to != decision->from) {
-            pwsp_text_format(text, " -> ");
-            pwsp_rails_print_variant(decision->to, names, text);
+            pwsp_text_format(output, " -> ");
+            pwsp_rails_print_variant(decision->to, names, output);
         }
     }
     if (decision->reason != PTOWSP_REASON_NONE) {
-        pwsp_text_format(text, ": %s", ptowsp_rails_reason_text(decision->reason));
+        pwsp_text_format(output, ": %s", ptowsp_rails_reason_text(decision->reason));
     }
     const char *before = " (";
     for (int i = 0; i < 4; i++) {
         if (numbers[i]) {
-            pwsp_text_format(text, "%s%s %" PRIu64, before, labels[i], numbers[i]);
+            pwsp_text_format(output, "%s%s %" PRIu64, before, labels[i], numbers[i]);
             before = ", ";
         }
     }
-    pwsp_text_format(text, "%s\n", before[0] == ',' ? ")" : "");
+    pwsp_text_format(output, "%s\n", before[0] == ',' ? ")" : "");
 }

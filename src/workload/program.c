@@ -498,17 +498,19 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
     }
 }
 
-void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_output text) {
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                ptowsp_output output) {
     PTOWSP_ASSERT(program);
     if (node < program->places.count) {
-        pwsp_program_print_place(program, node, NULL, text);
+        pwsp_program_print_place(program, node, NULL, output);
     }
 }
 
-void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_output text) {
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
+                                ptowsp_output output) {
     PTOWSP_ASSERT(program);
     PTOWSP_ASSERT(point < program->points.count);
-    pwsp_program_print_place(program, program->points.items[point], NULL, text);
+    pwsp_program_print_place(program, program->points.items[point], NULL, output);
 }
 
 // -- what time sees -------------------------------------------------------------------------------

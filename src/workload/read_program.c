@@ -244,9 +244,9 @@ uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
     return program->lane_count - program->has_link;
 }
 
-void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output text) {
+void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output output) {
     PTOWSP_ASSERT(program);
-    pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
+    pwsp_text_write(output, program->schedule_text, strlen(program->schedule_text));
 }
 
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,

@@ -394,11 +394,11 @@ ptowsp_type ptowsp_expr_type(ptowsp_expr expr) {
     return (ptowsp_type)expr.module->exprs.nodes[expr.id].type;
 }
 
-void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output text) {
+void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output output) {
     if (ptowsp_expr_type(expr) == PTOWSP_TYPE_NONE) {
-        pwsp_text_format(text, "none");
+        pwsp_text_format(output, "none");
     } else {
-        pwsp_exprs_print(&expr.module->exprs, expr.id, text);
+        pwsp_exprs_print(&expr.module->exprs, expr.id, output);
     }
 }
 

@@ -145,19 +145,19 @@ PWSP_TEXTS(ptowsp_target_name, ptowsp_target, PTOWSP_TARGETS, "none")
 
 PWSP_TEXTS(ptowsp_support_name, ptowsp_support, PTOWSP_SUPPORTS, "none")
 
-void ptowsp_capability_print(ptowsp_output text) {
-    pwsp_text_format(text, "%-13s %-14s", "directive", "value");
+void ptowsp_capability_print(ptowsp_output output) {
+    pwsp_text_format(output, "%-13s %-14s", "directive", "value");
     for (uint32_t i = 0; i < PTOWSP_TARGET_COUNT; i++) {
-        pwsp_text_format(text, " %-11s", ptowsp_target_name((ptowsp_target)i));
+        pwsp_text_format(output, " %-11s", ptowsp_target_name((ptowsp_target)i));
     }
-    pwsp_text_format(text, "\n");
+    pwsp_text_format(output, "\n");
     for (uint32_t i = 0; i < PWSP_CAPABILITY_COUNT; i++) {
         ptowsp_capability row = ptowsp_capability_at(i);
-        pwsp_text_format(text, "%-13s %-14s", row.directive, row.value);
+        pwsp_text_format(output, "%-13s %-14s", row.directive, row.value);
         for (uint32_t j = 0; j < PTOWSP_TARGET_COUNT; j++) {
-            pwsp_text_format(text, " %-11s", ptowsp_support_name(row.support[j]));
+            pwsp_text_format(output, " %-11s", ptowsp_support_name(row.support[j]));
         }
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "\n");
     }
 }
 
@@ -611,61 +611,62 @@ static void pwsp_schedule_print_shared(const ptowsp_shared_memory *shared, ptows
     }
 }
 
-void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output text) {
+void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output output) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
-    pwsp_text_format(text, "schedule\n");
-    pwsp_schedule_print_value("issue", (uint32_t)s.issue, text);
-    pwsp_text_format(text, "\n");
-    pwsp_schedule_print_value("dispatch", (uint32_t)s.dispatch, text);
-    pwsp_schedule_print_key(" of ", s.dispatch_key, text);
+    pwsp_text_format(output, "schedule\n");
+    pwsp_schedule_print_value("issue", (uint32_t)s.issue, output);
+    pwsp_text_format(output, "\n");
+    pwsp_schedule_print_value("dispatch", (uint32_t)s.dispatch, output);
+    pwsp_schedule_print_key(" of ", s.dispatch_key, output);
     if (s.pools == PTOWSP_POOLS_ONE) {
-        pwsp_text_format(text, " over %u lanes\n", s.lane_count);
+        pwsp_text_format(output, " over %u lanes\n", s.lane_count);
     } else if (s.pools == PTOWSP_POOLS_NAMED) {
-        pwsp_text_format(text, " over pools\n");
-        pwsp_schedule_print_pools(&s, text);
+        pwsp_text_format(output, " over pools\n");
+        pwsp_schedule_print_pools(&s, output);
     } else {
-        pwsp_text_format(text, " over %u vector and %u cube lanes\n", s.vector_lane_count,
+        pwsp_text_format(output, " over %u vector and %u cube lanes\n", s.vector_lane_count,
                          s.cube_lane_count);
     }
     if (s.window) {
-        pwsp_schedule_print_value("window", (uint32_t)s.window_policy, text);
-        pwsp_text_format(text, " at %u tasks\n", s.window);
+        pwsp_schedule_print_value("window", (uint32_t)s.window_policy, output);
+        pwsp_text_format(output, " at %u tasks\n", s.window);
     }
     if (s.release != PTOWSP_RELEASE_COMPLETION) {
-        pwsp_schedule_print_value("release", (uint32_t)s.release, text);
-        pwsp_text_format(text, "\n");
+        pwsp_schedule_print_value("release", (uint32_t)s.release, output);
+        pwsp_text_format(output, "\n");
     }
-    pwsp_schedule_print_rings(&s, text);
-    pwsp_schedule_print_set("dependencies", s.dependencies, text);
+    pwsp_schedule_print_rings(&s, output);
+    pwsp_schedule_print_set("dependencies", s.dependencies, output);
     if (s.hazards != 7) {
-        pwsp_schedule_print_set("hazards", s.hazards, text);
+        pwsp_schedule_print_set("hazards", s.hazards, output);
     }
     if (s.ready != PTOWSP_READY_FIFO) {
-        pwsp_schedule_print_value("ready", (uint32_t)s.ready, text);
-        pwsp_schedule_print_key(" ", s.priority_key, text);
-        pwsp_text_format(text, "\n");
+        pwsp_schedule_print_value("ready", (uint32_t)s.ready, output);
+        pwsp_schedule_print_key(" ", s.priority_key, output);
+        pwsp_text_format(output, "\n");
     }
     if (s.start != PTOWSP_START_AT_ONCE) {
-        pwsp_schedule_print_value("start", (uint32_t)s.start, text);
+        pwsp_schedule_print_value("start", (uint32_t)s.start, output);
         if (s.start == PTOWSP_START_THRESHOLD) {
-            pwsp_text_format(text, " %" PRIu64 " tasks", s.start_threshold);
+            pwsp_text_format(output, " %" PRIu64 " tasks", s.start_threshold);
         }
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "\n");
     }
     if (s.stream_count) {
-        pwsp_text_format(text, "  streams %u", s.stream_count);
-        pwsp_schedule_print_key(" by ", s.stream_key, text);
-        pwsp_text_format(text, "\n");
+        pwsp_text_format(output, "  streams %u", s.stream_count);
+        pwsp_schedule_print_key(" by ", s.stream_key, output);
+        pwsp_text_format(output, "\n");
     }
     if (s.timing != PTOWSP_TIMING_IMMEDIATE) {
-        pwsp_schedule_print_value("timing", (uint32_t)s.timing, text);
+        pwsp_schedule_print_value("timing", (uint32_t)s.timing, output);
         if (s.timing_count) {
-            pwsp_text_format(text, " by %u tasks", s.timing_count);
+            pwsp_text_format(output, " by %u tasks", s.timing_count);
         }
-        pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
+        pwsp_text_format(output, " of %" PRIu64 " cycles\n", s.timing_cycles);
     }
     if (s.control.by != PTOWSP_CONTROL_NONE) {
-        pwsp_control_print(&s.control, pwsp_schedule_word("control", (uint32_t)s.control.by), text);
+        pwsp_control_print(&s.control, pwsp_schedule_word("control", (uint32_t)s.control.by),
+                           output);
     }
-    pwsp_schedule_print_shared(&s.shared, text);
+    pwsp_schedule_print_shared(&s.shared, output);
 }

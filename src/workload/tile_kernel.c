@@ -207,10 +207,10 @@ ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel ker
     return insn;
 }
 
-void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_output text) {
+void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_output output) {
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (info) {
-        pwsp_body_print(info->body, info->code, text);
+        pwsp_body_print(info->body, info->code, output);
     }
 }
 

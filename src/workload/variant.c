@@ -322,7 +322,7 @@ static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info 
 }
 
 void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
-                           const ptowsp_task_desc *task, ptowsp_output text) {
+                           const ptowsp_task_desc *task, ptowsp_output output) {
     const pwsp_kernel_info *info =
         pwsp_module_is_good(module) && kernel.id && kernel.id < module->kernels.count
             ? PWSP_KERNEL(module, kernel.id)
@@ -332,13 +332,13 @@ void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
     }
     bool is_sure = false;
     const pwsp_kernel_info choice = *info;
-    pwsp_text_format(text, "%s: %s\n", choice.name,
+    pwsp_text_format(output, "%s: %s\n", choice.name,
                      choice.variant_count ? "variants in the order in which they are asked"
                                           : "a kernel, without variants");
     for (uint32_t i = 0; i < choice.variant_count; i++) {
-        pwsp_explain_variant(module, &choice.variants[i], task, &is_sure, text);
+        pwsp_explain_variant(module, &choice.variants[i], task, &is_sure, output);
     }
     if (choice.variant_count && !is_sure) {
-        pwsp_text_format(text, "  otherwise            no variant: an error\n");
+        pwsp_text_format(output, "  otherwise            no variant: an error\n");
     }
 }

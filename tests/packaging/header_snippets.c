@@ -129,7 +129,7 @@ static int section_7(void) {
 // 30 tokens dealt to 2 ranks in turn: query j of the first sees j of the second's 15 tokens.
 static int section_9(void) {
     const int32_t rank = 0, from = 1, ranks = 2, length = 15;
-    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, &length, 1};
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1, .tile_rows = 1};
     static char block[1 << 12];
@@ -156,7 +156,7 @@ static int section_12(void) {
     const ptowsp_work_fn kernels[] = {count_call}, merge = count_call, join = count_call;
     static uint32_t progress[1 << 14];
     void *user = NULL;
-    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     call_count = 0;
 #include "12_1.inc"
     check(ptowsp_prefix_progress_size(&plan) <= sizeof progress / sizeof progress[0] &&
@@ -409,7 +409,7 @@ static int section_22(void) {
     int step = 5;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
 #include "22_1.inc"
     check(summary.result_count > 0 && strstr(printed, "schedules executed"), "section 22");
     return 0;
@@ -500,7 +500,7 @@ static int section_10(void) {
     static float row[128] = {1, 2}, outputs[128];
     const int32_t length = 1000;
     const uint32_t page = 0, worker_count = 2;
-    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, NULL, 1};
     const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     static char block[1 << 12];
@@ -538,7 +538,7 @@ static int section_31(void) {
         "\"tensors\":[],\"edges\":[{\"pred\":0,\"succ\":1,\"source\":\"explicit\"}]}";
     const ptowsp_dump_desc desc = {.deps = {deps, sizeof deps - 1}};
     const uint64_t task_id = 1;
-    const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     ptowsp_dump_report report = {0};
     ptowsp_dump_rings rings;
     const ptowsp_dump_replay how = {0};
