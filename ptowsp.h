@@ -951,6 +951,10 @@ typedef struct ptowsp_plan_config {
     FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
     FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")    \
     FAULT(CONFIG_NULL, INVALID_PARAMS, "config is NULL")                                           \
+    FAULT(HEADS_MULTIPLE, INVALID_PARAMS,                                                          \
+          "query_head_count %v is not a multiple of kv_head_count %l")                             \
+    FAULT(HEADS_OTHER, INVALID_PARAMS,                                                             \
+          "query_head_count %v is not kv_head_count * group, which is %l")                         \
     FAULT(LANES_COUNT, INVALID_PARAMS, "lane_count %v is not in 1 to %l")                          \
     FAULT(SPEEDS_ZERO, INVALID_PARAMS, "the speeds of all %v lanes are 0")                         \
     FAULT(MODE_UNKNOWN, INVALID_PARAMS, "config.mode has the unknown value %v")                    \
@@ -1389,8 +1393,11 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // one sequence; rows of all of them are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
-//      const ptowsp_attention_positions positions = {
-//          1, &first, &stride, &kv_first, &stride, NULL, NULL, NULL};
+//      const ptowsp_attention_positions positions = {.sequence_count = 1,
+//                                                    .query_first = &first,
+//                                                    .query_stride = &stride,
+//                                                    .kv_first = &kv_first,
+//                                                    .kv_stride = &stride};
 //      config.is_causal = true;
 //      config.positions = &positions;
 //      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {
@@ -1519,14 +1526,15 @@ typedef struct ptowsp_attention_cost {
 
 // Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t kv_head_count;       // KV heads (1 under MLA)
-    uint32_t group;               // query heads per KV head; default 1
-    uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
+    uint32_t kv_head_count;     // KV heads (1 under MLA)
+    uint32_t group;             // query heads per KV head; default 1, or by query_head_count
+    uint32_t query_head_count;  // all query heads: kv_head_count * group, or refused. 0: not given
+    uint32_t lane_count;        // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
     ptowsp_attention_mode mode;
     bool is_causal;
     uint32_t window;     // KV tokens that a query sees; 0: all
-    uint32_t page_size;  // tokens; default 1
+    uint32_t page_size;  // tokens of a page of KV; 0: no pages, so pieces end at any token
     // Rows of a tile, at most; default 64. Its query tokens are max(1, tile_rows / group).
     uint32_t tile_rows;
     uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
@@ -1873,7 +1881,8 @@ typedef struct ptowsp_attend_cache {
     ptowsp_attend_strides scale_strides;     // of both
     ptowsp_attend_type type;
     uint32_t key_dim, value_dim;
-    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+    uint32_t page_size;  // tokens of a page; 0: no pages, so tokens follow one another from row
+                         // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
 // What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.

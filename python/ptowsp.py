@@ -91,8 +91,8 @@ _AttentionSeen = _struct("attention_seen", "u32 sinks begin end")
 _AttentionCost = _struct("attention_cost", "f64 per_unit per_token per_row_token per_merged_row")
 _AttentionConfig = _struct(
     "attention_config",
-    "u32 kv_head_count group lane_count; ptr lane_speeds; i32 mode; bool is_causal; u32 window page_size tile_rows"
-    " piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges;"
+    "u32 kv_head_count group query_head_count lane_count; ptr lane_speeds; i32 mode; bool is_causal;"
+    " u32 window page_size tile_rows piece_min chunk grain; attention_cost cost; ptr tiers; u32 tier_count; bool shares_merges;"
     " ptr positions",
 )
 _AttentionSizes = _struct(
@@ -957,7 +957,8 @@ def _config_with(config, positions):
 def _attention_config(
     heads,
     lanes,
-    group=1,
+    group=0,
+    query_heads=0,
     mode="balanced",
     causal=False,
     window=0,
@@ -974,6 +975,7 @@ def _attention_config(
     config = _AttentionConfig(
         kv_head_count=_int(heads, "heads"),
         group=_int(group, "group"),
+        query_head_count=_int(query_heads, "query_heads"),
         lane_count=_int(lanes, "lanes"),
         mode=_choice(mode, "balanced invariant", "mode"),
         is_causal=bool(causal),
@@ -1002,7 +1004,8 @@ class AttentionPlanner:
 
     heads        KV heads (1 under MLA)
     lanes        cores or threads that share the work
-    group        query heads per KV head
+    group        query heads per KV head; default 1, or by query_heads
+    query_heads  all query heads: heads * group, or an error
     mode         "balanced", or "invariant": results independent of the batch
     causal       query token j of q sees KV tokens up to n - q + j
     window       KV tokens that a query sees; 0: all

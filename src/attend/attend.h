@@ -10,6 +10,7 @@
 
 #include "../base/cpu.h"
 #include "../base/math.h"
+#include "../plan/attention.h"
 
 #define PWSP_ATTEND_BLOCK  64                            // tokens of a step of the online softmax
 #define PWSP_ATTEND_ROWS   128                           // of a chunk, at most
@@ -183,7 +184,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
                                                    ptowsp_plan_info *info);
 
 PWSP_INLINE uint32_t pwsp_attend_group(const ptowsp_attend_step *step) {
-    return step->config->group > 0 ? step->config->group : 1;
+    return pwsp_group_of(step->config);
 }
 
 PWSP_INLINE uint32_t pwsp_attend_query_count(const ptowsp_attend_step *step, uint32_t request) {

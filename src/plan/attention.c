@@ -131,6 +131,15 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     if (c->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
+    c->group = pwsp_group_of(config);
+    const uint64_t heads = (uint64_t)c->kv_head_count * c->group;
+    if (c->query_head_count > 0 && c->query_head_count != heads) {
+        const bool is_given = config->group > 0;
+        return pwsp_plan_fail(info,
+                              is_given ? PTOWSP_FAULT_HEADS_OTHER : PTOWSP_FAULT_HEADS_MULTIPLE,
+                              PTOWSP_NO_INDEX, c->query_head_count,
+                              is_given ? pwsp_info_value(heads) : c->kv_head_count);
+    }
     ptowsp_status status = pwsp_lanes_set(a, info);
     if (status != PTOWSP_OK) {
         return status;
@@ -139,7 +148,6 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
         return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,
                               0);
     }
-    c->group = c->group ? c->group : 1;
     c->page_size = c->page_size ? c->page_size : 1;
     c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
     c->window = c->window <= INT32_MAX ? c->window : 0;  // no query sees more anyway

@@ -158,6 +158,14 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     return tile;
 }
 
+// The query heads per KV head of a configuration: given, by query_head_count, or 1.
+PWSP_INLINE uint32_t pwsp_group_of(const ptowsp_attention_config *config) {
+    const bool is_derived = config->group == 0 && config->kv_head_count > 0 &&
+                            config->query_head_count > config->kv_head_count;
+    const uint32_t derived = is_derived ? config->query_head_count / config->kv_head_count : 1;
+    return config->group > 0 ? config->group : derived;
+}
+
 // Where a query token stands, in KV tokens from the first one on, and positions from one to the next.
 typedef struct pwsp_position_place {
     double token;

@@ -408,7 +408,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     sizes->merge_count = joins ? sizes->unit_count : flat.merge_count;
     sizes->slot_count = joins ? sizes->unit_count : flat.slot_count;
     sizes->slot_rows =
-        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * config->group : 0;
+        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * a.config.group : 0;
     const uint64_t segments = requests > 0 ? 2 * requests - 1 : 0;
     if (segments > UINT32_MAX) {
         memset(out_sizes, 0, sizeof *out_sizes);

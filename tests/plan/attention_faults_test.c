@@ -60,6 +60,30 @@ static void refused(const faults_case *f, ptowsp_status status, ptowsp_plan_faul
     plan_free(&plan);
 }
 
+// 12 query heads of 3 KV heads are groups of 4, whether the group is given, derived or both; so are
+// the rows of a slot.
+static void attention_faults__heads_that_agree_are_one_plan(void **state) {
+    (void)state;
+    static const uint32_t given[3][2] = {{4, 0}, {0, 12}, {4, 12}};
+    const ptowsp_attention_limits limits = {.sequence_count_max = 3, .kv_length_max = 9000};
+    faults_case f;
+    for (int i = 0; i < 3; i++) {
+        case_make(&f);
+        f.config.kv_head_count = 3, f.config.group = given[i][0];
+        f.config.query_head_count = given[i][1];
+        ptowsp_prefix_sizes bound;
+        aplan plan = plan_make(&f.batch, &f.config);
+        assert_int_equal(plan.group, 4);
+        assert_int_equal(plan.tile_tokens, 64 / 4);
+        plan_free(&plan);
+        assert_int_equal(ptowsp_prefix_bound(&f.config, &limits, &bound, NULL), PTOWSP_OK);
+        assert_int_equal(bound.attention.slot_rows, 3 * 4);  // of 3 requests, a token each
+        const ptowsp_attend_step step = {.config = &f.config};
+        const ptowsp_attend_unit unit = {.query_count = 2};
+        assert_int_equal(ptowsp_attend_unit_rows(&step, &unit), 2 * 4);
+    }
+}
+
 static void attention_faults__of_the_configuration(void **state) {
     (void)state;
     const uint64_t none = PTOWSP_NO_INDEX;
@@ -67,6 +91,20 @@ static void attention_faults__of_the_configuration(void **state) {
     case_make(&f);
     f.config.kv_head_count = 0;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_ZERO, none, "plan: kv_head_count is 0");
+    // 32 query heads share 8 KV heads: 32 where the KV heads belong contradicts the group.
+    case_make(&f);
+    f.config.kv_head_count = 32, f.config.group = 4, f.config.query_head_count = 32;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_OTHER, none,
+            "plan: query_head_count 32 is not kv_head_count * group, which is 128");
+    f.config.kv_head_count = 8, f.config.group = 0, f.config.query_head_count = 36;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_MULTIPLE, none,
+            "plan: query_head_count 36 is not a multiple of kv_head_count 8");
+    f.config.query_head_count = 4;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_MULTIPLE, none,
+            "plan: query_head_count 4 is not a multiple of kv_head_count 8");
+    f.config.kv_head_count = f.config.group = UINT32_MAX;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_OTHER, none,
+            "plan: query_head_count 4 is not kv_head_count * group, which is 9223372036854775807");
     case_make(&f);
     f.config.lane_count = 0;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LANES_COUNT, none,
@@ -580,6 +618,7 @@ static void attention_faults__chunk_plans_say_when_they_exceed_their_units(void 
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_faults__heads_that_agree_are_one_plan),
         cmocka_unit_test(attention_faults__of_the_configuration),
         cmocka_unit_test(attention_faults__of_costs),
         cmocka_unit_test(attention_faults__of_the_batch),
