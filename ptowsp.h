@@ -6487,9 +6487,12 @@ PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp
 PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
                                              uint32_t i, ptowsp_cycles *out_unit_cycles);
 
-// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
+// Writes a tile kernel as text: its operations, then its instructions with addresses, waits, and the
+// cycles of each under a cost model, with full tiles and in all iterations of loops. A pipe overlaps
+// with others, so their sum is more than the kernel's cycles, which the text has too. cost NULL: the
+// unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.
 PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
-                                    ptowsp_output output);
+                                    const ptowsp_cost *cost, ptowsp_output output);
 
 #endif  // PTOWSP_NO_TILES
 

@@ -106,8 +106,9 @@ typedef struct pwsp_tile_core {
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     ptoisa_timing timing;                      // the user's
     ptoisa_traffic *traffic;                   // is counted there; NULL: it is not
-    const char *asked;  // the instruction asked for, if the core runs another: TPUSH, TPOP
-    uint64_t excess;    // what that model said of an instruction, if too much; else 0
+    ptowsp_cycles *spent;  // [insn_count] gets the cycles of each instruction; NULL: it does not
+    const char *asked;     // the instruction asked for, if the core runs another: TPUSH, TPOP
+    uint64_t excess;       // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];
@@ -157,9 +158,16 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uin
 PWSP_INTERNAL bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *arena,
                                        ptowsp_kernel_info *info);
 
+// The cycles that a text of a kernel shows: under a model, of each instruction and until the end.
+typedef struct pwsp_spent {
+    ptowsp_model model;
+    const ptowsp_cycles *cycles;  // [insn_count] NULL: of the unit model, each instruction once
+    ptowsp_cycles total;
+} pwsp_spent;
+
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
-                                   ptowsp_output text);
+                                   const pwsp_spent *spent, ptowsp_output text);
 
 // Executes one instruction on the core; its tiles are in core->tiles. Global memory belongs to
 // task, which may be NULL on a dry core.

@@ -391,6 +391,15 @@ static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code 
     }
 }
 
+// Executes instruction i, and counts its cycles: of one vector core where there are two.
+static void pwsp_tile_core_counted(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                   const pwsp_insn *insn, const ptowsp_task *task, uint32_t i) {
+    const ptoisa_core *vector = code->is_mixed ? &core->block->vectors[0] : NULL;
+    const uint64_t before = core->core.sum + (vector ? vector->sum : 0);
+    pwsp_tile_core_insn(core, code, insn, task);
+    core->spent[i] += core->core.sum + (vector ? vector->sum : 0) - before;
+}
+
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
                                 const ptowsp_task *task, uint32_t loop);
 
@@ -415,6 +424,8 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
         }
         if (insn->is_implied && ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
             pwsp_tile_core_uncounted(core, code, insn, task);
+        } else if (core->spent) {
+            pwsp_tile_core_counted(core, code, insn, task, i);
         } else {
             pwsp_tile_core_insn(core, code, insn, task);
         }

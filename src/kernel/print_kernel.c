@@ -271,8 +271,8 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_c
     }
 }
 
-static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                                   ptowsp_output text) {
+static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code *code,
+                                   const ptowsp_cycles *spent, uint32_t i, ptowsp_output text) {
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
@@ -281,7 +281,7 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
         return;
     }
     pwsp_text_format(text, "  %3u  %-16s %-4s %8" PRIu64 " ", i, info.name,
-                     ptowsp_pipe_name(info.pipe), cycles);
+                     ptowsp_pipe_name(info.pipe), spent ? spent[i] : cycles);
     switch ((ptoisa_op)insn->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
@@ -369,18 +369,42 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
 
 // The instructions of one core, or all; numbered as in the whole list.
 static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code *code,
-                                   uint32_t side, ptowsp_output text) {
+                                   const ptowsp_cycles *spent, uint32_t side, ptowsp_output text) {
     if (side != PWSP_SIDE_ANY) {
         pwsp_text_format(text, "%s half\n", side == PWSP_SIDE_CUBE ? "cube" : "vector");
     }
     for (uint32_t i = 0; i < code->insn_count; i++) {
         if (code->insns[i].side == side || pwsp_insn_is_mark(&code->insns[i])) {
-            pwsp_kernel_print_insn(body, code, i, text);
+            pwsp_kernel_print_insn(body, code, spent, i, text);
         }
     }
 }
 
-void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_output text) {
+// The line above the instructions, with their cycles.
+static void pwsp_kernel_print_cycles(const pwsp_tile_code *code, const pwsp_spent *spent,
+                                     ptowsp_output text) {
+#define PWSP_MODEL_NAME(name, text) #name,
+    static const char *const models[] = {PTOWSP_MODELS(PWSP_MODEL_NAME)};
+#undef PWSP_MODEL_NAME
+    ptowsp_cycles sum = 0, cycles;
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        pwsp_tile_code_insn(code, i, &cycles);
+        sum += cycles;
+    }
+    if (!spent->cycles) {
+        pwsp_text_format(text,
+                         "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
+                         sum, code->loop_count ? ", each once" : "");
+        return;
+    }
+    pwsp_text_format(
+        text,
+        "instructions, with pipe and cycles of model %s%s: %" PRIu64 " until the last has ended\n",
+        models[spent->model], code->loop_count ? " in all iterations" : "", spent->total);
+}
+
+void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, const pwsp_spent *spent,
+                     ptowsp_output text) {
     pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -389,16 +413,10 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
             pwsp_kernel_print_op(body, i, text);
         }
     }
-    ptowsp_cycles sum = 0, cycles;
-    for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_tile_code_insn(code, i, &cycles);
-        sum += cycles;
-    }
-    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
-                     sum, code->loop_count ? ", each once" : "");
+    pwsp_kernel_print_cycles(code, spent, text);
     for (uint32_t side = code->is_mixed ? PWSP_SIDE_CUBE : PWSP_SIDE_ANY;
          side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
-        pwsp_kernel_print_half(body, code, side, text);
+        pwsp_kernel_print_half(body, code, spent->cycles, side, text);
     }
     if (code->split_tile) {
         pwsp_text_format(text, "both vector cores do the vector half, each for half of the rows\n");

@@ -142,10 +142,12 @@ static const pwsp_kernel_info *pwsp_kernel_find(const ptowsp_module *module, pto
     return info->code ? info : NULL;
 }
 
-// Measures a tile kernel; a failure has no text.
+// Measures a tile kernel, and each of its instructions if `spent` is not NULL; a failure has no text.
 static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp_kernel_info *info,
-                                         const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
+                                         const ptowsp_cost *cost, ptowsp_cycles *spent,
+                                         ptowsp_kernel_stats *out_stats) {
     PWSP_ZERO(pwsp_tile_core, core);
+    core.spent = spent;
     pwsp_blocks blocks;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
     core.memory = pwsp_blocks_begin(&blocks, &module->context->memory);
@@ -181,7 +183,7 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
     if (!out_stats || (cost && !pwsp_cost_check(cost, text))) {
         return PWSP_REFUSE(module->context, "measure: %s", text);
     }
-    const ptowsp_status status = pwsp_kernel_measure(module, info, cost, out_stats);
+    const ptowsp_status status = pwsp_kernel_measure(module, info, cost, NULL, out_stats);
     return status == PTOWSP_OK
                ? status
                : pwsp_fail(module->context, status, kernel.id, "measure: kernel %s: %s", info->name,
@@ -207,11 +209,31 @@ ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel ker
     return insn;
 }
 
-void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_output output) {
+void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, const ptowsp_cost *cost,
+                         ptowsp_output output) {
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
-    if (info) {
-        pwsp_body_print(info->body, info->code, output);
+    PWSP_ZERO(pwsp_spent, spent);
+    char text[PWSP_COST_TEXT_MAX];
+    if (!info || !cost) {
+        if (info) {
+            pwsp_body_print(info->body, info->code, &spent, output);
+        }
+        return;
     }
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &module->context->memory);
+    const size_t size = info->code->insn_count * sizeof(ptowsp_cycles);
+    ptowsp_cycles *cycles = (ptowsp_cycles *)pwsp_memory_alloc(&memory, size);
+    ptowsp_kernel_stats stats;
+    if (cycles) {
+        memset(cycles, 0, size);
+    }
+    if (cycles && pwsp_cost_check(cost, text) &&
+        pwsp_kernel_measure(module, info, cost, cycles, &stats) == PTOWSP_OK) {
+        spent.model = cost->model, spent.cycles = cycles, spent.total = stats.cycles;
+        pwsp_body_print(info->body, info->code, &spent, output);
+    }
+    pwsp_blocks_free(&blocks);
 }
 
 // -- for choices ----------------------------------------------------------------------------------
@@ -220,15 +242,16 @@ PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
                                                     ptowsp_kernel kernel, const ptowsp_cost *cost) {
     const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
     ptowsp_kernel_stats stats;
-    return info->code && pwsp_kernel_measure(module, info, cost, &stats) == PTOWSP_OK ? stats.cycles
-                                                                                      : 0;
+    return info->code && pwsp_kernel_measure(module, info, cost, NULL, &stats) == PTOWSP_OK
+               ? stats.cycles
+               : 0;
 }
 
 PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
                                             ptowsp_output text) {
     const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
     ptowsp_kernel_stats stats;
-    if (!info->code || pwsp_kernel_measure(module, info, NULL, &stats) != PTOWSP_OK) {
+    if (!info->code || pwsp_kernel_measure(module, info, NULL, NULL, &stats) != PTOWSP_OK) {
         return;
     }
     pwsp_text_format(text, ", %s", ptowsp_unit_name(info->unit));

@@ -94,7 +94,7 @@ static void print__a_kernel(void **state) {
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
     ptowsp_output text = {write_text, out};
-    ptowsp_kernel_print(m, kernel, text);
+    ptowsp_kernel_print(m, kernel, NULL, text);
     assert_string_equal(out->text, golden);
     free(out);
     ptowsp_module_destroy(m);
@@ -150,6 +150,84 @@ static const char golden_loop[] =
     "  t1   UB 0..256  f32 8 x 8, for %6, and from 256 on in loop 1\n"
     "UB: 512 of 262144 bytes\n";
 
+// Chunks 8, 16 and 24 of 32 rows: a load of 7 cycles takes 21 in all, a product of 10 takes 30, a store
+// of 5 takes 15. Flags take nothing.
+static ptowsp_cycles user_cycles(const ptowsp_insn *insn, void *user) {
+    (void)user;
+    return strcmp(insn->name, "TLOAD") == 0    ? 7
+           : strcmp(insn->name, "TMULS") == 0  ? 10
+           : strcmp(insn->name, "TSTORE") == 0 ? 5
+                                               : 0;
+}
+
+// The cycles of a pipe's instructions add up to all that it is busy. A barrier of all pipes, whose pipe
+// is none, counts on the scalar pipe.
+static void require_busy(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_kernel_print(m, kernel, cost, (ptowsp_output){write_text, out});
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(m, kernel, cost, &stats), PTOWSP_OK);
+    char total[64];
+    snprintf(total, sizeof total, ": %llu until the last has ended\n",
+             (unsigned long long)stats.cycles);
+    assert_non_null(strstr(out->text, total));
+    ptowsp_cycles busy[PTOWSP_PIPE_COUNT] = {0};
+    for (const char *line = out->text; (line = strchr(line, '\n')); line++) {
+        unsigned i;
+        char name[32], pipe[8];
+        unsigned long long cycles;
+        if (sscanf(line + 1, " %u %31s %7s %llu ", &i, name, pipe, &cycles) == 4) {
+            for (int p = 0; p < PTOWSP_PIPE_COUNT; p++) {
+                const char *of = strcmp(pipe, "none") == 0 ? "S" : pipe;
+                busy[p] += strcmp(of, ptowsp_pipe_name((ptowsp_pipe)p)) == 0 ? cycles : 0;
+            }
+        }
+    }
+    assert_memory_equal(busy, stats.busy_cycles, sizeof busy);
+    free(out);
+}
+
+static void print__cycles_of_a_model(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m = module_make(&context);
+    const ptowsp_body_desc desc = {.name = "chunks"};
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 32, 8);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 32, 8);
+    ptowsp_value first = ptowsp_tile_const(k, 8), end = ptowsp_tile_const(k, 32), none = {0};
+    PTOWSP_TILE_LOOP(k, i, first, end, 8) {
+        ptowsp_value part = ptowsp_tile_slice_at(x, i, none, 8, 8);
+        ptowsp_tile_store_at(y, i, none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
+    }
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    static const ptowsp_model models[] = {PTOWSP_MODEL_UNIT, PTOWSP_MODEL_A2A3, PTOWSP_MODEL_A5,
+                                          PTOWSP_MODEL_910B, PTOWSP_MODEL_950PR};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        require_busy(m, kernel, &(ptowsp_cost){.model = models[i]});
+    }
+    const ptowsp_cost user = {.model = PTOWSP_MODEL_USER, .fn = user_cycles};
+    require_busy(m, kernel, &user);
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_kernel_print(m, kernel, &user, (ptowsp_output){write_text, out});
+    static const char *const lines[] = {
+        "cycles of model USER in all iterations: ", "  TLOAD            MTE2       21  ",
+        "  TMULS            V          30  ", "  TSTORE           MTE3       15  "};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_non_null(strstr(out->text, lines[i]));
+    }
+    memset(out, 0, sizeof *out);
+    const ptowsp_cost empty = {.model = PTOWSP_MODEL_USER};  // a model without its function
+    ptowsp_kernel_print(m, kernel, &empty, (ptowsp_output){write_text, out});
+    assert_int_equal(out->length, 0);
+    free(out);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 static void print__a_loop(void **state) {
     (void)state;
     ptowsp_context *context;
@@ -172,7 +250,7 @@ static void print__a_loop(void **state) {
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
     ptowsp_output text = {write_text, out};
-    ptowsp_kernel_print(m, kernel, text);
+    ptowsp_kernel_print(m, kernel, NULL, text);
     assert_string_equal(out->text, golden_loop);
     free(out);
     ptowsp_module_destroy(m);
@@ -185,7 +263,7 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
     sink *out = (sink *)calloc(1, sizeof(sink));
     assert_non_null(out);
     ptowsp_output text = {write_text, out};
-    ptowsp_kernel_print(m, kernel, text);
+    ptowsp_kernel_print(m, kernel, NULL, text);
     for (; *lines; lines++) {
         if (!strstr(out->text, *lines)) {
             fail_msg("no \"%s\" in\n%s", *lines, out->text);
@@ -258,6 +336,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(print__a_kernel),
         cmocka_unit_test(print__a_loop),
+        cmocka_unit_test(print__cycles_of_a_model),
         cmocka_unit_test(print__runs_and_windows),
         cmocka_unit_test(print__views_are_numbered_alike_by_all_compilers),
     };

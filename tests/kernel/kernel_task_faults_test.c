@@ -211,7 +211,7 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
         assert_string_equal(ptowsp_kernel_insn_at(f.m, kernels[i], 0, &cycles).name, "none");
         assert_int_equal(cycles, 0);
         ptowsp_kernel_insn_at(f.m, kernels[i], 0, NULL);
-        ptowsp_kernel_print(f.m, kernels[i], text);
+        ptowsp_kernel_print(f.m, kernels[i], NULL, text);
     }
     assert_int_equal(length, 0);
     assert_int_equal(ptowsp_kernel_measure(f.m, good, NULL, NULL), PTOWSP_INVALID_PARAMS);
@@ -229,7 +229,7 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
     ptowsp_cycles cycles = 99;
     assert_string_equal(ptowsp_kernel_insn_at(f.m, good, count, &cycles).name, "none");
     assert_int_equal(cycles, 0);
-    ptowsp_kernel_print(f.m, good, text);
+    ptowsp_kernel_print(f.m, good, NULL, text);
     assert_true(length > 0);
     assert_string_equal(ptowsp_module_error(f.m).text, "");
     finish(&f);

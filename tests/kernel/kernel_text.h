@@ -36,8 +36,8 @@ static inline void kernel_text_compare(const ptowsp_module *m, const ptowsp_modu
     ptowsp_module_print(m, ptowsp_output_to_buffer(&a));
     ptowsp_module_print(read, ptowsp_output_to_buffer(&b));
     kernel_text_same(&a, &b);
-    ptowsp_kernel_print(m, kernel, ptowsp_output_to_buffer(&a));
-    ptowsp_kernel_print(read, kernel, ptowsp_output_to_buffer(&b));
+    ptowsp_kernel_print(m, kernel, NULL, ptowsp_output_to_buffer(&a));
+    ptowsp_kernel_print(read, kernel, NULL, ptowsp_output_to_buffer(&b));
     kernel_text_same(&a, &b);
     assert_true(ptowsp_kernel_hash(m, kernel) == ptowsp_kernel_hash(read, kernel));
     assert_true(ptowsp_kernel_hash(m, kernel) != 0);

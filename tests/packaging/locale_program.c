@@ -94,7 +94,7 @@ static void print_module(ptowsp_context *context, const char *directory) {
             ptowsp_task_make(m, &task);
         }
     }
-    ptowsp_kernel_print(m, task.kernel, out);
+    ptowsp_kernel_print(m, task.kernel, NULL, out);
     ptowsp_module_print(m, out);
     ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     const uint32_t lanes[] = {1, 3};

@@ -361,7 +361,7 @@ static inline void kt_complain(const kt *t) {
         fprintf(stderr, "%s: %d x %d valid\n", t->params[i].name, (int)t->params[i].valid_rows,
                 (int)t->params[i].valid_cols);
     }
-    ptowsp_kernel_print(t->m, t->kernel, text);
+    ptowsp_kernel_print(t->m, t->kernel, NULL, text);
 }
 
 // What a test does with a kernel when it has ended (kernel_text_test.c).

@@ -144,7 +144,7 @@ static void strip_printed(char *text) {
 static void check_listing(fixture *f, ptowsp_kernel kernel) {
     static char printed[sizeof f->text];
     f->length = 0;
-    ptowsp_kernel_print(f->m, kernel, (ptowsp_output){write_text, f});
+    ptowsp_kernel_print(f->m, kernel, NULL, (ptowsp_output){write_text, f});
     memcpy(printed, f->text, sizeof printed);
     strip_printed(printed);
     const ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[kernel.id];
