@@ -116,20 +116,7 @@ typedef struct npu_runner_result {
 #define NPU_RUNNER_FUNCTIONS(FUNCTION) /* type, name, parameters */                                \
     FUNCTION(ptowsp_status, create, (void **out_runner))                                           \
     FUNCTION(void, destroy, (void *runner))                                                        \
-    FUNCTION(ptowsp_status, bind_size_at, (void *runner, uint32_t axis, int64_t size))             \
-    FUNCTION(ptowsp_status, bind_symbol_at, (void *runner, uint32_t symbol, uint64_t value))       \
-    FUNCTION(ptowsp_status, bind_array_at,                                                         \
-             (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
-    FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
-    FUNCTION(ptowsp_status, bind_plan_at,                                                          \
-             (void *runner, uint32_t axis, const ptowsp_attention_plan *bound))                    \
-    FUNCTION(ptowsp_status, bind_batch_at,                                                         \
-             (void *runner, uint32_t axis, const ptowsp_attention_batch *batch,                    \
-              const ptowsp_attention_config *config, const ptowsp_attention_sizes *capacity))      \
-    FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
-             (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
-    FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
-    FUNCTION(ptowsp_status, bind_transients, (void *runner, void *block, uint64_t size))           \
+    FUNCTION(ptowsp_status, bind, (void *runner, const ptowsp_binding *bindings, uint64_t count))  \
     FUNCTION(ptowsp_status, run,                                                                   \
              (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
     FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \

@@ -39,63 +39,72 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// What is bound to an axis, if it is. Dense axes are not.
+// Binds what is bound to an axis, if it is. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                   uint32_t i) {
-    const ptowsp_axis_kind kind = ptowsp_program_read(ptowsp_run_program(run))->axes[i].kind;
+                                   uint32_t i, const ptowsp_axis_info *axis) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis->name);
     int64_t size;
     ptowsp_csr csr;
     ptowsp_attention_plan plan;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_sizes capacity;
-    if (kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
-        return api->bind_size_at(runner, i, size);
+    if (axis->kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
+        b.value = (uint64_t)size;
+    } else if (axis->kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
+        b.kind = PTOWSP_BIND_CSR;
+        b.data = &csr;
+    } else if (axis->kind >= PTOWSP_AXIS_PLAN &&
+               ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
+        b.kind = PTOWSP_BIND_BATCH;
+        b.data = &batch;
+        b.config = &config;
+        b.capacity = capacity.lane_count ? &capacity : NULL;
+    } else if (axis->kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+        b.kind = plan.lane_count ? PTOWSP_BIND_PLAN : PTOWSP_BIND_WORK;
+        b.data = plan.lane_count ? (const void *)&plan : plan.units;
+        b.count = plan.unit_count;
+    } else {
+        return PTOWSP_OK;
     }
-    if (kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
-        return api->bind_csr_at(runner, i, &csr);
-    }
-    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
-        return api->bind_batch_at(runner, i, &batch, &config,
-                                  capacity.lane_count ? &capacity : NULL);
-    }
-    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
-        return api->bind_plan_at(runner, i, &plan);
-    }
-    return PTOWSP_OK;
+    return api->bind(runner, &b, 1);
 }
 
 static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
     const ptowsp_program_tables *t = ptowsp_program_read(ptowsp_run_program(run));
     ptowsp_status status = PTOWSP_OK;
-    ptowsp_dtype dtype;
     ptowsp_buffer buffer;
-    const void *data;
-    void *block;
-    uint64_t count, value, size;
     for (uint32_t i = 1; i < t->axis_count && status == PTOWSP_OK; i++) {
-        status = npu_bind_axis(api, runner, run, i);
+        status = npu_bind_axis(api, runner, run, i, &t->axes[i]);
     }
     for (uint32_t i = 1; i < t->array_count && status == PTOWSP_OK; i++) {
-        if (ptowsp_run_bound_array(run, i, &dtype, &data, &count)) {
-            status = api->bind_array_at(runner, i, dtype, data, count);
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_ARRAY, t->arrays[i].name);
+        if (ptowsp_run_bound_array(run, i, &b.dtype, &b.data, &b.count)) {
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 1; i < t->symbol_count && status == PTOWSP_OK; i++) {
-        if (ptowsp_run_bound_symbol(run, i, &value)) {
-            status = api->bind_symbol_at(runner, i, value);
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SYMBOL, t->symbols[i].name);
+        if (ptowsp_run_bound_symbol(run, i, &b.value)) {
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 1; i < t->tensor_count && status == PTOWSP_OK; i++) {
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, t->tensors[i].desc.name);
+        b.data = &buffer;
         if (ptowsp_run_bound_tensor(run, i, &buffer)) {
-            status = api->bind_tensor_at(runner, i, &buffer);
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 0; i < t->slot_count && status == PTOWSP_OK; i++) {
-        status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, NULL);
+        b.slot = i;
+        b.value = ptowsp_run_bound_slot(run, i);
+        status = api->bind(runner, &b, 1);
     }
-    ptowsp_run_bound_transients(run, &block, &size);
-    return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
+    ptowsp_binding block = pwsp_binding_of(PTOWSP_BIND_TRANSIENTS, NULL);
+    ptowsp_run_bound_transients(run, &block.block, &block.count);
+    return status == PTOWSP_OK ? api->bind(runner, &block, 1) : status;
 }
 
 // -- public ---------------------------------------------------------------------------------------

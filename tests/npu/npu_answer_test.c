@@ -14,10 +14,12 @@ static const char answers[] =
     "    *out = out;\n"
     "    return is(\"create\") == PTOWSP_OK ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;\n}\n"
     "void wsp_runner_destroy(void *r) { (void)r; }\n"
-    "#define BIND(name) ptowsp_status wsp_runner_##name(void *r) { (void)r; return is(#name); }\n"
-    "BIND(bind_size_at) BIND(bind_symbol_at) BIND(bind_array_at) BIND(bind_csr_at)\n"
-    "BIND(bind_plan_at) BIND(bind_batch_at) BIND(bind_tensor_at) BIND(bind_slot)\n"
-    "BIND(bind_transients) BIND(run) BIND(measure)\n"
+    "ptowsp_status wsp_runner_bind(void *r, const ptowsp_binding *b, uint64_t count) {\n"
+    "#define KIND(kind, name_of) #kind,\n"
+    "    static const char *const kinds[] = {PTOWSP_BIND_KINDS(KIND)};\n"
+    "    (void)r;\n    return count == 1 ? is(kinds[b->kind]) : PTOWSP_STUCK;\n}\n"
+    "ptowsp_status wsp_runner_run(void *r) { (void)r; return is(\"run\"); }\n"
+    "ptowsp_status wsp_runner_measure(void *r) { (void)r; return is(\"measure\"); }\n"
     "uint64_t wsp_runner_slot(void *r, uint32_t i) { (void)r; return 100 + i; }\n"
     "ptowsp_error wsp_runner_error(void *r) {\n"
     "    ptowsp_error e = {PTOWSP_INVALID_PARAMS, 7, 0};\n    (void)r;\n    e.text = said();\n"
@@ -62,13 +64,8 @@ static void answer_end(answer *a) {
 
 static void answer__the_error_of_any_function_is_the_runs(void **state) {
     (void)state;
-    static const char names[][18] = {"bind_size_at",
-                                     "bind_array_at",
-                                     "bind_symbol_at",
-                                     "bind_tensor_at",
-                                     "bind_slot",
-                                     "bind_transients",
-                                     "run"};
+    static const char names[][18] = {"SIZE", "ARRAY",      "SYMBOL", "TENSOR",
+                                     "SLOT", "TRANSIENTS", "run"};
     answer a;
     answer_begin(&a);
     const npu_fixture *f = &a.b.f;

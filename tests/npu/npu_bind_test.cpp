@@ -1,4 +1,4 @@
-// Bindings of emitted trees by their C API: by index and by name, of each kind, what is refused; and that
+// Bindings of emitted trees by their C API: of each kind, several in one call, what is refused; and that
 // a runner which runs is busy. The program is written by hand: it reads all that is bound.
 
 #include "test.h"
@@ -98,15 +98,15 @@ struct Bound {
         wsp_runner_destroy(runner);
     }
     void bind() {
-        assert_int_equal(wsp_runner_bind_size_at(runner, ROWS, 7), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_symbol_at(runner, 1, 9), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_size(runner, "rows", 7), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_symbol(runner, "seed", 9), PTOWSP_OK);
         assert_int_equal(wsp_runner_bind_lengths(runner, "pages", PTOWSP_I32, lengths, 3),
                          PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_array_at(runner, WIDE, PTOWSP_U64, wide, 2), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_array_at(runner, FLAGS, PTOWSP_BOOL, &flag, 1), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_csr_at(runner, ROUTES, &csr), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_plan_at(runner, KV, &plan), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_tensor_at(runner, 1, &buffer), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_array(runner, "wide", PTOWSP_U64, wide, 2), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_array(runner, "flags", PTOWSP_BOOL, &flag, 1), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_csr(runner, "routes", &csr), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_plan(runner, "kv", &plan), PTOWSP_OK);
+        assert_int_equal(wsp_runner_bind_tensor(runner, "x", &buffer), PTOWSP_OK);
     }
     void refuses(ptowsp_status status, uint64_t index, const char *text) {
         const ptowsp_error error = wsp_runner_error(runner);
@@ -147,54 +147,37 @@ void bind__all_that_is_bound_is_read(void **) {
     assert_int_equal(asked[1], PTOWSP_BUSY);
 }
 
-void bind__indices_are_of_their_kind(void **) {
-    Bound b;
-    for (uint32_t axis : {0u, uint32_t(ROUTES), 99u}) {
-        char text[100];
-        snprintf(text, sizeof text, "bind: module p has no dynamic axis %u", axis);
-        b.refuses(wsp_runner_bind_size_at(b.runner, axis, 1), axis, text);
-    }
-    for (uint32_t axis : {0u, uint32_t(ROWS), uint32_t(NAMELESS), 99u}) {
-        char text[100];
-        snprintf(text, sizeof text, "bind: module p has no sparse axis %u", axis);
-        b.refuses(wsp_runner_bind_csr_at(b.runner, axis, &b.csr), axis, text);
-        snprintf(text, sizeof text, "bind: module p has no plan %u", axis);
-        const ptowsp_attention_batch batch = ptowsp_attention_batch();
-        const ptowsp_attention_config config = ptowsp_attention_config();
-        ptowsp_attention_plan work = b.plan;
-        work.lane_count = 0;
-        b.refuses(wsp_runner_bind_plan_at(b.runner, axis, &b.plan), axis, text);
-        b.refuses(wsp_runner_bind_plan_at(b.runner, axis, &work), axis, text);
-        b.refuses(wsp_runner_bind_batch_at(b.runner, axis, &batch, &config, nullptr), axis, text);
-    }
-    for (uint32_t i : {0u, 99u}) {
-        char text[100];
-        snprintf(text, sizeof text, "bind: module p has no symbol %u", i);
-        b.refuses(wsp_runner_bind_symbol_at(b.runner, i, 1), i, text);
-        snprintf(text, sizeof text, "bind: module p has no tensor %u", i);
-        b.refuses(wsp_runner_bind_tensor_at(b.runner, i, &b.buffer), i, text);
-        snprintf(text, sizeof text, "bind: module p has no array %u", i);
-        b.refuses(wsp_runner_bind_array_at(b.runner, i, PTOWSP_U64, b.wide, 2), i, text);
-    }
-    // A field of a plan is bound with it.
-    b.refuses(wsp_runner_bind_array_at(b.runner, KV_FLAGS, PTOWSP_U8, b.wide, 2), KV_FLAGS,
-              "bind: module p has no array 4");
-    assert_int_equal(wsp_runner_create(nullptr), PTOWSP_INVALID_PARAMS);
-}
-
 void bind__names_are_of_their_kind(void **) {
     Bound b;
-    const ptowsp_attention_batch batch = ptowsp_attention_batch();
     const ptowsp_attention_config config = ptowsp_attention_config();
-    const char *const text = "bind: module p has no plan rows";
-    b.refuses(wsp_runner_bind_plan(b.runner, "rows", &b.plan), PTOWSP_NO_INDEX, text);
-    b.refuses(wsp_runner_bind_work(b.runner, "rows", b.units, 3), PTOWSP_NO_INDEX, text);
-    b.refuses(wsp_runner_bind_batch(b.runner, "rows", &batch, &config, nullptr), PTOWSP_NO_INDEX,
-              text);
-    b.refuses(wsp_runner_bind_plan(b.runner, nullptr, &b.plan), PTOWSP_NO_INDEX,
-              "bind: module p has no plan NULL");
-    b.refuses(wsp_runner_bind_size(b.runner, "none", 1), PTOWSP_NO_INDEX,
-              "bind: module p has no dynamic axis none");
+    // A field of a plan is bound with it.
+    struct {
+        ptowsp_bind_kind kind;
+        const char *name, *text;
+    } const wrong[] = {{PTOWSP_BIND_SIZE, "routes", "has no dynamic axis routes"},
+                       {PTOWSP_BIND_SIZE, nullptr, "has no dynamic axis NULL"},
+                       {PTOWSP_BIND_SYMBOL, "rows", "has no symbol rows"},
+                       {PTOWSP_BIND_ARRAY, "seed", "has no array seed"},
+                       {PTOWSP_BIND_ARRAY, "kv.flags", "has no array kv.flags"},
+                       {PTOWSP_BIND_LENGTHS, "kv.flags", "has no ragged axis kv.flags"},
+                       {PTOWSP_BIND_CSR, "rows", "has no sparse axis rows"},
+                       {PTOWSP_BIND_TENSOR, "wide", "has no tensor wide"},
+                       {PTOWSP_BIND_PLAN, "rows", "has no plan rows"},
+                       {PTOWSP_BIND_WORK, "pages", "has no plan pages"},
+                       {PTOWSP_BIND_BATCH, nullptr, "has no plan NULL"}};
+    for (const auto &w : wrong) {
+        const ptowsp_binding bound = pwsp_binding_of(w.kind, w.name);
+        char text[100];
+        snprintf(text, sizeof text, "bind: module p %s", w.text);
+        b.refuses(wsp_runner_bind(b.runner, &bound, 1), PTOWSP_NO_INDEX, text);
+    }
+    for (int kind : {int(PTOWSP_BIND_RANKS), int(PTOWSP_BIND_KIND_COUNT), 99}) {
+        const ptowsp_binding bound = pwsp_binding_of(static_cast<ptowsp_bind_kind>(kind), "x");
+        char text[100];
+        snprintf(text, sizeof text, "bind: a tree has no kind of binding %d", kind);
+        b.refuses(wsp_runner_bind(b.runner, &bound, 1), PTOWSP_NO_INDEX, text);
+    }
+    assert_int_equal(wsp_runner_create(nullptr), PTOWSP_INVALID_PARAMS);
     assert_int_equal(wsp_runner_bind_plan(b.runner, "kv", &b.plan), PTOWSP_OK);
     // A plan without lanes has none for the axis of lanes.
     const ptowsp_status status = wsp_runner_bind_work(b.runner, "kv", b.units, 3);
@@ -204,9 +187,31 @@ void bind__names_are_of_their_kind(void **) {
     // What is wrong with a plan and a batch is told as the library does.
     b.plan.units = nullptr;
     assert_int_equal(wsp_runner_bind_plan(b.runner, "kv", &b.plan), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(wsp_runner_bind_plan_at(b.runner, KV, nullptr), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(wsp_runner_bind_plan(b.runner, "kv", nullptr), PTOWSP_INVALID_PARAMS);
     assert_int_equal(wsp_runner_bind_batch(b.runner, "kv", nullptr, &config, nullptr),
                      PTOWSP_INVALID_PARAMS);
+}
+
+// In order, up to the first error.
+void bind__takes_several_at_once(void **) {
+    Bound b;
+    ptowsp_binding step[3] = {pwsp_binding_of(PTOWSP_BIND_SIZE, "rows"),
+                              pwsp_binding_of(PTOWSP_BIND_SYMBOL, "none"),
+                              pwsp_binding_of(PTOWSP_BIND_SIZE, "rows")};
+    b.bind();
+    step[0].value = 3;
+    step[2].value = 4;
+    b.refuses(wsp_runner_bind(b.runner, step, 3), PTOWSP_NO_INDEX,
+              "bind: module p has no symbol none");
+    step[1].name = "seed";
+    step[1].value = 8;
+    running = nullptr;
+    assert_int_equal(wsp_runner_run(b.runner, nullptr, nullptr), PTOWSP_OK);
+    assert_true(wsp_runner_slot(b.runner, 6) == 3 && wsp_runner_slot(b.runner, 7) == 9);
+    assert_int_equal(wsp_runner_bind(b.runner, step, 3), PTOWSP_OK);
+    assert_int_equal(wsp_runner_bind(b.runner, nullptr, 0), PTOWSP_OK);
+    assert_int_equal(wsp_runner_run(b.runner, nullptr, nullptr), PTOWSP_OK);
+    assert_true(wsp_runner_slot(b.runner, 6) == 4 && wsp_runner_slot(b.runner, 7) == 8);
 }
 
 // A lane that the plan has not.
@@ -281,8 +286,8 @@ const char *wsp_core_fault_text(uint32_t, uint32_t) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind__all_that_is_bound_is_read),
-        cmocka_unit_test(bind__indices_are_of_their_kind),
         cmocka_unit_test(bind__names_are_of_their_kind),
+        cmocka_unit_test(bind__takes_several_at_once),
         cmocka_unit_test(bind__walks_stop_where_they_read_outside),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

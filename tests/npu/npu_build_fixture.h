@@ -36,11 +36,7 @@ static const char script[] =
 // What a tree's library offers, without a tree.
 static const char stub[] =
     "void wsp_runner_create(void) {}\nvoid wsp_runner_destroy(void) {}\n"
-    "void wsp_runner_bind_size_at(void) {}\nvoid wsp_runner_bind_symbol_at(void) {}\n"
-    "void wsp_runner_bind_array_at(void) {}\nvoid wsp_runner_bind_csr_at(void) {}\n"
-    "void wsp_runner_bind_plan_at(void) {}\nvoid wsp_runner_bind_batch_at(void) {}\n"
-    "void wsp_runner_bind_tensor_at(void) {}\nvoid wsp_runner_bind_slot(void) {}\n"
-    "void wsp_runner_bind_transients(void) {}\n"
+    "void wsp_runner_bind(void) {}\n"
     "void wsp_runner_run(void) {}\nvoid wsp_runner_slot(void) {}\nvoid wsp_runner_error(void) {}\n"
     "void wsp_runner_measure(void) {}\n";
 

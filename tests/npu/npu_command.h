@@ -121,71 +121,67 @@ const wsp_program *wsp_runner_program(void) {
     static const wsp_program program = make_program();
     return &program;
 }
-ptowsp_status wsp_runner_bind_size(wsp_runner *, const char *axis, int64_t size) {
-    return note("size %s %lld", axis, static_cast<long long>(size));
-}
-ptowsp_status wsp_runner_bind_symbol(wsp_runner *, const char *symbol, uint64_t value) {
-    return note("symbol %s %llu", symbol, static_cast<unsigned long long>(value));
-}
-ptowsp_status wsp_runner_bind_array(wsp_runner *, const char *array, ptowsp_dtype dtype,
-                                    const void *data, uint64_t count) {
-    return note("array %s %s", array, listed(dtype, data, count).c_str());
-}
-ptowsp_status wsp_runner_bind_lengths(wsp_runner *, const char *axis, ptowsp_dtype dtype,
-                                      const void *data, uint64_t count) {
-    return note("lengths %s %s", axis, listed(dtype, data, count).c_str());
-}
-ptowsp_status wsp_runner_bind_csr(wsp_runner *, const char *axis, const ptowsp_csr *csr) {
-    return note("csr %s %s %s", axis, listed(csr->dtype, csr->indptr, csr->row_count + 1).c_str(),
-                listed(csr->dtype, csr->indices, csr->entry_count).c_str());
-}
-ptowsp_status wsp_runner_bind_plan(wsp_runner *, const char *plan,
-                                   const ptowsp_attention_plan *bound) {
-    return note("plan %s %u of %u, %u of %u, %u to %u %s %s", plan, bound->unit_count,
-                bound->unit_capacity, bound->merge_count, bound->merge_capacity,
-                bound->units[0].params[3], bound->merges ? bound->merges[0].params[3] : 0,
-                listed(PTOWSP_U32, bound->unit_begin, bound->lane_count + 1).c_str(),
-                bound->merge_begin
-                    ? listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str()
-                    : "none");
-}
-ptowsp_status wsp_runner_bind_batch(wsp_runner *, const char *plan,
-                                    const ptowsp_attention_batch *batch,
-                                    const ptowsp_attention_config *config,
-                                    const ptowsp_attention_sizes *capacity) {
-    return note(
-        "batch %s %s %s, %u lanes, %u heads of %u, window %u, pages %u, tiles %u, pieces %u, "
-        "chunk %u, grain %u%s%s%s",
-        plan, listed(PTOWSP_I32, batch->kv_lengths, batch->sequence_count).c_str(),
-        batch->query_lengths
-            ? listed(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str()
-            : "none",
-        config->lane_count, config->kv_head_count, config->group, config->window, config->page_size,
-        config->tile_rows, config->piece_min, config->chunk, config->grain,
-        config->is_causal ? " causal" : "",
-        config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",
-        capacity ? " with a capacity" : "");
-}
-ptowsp_status wsp_runner_bind_work(wsp_runner *, const char *plan, const ptowsp_work *work,
-                                   uint64_t count) {
-    return note("work %s %u %u", plan, static_cast<unsigned>(count),
-                count ? work[count - 1].params[3] : 0);
-}
-ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
-    if (tensor[0] == 'y') {
-        runner->y = buffer->data;
+ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *b, uint64_t) {
+    const long long value = static_cast<long long>(b->value);
+    switch (b->kind) {
+    case PTOWSP_BIND_SIZE: return note("size %s %lld", b->name, value);
+    case PTOWSP_BIND_SYMBOL:
+        return note("symbol %s %llu", b->name, static_cast<unsigned long long>(b->value));
+    case PTOWSP_BIND_ARRAY:
+        return note("array %s %s", b->name, listed(b->dtype, b->data, b->count).c_str());
+    case PTOWSP_BIND_LENGTHS:
+        return note("lengths %s %s", b->name, listed(b->dtype, b->data, b->count).c_str());
+    case PTOWSP_BIND_CSR: {
+        const ptowsp_csr *csr = static_cast<const ptowsp_csr *>(b->data);
+        return note("csr %s %s %s", b->name,
+                    listed(csr->dtype, csr->indptr, csr->row_count + 1).c_str(),
+                    listed(csr->dtype, csr->indices, csr->entry_count).c_str());
     }
-    return note("tensor %s %u %lldx%lld %u bytes %d", tensor, buffer->rank,
-                static_cast<long long>(buffer->shape[0]), static_cast<long long>(buffer->shape[1]),
-                static_cast<unsigned>(buffer->size),
-                static_cast<int>(static_cast<const char *>(buffer->data)[0]));
-}
-ptowsp_status wsp_runner_bind_slot(wsp_runner *, uint32_t slot, uint64_t value) {
-    return note("slot %u %lld", slot, static_cast<long long>(value));
-}
-ptowsp_status wsp_runner_bind_transients(wsp_runner *, void *block, uint64_t size) {
-    return note("transients %d %lld", block != nullptr, static_cast<long long>(size));
+    case PTOWSP_BIND_PLAN: {
+        const ptowsp_attention_plan *bound = static_cast<const ptowsp_attention_plan *>(b->data);
+        return note("plan %s %u of %u, %u of %u, %u to %u %s %s", b->name, bound->unit_count,
+                    bound->unit_capacity, bound->merge_count, bound->merge_capacity,
+                    bound->units[0].params[3], bound->merges ? bound->merges[0].params[3] : 0,
+                    listed(PTOWSP_U32, bound->unit_begin, bound->lane_count + 1).c_str(),
+                    bound->merge_begin
+                        ? listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str()
+                        : "none");
+    }
+    case PTOWSP_BIND_BATCH: {
+        const ptowsp_attention_batch *batch = static_cast<const ptowsp_attention_batch *>(b->data);
+        const ptowsp_attention_config *config = b->config;
+        return note(
+            "batch %s %s %s, %u lanes, %u heads of %u, window %u, pages %u, tiles %u, pieces %u, "
+            "chunk %u, grain %u%s%s%s",
+            b->name, listed(PTOWSP_I32, batch->kv_lengths, batch->sequence_count).c_str(),
+            batch->query_lengths
+                ? listed(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str()
+                : "none",
+            config->lane_count, config->kv_head_count, config->group, config->window,
+            config->page_size, config->tile_rows, config->piece_min, config->chunk, config->grain,
+            config->is_causal ? " causal" : "",
+            config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",
+            b->capacity ? " with a capacity" : "");
+    }
+    case PTOWSP_BIND_WORK: {
+        const ptowsp_work *work = static_cast<const ptowsp_work *>(b->data);
+        return note("work %s %u %u", b->name, static_cast<unsigned>(b->count),
+                    b->count ? work[b->count - 1].params[3] : 0);
+    }
+    case PTOWSP_BIND_TENSOR: {
+        const ptowsp_buffer *buffer = static_cast<const ptowsp_buffer *>(b->data);
+        if (b->name[0] == 'y') {
+            runner->y = buffer->data;
+        }
+        return note("tensor %s %u %lldx%lld %u bytes %d", b->name, buffer->rank,
+                    static_cast<long long>(buffer->shape[0]),
+                    static_cast<long long>(buffer->shape[1]), static_cast<unsigned>(buffer->size),
+                    static_cast<int>(static_cast<const char *>(buffer->data)[0]));
+    }
+    case PTOWSP_BIND_SLOT: return note("slot %u %lld", b->slot, value);
+    default:
+        return note("transients %d %lld", b->block != nullptr, static_cast<long long>(b->count));
+    }
 }
 ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
                              wsp_runner_result *out_result) {

@@ -1234,10 +1234,6 @@ void bind__refuses_what_cannot_be(void **) {
     EXPECT_ERROR(wsp_runner_bind_symbol(s.runner, "a\nb", 1), bad,
                  "bind: module sample has no symbol of such a name");
     EXPECT_ERROR(wsp_runner_bind_size(s.runner, "batch", -1), bad, "bind: size -1 of axis batch");
-    EXPECT_ERROR(wsp_runner_bind_size_at(s.runner, 2, 1), bad,
-                 "bind: module sample has no dynamic axis 2");
-    EXPECT_ERROR(wsp_runner_bind_symbol_at(s.runner, 2, 1), bad,
-                 "bind: module sample has no symbol 2");
     EXPECT_ERROR(wsp_runner_bind_slot(s.runner, 2, 1), bad, "bind: slot 2, but there are 2");
     EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I32, s.pages, 3), bad,
                  "bind: weight is i32; it is declared i16");
@@ -1351,26 +1347,26 @@ void run__names_the_first_thing_that_is_not_bound(void **) {
     is_sample = true;
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: the size of axis batch is not bound");
-    wsp_runner_bind_size_at(s.runner, AXIS_batch, 0);
+    wsp_runner_bind_size(s.runner, "batch", 0);
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: sparse axis experts is not bound");
-    wsp_runner_bind_csr_at(s.runner, AXIS_experts, &csr);
+    wsp_runner_bind_csr(s.runner, "experts", &csr);
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: symbol scale is not bound");
-    wsp_runner_bind_symbol_at(s.runner, SYMBOL_scale, 1);
+    wsp_runner_bind_symbol(s.runner, "scale", 1);
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: ragged axis pages is not bound");
-    wsp_runner_bind_array_at(s.runner, ARRAY_pages, PTOWSP_I64, numbers, 0);
+    wsp_runner_bind_array(s.runner, "pages", PTOWSP_I64, numbers, 0);
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: array weight is not bound");
-    wsp_runner_bind_array_at(s.runner, ARRAY_weight, PTOWSP_I16, numbers, 0);
-    wsp_runner_bind_array_at(s.runner, ARRAY_flag, PTOWSP_BOOL, numbers, 0);
+    wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, numbers, 0);
+    wsp_runner_bind_array(s.runner, "flag", PTOWSP_BOOL, numbers, 0);
     EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
                  "run: tensor X is not bound");
-    wsp_runner_bind_tensor_at(s.runner, TENSOR_X, &buffer);
-    wsp_runner_bind_tensor_at(s.runner, TENSOR_Y, &buffer);
+    wsp_runner_bind_tensor(s.runner, "X", &buffer);
+    wsp_runner_bind_tensor(s.runner, "Y", &buffer);
     buffer.rank = 1;
-    wsp_runner_bind_tensor_at(s.runner, TENSOR_sum, &buffer);
+    wsp_runner_bind_tensor(s.runner, "sum", &buffer);
     assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_OK);  // of nothing
     wsp_runner_bind_slot(s.runner, SLOT_count, 4);
     assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_KERNEL_FAILED);

@@ -43,53 +43,36 @@ ptowsp_status Bindings::fail_index(const char *what, uint32_t index) {
 
 // -- names ----------------------------------------------------------------------------------------
 
-template <typename Decl>
-uint32_t Bindings::find(const char *what, const char *name, const Decl *decls, uint32_t count) {
-    for (uint32_t i = 1; i < count && name; i++) {
-        if (decls[i].name && strcmp(decls[i].name, name) == 0) {
-            return i;
-        }
-    }
-    pwsp_bind_fail_name(&failure, program_.name, what, name);
-    return 0;
-}
-
 bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {
     return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&
            program_.axes[axis].kind == static_cast<uint32_t>(kind);
 }
 
-uint32_t Bindings::find_axis(const char *axis, ptowsp_axis_kind kind, const char *what) {
-    const uint32_t found = find(what, axis, program_.axes, program_.axis_count);
-    if (found && !is_axis(found, kind)) {
-        pwsp_bind_fail_name(&failure, program_.name, what, axis);
+// The index of the thing that a binding names, of a plan that of its first axis; 0: there is none.
+uint32_t Bindings::find(const ptowsp_binding &b) const {
+    const auto among = [&b](const auto *decls, uint32_t count, const auto &is_it) -> uint32_t {
+        for (uint32_t i = 1; i < count && b.name; i++) {
+            if (decls[i].name && strcmp(decls[i].name, b.name) == 0 && is_it(i)) {
+                return i;
+            }
+        }
         return 0;
+    };
+    const auto any = [](uint32_t) { return true; };
+    switch (b.kind) {
+    case PTOWSP_BIND_SYMBOL: return among(program_.symbols, program_.symbol_count, any);
+    case PTOWSP_BIND_TENSOR: return among(program_.tensors, program_.tensor_count, any);
+    case PTOWSP_BIND_ARRAY:
+    case PTOWSP_BIND_LENGTHS:
+        return among(program_.arrays, program_.array_count,
+                     [this](uint32_t i) { return !is_field(program_, i); });
+    default:
+        return among(program_.axes, program_.axis_count, [&](uint32_t i) {
+            return b.kind == PTOWSP_BIND_SIZE  ? is_axis(i, PTOWSP_AXIS_DYNAMIC)
+                   : b.kind == PTOWSP_BIND_CSR ? is_axis(i, PTOWSP_AXIS_SPARSE)
+                                               : is_plan(i);
+        });
     }
-    return found;
-}
-
-uint32_t Bindings::find_size(const char *axis) {
-    return find_axis(axis, PTOWSP_AXIS_DYNAMIC, "dynamic axis");
-}
-
-uint32_t Bindings::find_csr(const char *axis) {
-    return find_axis(axis, PTOWSP_AXIS_SPARSE, "sparse axis");
-}
-
-uint32_t Bindings::find_symbol(const char *symbol) {
-    return find("symbol", symbol, program_.symbols, program_.symbol_count);
-}
-
-uint32_t Bindings::find_array(const char *array) {
-    return find("array", array, program_.arrays, program_.array_count);
-}
-
-uint32_t Bindings::find_lengths(const char *axis) {
-    return find("ragged axis", axis, program_.arrays, program_.array_count);
-}
-
-uint32_t Bindings::find_tensor(const char *tensor) {
-    return find("tensor", tensor, program_.tensors, program_.tensor_count);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -170,16 +153,6 @@ bool Bindings::is_of_plan(uint32_t axis, const char *plan) const {
     return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;
 }
 
-uint32_t Bindings::find_plan(const char *plan) {
-    for (uint32_t i = 1; plan && i < program_.axis_count; i++) {
-        if (is_of_plan(i, plan)) {
-            return i;
-        }
-    }
-    pwsp_bind_fail_name(&failure, program_.name, "plan", plan);
-    return 0;
-}
-
 ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
@@ -196,7 +169,7 @@ ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_pl
         }
     }
     if (status == PTOWSP_OK) {
-        batches_[find_plan(name)] = pwsp_plan_batch();
+        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();
         enter(name, plan);
     }
     return status;
@@ -242,9 +215,45 @@ ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *
         pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);
     if (status == PTOWSP_OK) {
         enter(name, ptowsp_attention_plan());
-        batches_[find_plan(name)] = checked;
+        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;
     }
     return status;
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+ptowsp_status Bindings::bind(const ptowsp_binding &b) {
+    static const char *const what[] = {
+#define WSP_WHAT(kind, name_of) name_of,
+        PTOWSP_BIND_KINDS(WSP_WHAT)
+#undef WSP_WHAT
+    };
+    if (b.kind == PTOWSP_BIND_SLOT) {
+        return bind_slot(b.slot, b.value);
+    } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {
+        return bind_transients(b.block, b.count);
+    } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {
+        return fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                    "bind: a tree has no kind of binding %d", static_cast<int>(b.kind));
+    }
+    const uint32_t i = find(b);
+    if (!i) {
+        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name);
+    }
+    switch (b.kind) {
+    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));
+    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);
+    case PTOWSP_BIND_ARRAY:
+    case PTOWSP_BIND_LENGTHS:
+        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);
+    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));
+    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));
+    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));
+    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);
+    default:
+        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,
+                          b.capacity);
+    }
 }
 
 // -- before a run ---------------------------------------------------------------------------------

@@ -12,14 +12,8 @@ class Bindings {
   public:
     explicit Bindings(const wsp_program &program);
 
-    // Indices of named things; 0 with an error.
-    uint32_t find_size(const char *axis);
-    uint32_t find_symbol(const char *symbol);
-    uint32_t find_array(const char *array);
-    uint32_t find_lengths(const char *axis);
-    uint32_t find_csr(const char *axis);
-    uint32_t find_tensor(const char *tensor);
-    uint32_t find_plan(const char *plan);  // an axis of it
+    // What a binding names, as ptowsp_run_bind does.
+    ptowsp_status bind(const ptowsp_binding &binding);
 
     // By index.
     ptowsp_status bind_size(uint32_t axis, int64_t size);
@@ -60,9 +54,7 @@ class Bindings {
     Failure failure;  // the last
 
   private:
-    template <typename Decl>
-    uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);
-    uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);
+    uint32_t find(const ptowsp_binding &binding) const;
     ptowsp_status fail_index(const char *what, uint32_t index);
     bool is_plan(uint32_t axis) const {
         return axis > 0 && axis < program_.axis_count &&

@@ -17,26 +17,6 @@ struct wsp_runner {
 
 namespace {
 
-// Binds, unless the runner is running: to an index, or to the one of a name (0: an error).
-template <typename Bind, typename... Args>
-ptowsp_status bind(wsp_runner *runner, Bind bind_at, Args... args) {
-    return __atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)
-               ? PTOWSP_BUSY
-               : (runner->bindings.*bind_at)(args...);
-}
-
-typedef uint32_t (Bindings::*Find)(const char *name);
-
-template <typename Bind, typename... Args>
-ptowsp_status bind_named(wsp_runner *runner, Find find, const char *name, Bind bind_at,
-                         Args... args) {
-    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {
-        return PTOWSP_BUSY;
-    }
-    const uint32_t index = (runner->bindings.*find)(name);
-    return index ? (runner->bindings.*bind_at)(index, args...) : runner->bindings.failure.status;
-}
-
 ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &options) {
     const struct {
         const char *name;
@@ -95,95 +75,15 @@ const wsp_program *wsp_runner_program(void) {
     return &wsp_the_program;
 }
 
-ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis, int64_t size) {
-    return bind_named(runner, &Bindings::find_size, axis, &Bindings::bind_size, size);
-}
-
-ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol, uint64_t value) {
-    return bind_named(runner, &Bindings::find_symbol, symbol, &Bindings::bind_symbol, value);
-}
-
-ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array, ptowsp_dtype dtype,
-                                    const void *data, uint64_t count) {
-    return bind_named(runner, &Bindings::find_array, array, &Bindings::bind_array, false, dtype,
-                      data, count);
-}
-
-ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis, ptowsp_dtype dtype,
-                                      const void *data, uint64_t count) {
-    return bind_named(runner, &Bindings::find_lengths, axis, &Bindings::bind_array, true, dtype,
-                      data, count);
-}
-
-ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis, const ptowsp_csr *csr) {
-    return bind_named(runner, &Bindings::find_csr, axis, &Bindings::bind_csr, csr);
-}
-
-ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
-    return bind_named(runner, &Bindings::find_tensor, tensor, &Bindings::bind_tensor, buffer);
-}
-
-ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,
-                                   const ptowsp_attention_plan *bound) {
-    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_plan, bound);
-}
-
-ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const ptowsp_work *work,
-                                   uint64_t count) {
-    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_work, work, count);
-}
-
-ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,
-                                    const ptowsp_attention_batch *batch,
-                                    const ptowsp_attention_config *config,
-                                    const ptowsp_attention_sizes *capacity) {
-    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_batch, batch, config,
-                      capacity);
-}
-
-ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {
-    return bind(runner, &Bindings::bind_slot, slot, value);
-}
-
-ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block, uint64_t size) {
-    return bind(runner, &Bindings::bind_transients, block, size);
-}
-
-ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {
-    return bind(runner, &Bindings::bind_size, axis, size);
-}
-
-ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol, uint64_t value) {
-    return bind(runner, &Bindings::bind_symbol, symbol, value);
-}
-
-ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array, ptowsp_dtype dtype,
-                                       const void *data, uint64_t count) {
-    return bind(runner, &Bindings::bind_array, array, false, dtype, data, count);
-}
-
-ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {
-    return bind(runner, &Bindings::bind_csr, axis, csr);
-}
-
-ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
-                                      const ptowsp_attention_plan *bound) {
-    return bound && bound->lane_count == 0
-               ? bind(runner, &Bindings::bind_work, axis, bound->units, bound->unit_count)
-               : bind(runner, &Bindings::bind_plan, axis, bound);
-}
-
-ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,
-                                       const ptowsp_attention_batch *batch,
-                                       const ptowsp_attention_config *config,
-                                       const ptowsp_attention_sizes *capacity) {
-    return bind(runner, &Bindings::bind_batch, axis, batch, config, capacity);
-}
-
-ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
-                                        const ptowsp_buffer *buffer) {
-    return bind(runner, &Bindings::bind_tensor, tensor, buffer);
+ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *bindings, uint64_t count) {
+    ptowsp_status status = PTOWSP_OK;
+    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {
+        return PTOWSP_BUSY;
+    }
+    for (uint64_t i = 0; i < count && status == PTOWSP_OK; i++) {
+        status = runner->bindings.bind(bindings[i]);
+    }
+    return status;
 }
 
 ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,

@@ -1,5 +1,4 @@
-// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,
-// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is
+// The C API of an emitted tree: binds sizes, data and memory to its program by name, and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is
 // visible.
 //
 //      wsp_runner *runner;
@@ -69,55 +68,92 @@ WSP_RUNNER_API void wsp_runner_destroy(wsp_runner *runner);  // NULL is ignored
 // The program: names, tables, hash.
 WSP_RUNNER_API const wsp_program *wsp_runner_program(void);
 
-// As the functions ptowsp_run_bind_... of the same names. A batch is planned on the AICPU, which takes
-// memory for the plan as a run begins: for the capacity, or for this plan without one.
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,
-                                                  int64_t size);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,
-                                                    uint64_t value);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array,
-                                                   ptowsp_dtype dtype, const void *data,
-                                                   uint64_t count);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis,
-                                                     ptowsp_dtype dtype, const void *data,
-                                                     uint64_t count);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis,
-                                                 const ptowsp_csr *csr);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
-                                                    const ptowsp_buffer *buffer);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,
-                                                  const ptowsp_attention_plan *bound);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,
-                                                  const ptowsp_work *work, uint64_t count);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,
-                                                   const ptowsp_attention_batch *batch,
-                                                   const ptowsp_attention_config *config,
-                                                   const ptowsp_attention_sizes *capacity);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
-                                                  uint64_t value);
-// On a device the memory is the device's own, and size a limit.
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,
-                                                        uint64_t size);
+// As ptowsp_run_bind: all that a step brings, in one call. A batch is planned on the AICPU, which takes
+// memory for the plan as a run begins: for the capacity, or for this plan without one. On a device
+// the memory of transient tensors is the device's own, and count a limit.
+WSP_RUNNER_API ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *bindings,
+                                             uint64_t count);
 
-// The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their
-// axes; one with lane_count 0 is work.
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis,
-                                                     int64_t size);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol,
-                                                       uint64_t value);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array,
-                                                      ptowsp_dtype dtype, const void *data,
-                                                      uint64_t count);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis,
-                                                    const ptowsp_csr *csr);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
-                                                     const ptowsp_attention_plan *bound);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,
-                                                      const ptowsp_attention_batch *batch,
-                                                      const ptowsp_attention_config *config,
-                                                      const ptowsp_attention_sizes *capacity);
-WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
-                                                       const ptowsp_buffer *buffer);
+// One thing each, as the functions ptowsp_run_bind_... of the same names.
+static inline ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,
+                                                 int64_t size) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis);
+    b.value = PWSP_CAST(uint64_t, size);
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,
+                                                   uint64_t value) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SYMBOL, symbol);
+    b.value = value;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array,
+                                                  ptowsp_dtype dtype, const void *data,
+                                                  uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_ARRAY, array);
+    b.dtype = dtype;
+    b.data = data;
+    b.count = count;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis,
+                                                    ptowsp_dtype dtype, const void *data,
+                                                    uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_LENGTHS, axis);
+    b.dtype = dtype;
+    b.data = data;
+    b.count = count;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis,
+                                                const ptowsp_csr *csr) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_CSR, axis);
+    b.data = csr;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
+                                                   const ptowsp_buffer *buffer) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, tensor);
+    b.data = buffer;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,
+                                                 const ptowsp_attention_plan *bound) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_PLAN, plan);
+    b.data = bound;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,
+                                                 const ptowsp_work *work, uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_WORK, plan);
+    b.data = work;
+    b.count = count;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_BATCH, plan);
+    b.data = batch;
+    b.config = config;
+    b.capacity = capacity;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
+                                                 uint64_t value) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, PWSP_NULL);
+    b.slot = slot;
+    b.value = value;
+    return wsp_runner_bind(runner, &b, 1);
+}
+static inline ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,
+                                                       uint64_t size) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TRANSIENTS, PWSP_NULL);
+    b.block = block;
+    b.count = size;
+    return wsp_runner_bind(runner, &b, 1);
+}
 
 // Runs the program with its bindings; options and out_result may be NULL.
 // Errors   As ptowsp_run_execute; SYSTEM_FAILED: a thread could not be started; BUSY: it is called
