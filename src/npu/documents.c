@@ -57,14 +57,7 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "| ");
             npu_print_plain(text, tensor->desc.name);
             npu_print(text, " | tensor %s [", ptowsp_dtype_name(tensor->desc.dtype));
-            for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-                npu_print(text, "%s", k ? ", " : "");
-                if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                    npu_print(text, "any");
-                } else {
-                    npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-                }
-            }
+            npu_print_shape(text, &tensor->desc, "any");
             npu_print(text, "], %s |\n", tensor->is_written ? "written" : "read");
         }
     }

@@ -107,7 +107,8 @@ static void npu_print_round(const npu_kernel *k, const ptowsp_insn_info *insn, n
     bool is_to_float = to == PTOWSP_F16 || to == PTOWSP_BF16 || to == PTOWSP_F32;
     bool is_wider = ptowsp_dtype_size(to) > ptowsp_dtype_size(from);
     bool is_exact = insn->mode == PTOWSP_ROUND_NEAREST && is_to_float && is_wider;
-    npu_print_word(out, "RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode);
+    npu_print(out, "%s",
+              npu_word_at("RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode).text);
 }
 
 // -- calls ----------------------------------------------------------------------------------------
@@ -236,15 +237,18 @@ static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char 
     case 'T': npu_print(out, "%s", npu_cpp_type(k->tiles[d].object.dtype)); break;
     case 'r': npu_print(out, "%u", insn->row); break;
     case 'k': npu_print(out, "%d", (int32_t)insn->col); break;
-    case 'm': npu_print_word(out, "EQ NE LT LE GT GE", insn->mode); break;
-    case 'p': npu_print_word(out, "P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode); break;
+    case 'm': npu_print(out, "%s", npu_word_at("EQ NE LT LE GT GE", insn->mode).text); break;
+    case 'p':
+        npu_print(out, "%s",
+                  npu_word_at("P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode).text);
+        break;
     case 'R': npu_print_round(k, insn, out); break;
     case 'w': npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out); break;
     case 'c': npu_print_scalar(k, insn, s[0], NPU_COMPARED, out); break;
     case 's': npu_print_scalar(k, insn, d, NPU_SATURATED, out); break;
     case 'e': npu_print_scalar(k, insn, d, NPU_COMPARED, out); break;
-    case 'i': npu_print_word(out, pipes, insn->src_pipe); break;
-    case 'o': npu_print_word(out, pipes, insn->dst_pipe); break;
+    case 'i': npu_print(out, "%s", npu_word_at(pipes, insn->src_pipe).text); break;
+    case 'o': npu_print(out, "%s", npu_word_at(pipes, insn->dst_pipe).text); break;
     default:
         PTOWSP_ASSERT(what == 'v');
         npu_print(out, insn->loop ? "wsp::event(%u, n_%u)" : "EVENT_ID%u", insn->event, insn->loop);

@@ -30,10 +30,10 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
         const ptowsp_axis_info *axis = &emitter->tables->axes[i];
         if (axis->name) {
             npu_print_row(text, &is_first);
-            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis->name);
-            npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
-                           (uint32_t)axis->kind);
-            npu_print(text, "\"");
+            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': '%s'", (unsigned)i, axis->name,
+                           npu_word_at("dense dynamic ragged sparse plan plan_merges plan_lanes",
+                                       (uint32_t)axis->kind)
+                               .text);
             if (axis->kind == PTOWSP_AXIS_DENSE) {
                 npu_print_json(text, ", 'size': %lld", (long long)axis->size);
             }
@@ -77,14 +77,7 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'shape': [", (unsigned)i,
                        tensor->desc.name, ptowsp_dtype_name(tensor->desc.dtype));
-        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                npu_print(text, "null");
-            } else {
-                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-            }
-        }
+        npu_print_shape(text, &tensor->desc, "null");
         npu_print_json(text,
                        "], 'location': '%s', 'used': %s, 'written': %s, 'loaded': %s, "
                        "'transient': %s}",
@@ -99,18 +92,18 @@ static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel
     npu_print_json(text, ", 'axes': %u, 'tiles': [", (unsigned)kernel->axis_count);
     for (uint32_t k = 0; k < kernel->tile_count; k++) {
         const ptowsp_tile_param *tile = &kernel->tiles[k];
-        npu_print_json(text, "%s{'name': '%s', 'direction': \"", k ? ", " : "", tile->name);
-        npu_print_word(text, "none in out inout", (uint32_t)tile->direction);
-        npu_print_json(text, "\", 'dtype': '%s'", ptowsp_dtype_name(tile->dtype));
+        npu_print_json(text, "%s{'name': '%s', 'direction': '%s', 'dtype': '%s'", k ? ", " : "",
+                       tile->name, npu_word_at("none in out inout", (uint32_t)tile->direction).text,
+                       ptowsp_dtype_name(tile->dtype));
         npu_print_known(text, "rows", tile->rows != PTOWSP_DYNAMIC, (long long)tile->rows);
         npu_print_known(text, "cols", tile->cols != PTOWSP_DYNAMIC, (long long)tile->cols);
         npu_print(text, "}");
     }
     npu_print_json(text, "], 'scalars': [");
     for (uint32_t k = 0; k < kernel->scalar_count; k++) {
-        npu_print_json(text, "%s{'name': '%s', 'type': \"", k ? ", " : "", kernel->scalars[k].name);
-        npu_print_word(text, "none bool i64 u64", (uint32_t)kernel->scalars[k].type);
-        npu_print(text, "\"}");
+        npu_print_json(text, "%s{'name': '%s', 'type': '%s'}", k ? ", " : "",
+                       kernel->scalars[k].name,
+                       npu_word_at("none bool i64 u64", (uint32_t)kernel->scalars[k].type).text);
     }
     npu_print(text, "]");
 }

@@ -229,10 +229,8 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     npu_text call = {NULL, 0, 0, false};
-    npu_print(&call, "::wsp::run_native(wsp_here, ");
-    npu_print_string(&call, info->name);
-    npu_print(&call, ", %s, %s, ", npu_source_fn(info),
-              info->has_cost ? info->source.cost : "nullptr");
+    npu_print_cpp(&call, "::wsp::run_native(wsp_here, '%s', %s, %s, ", info->name,
+                  npu_source_fn(info), info->has_cost ? info->source.cost : "nullptr");
     npu_print_u64(&call, info->cycles);
     npu_print(&call, ");");
     npu_print(out,

@@ -79,9 +79,8 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
-// Appends a part, which is empty afterwards; as it is, or as npu_print_string has it.
+// Appends a part, which is empty afterwards.
 NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
-NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part);
 // Frees a part without it; if memory was out for the part, it is for the text.
 NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
@@ -90,13 +89,13 @@ NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) N
 // A sink of section 4 that appends.
 NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text);
 
-// As a string literal of C and C++, with its quotes: "say \"when\"". Any bytes are allowed.
-NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);
 // For a one-line comment: characters that would end the comment or continue its line, and any that
 // are not printable ASCII, become '?'. Works for // and /* */.
 NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string);
 // JSON by a template: see base/json.h. Texts are ASCII afterwards.
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
+// C++ by a template of the same form. Texts of any bytes become string literals: '%s'.
+NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 // As a C++ literal of a value that int64_t or uint64_t can hold: -5, INT64_MIN,
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
@@ -275,7 +274,14 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
 // Words for values in tables: word n of a list that is separated by blanks; "none" where the list
 // is too short.
-NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
+typedef struct npu_table_word {
+    char text[40];
+} npu_table_word;
+NPU_INTERNAL npu_table_word npu_word_at(const char *words, uint32_t n);
+
+// "2, 64, any": the shape of a tensor, with a word for dimensions that are bound.
+NPU_INTERNAL void npu_print_shape(npu_text *text, const ptowsp_tensor_desc *tensor,
+                                  const char *dynamic);
 
 // -- trees ----------------------------------------------------------------------------------------
 

@@ -55,11 +55,9 @@ static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
         }
         npu_text text = {NULL, 0, 0, false};
         npu_print(out, "// Name, family, clock in MHz, bytes of memories, rates in 1/100 GiB/s.\n");
-        npu_print(&text, "const ptoisa_machine machine_%u = {", i);
-        npu_print_string(&text, info->machine.name);
-        npu_print(&text, ", %s, %u, ",
-                  info->machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
-                  info->machine.clock_mhz);
+        npu_print_cpp(&text, "const ptoisa_machine machine_%u = {'%s', PTOISA_%s, %u, ", i,
+                      info->machine.name, info->machine.family == PTOWSP_FAMILY_A5 ? "A5" : "A2A3",
+                      info->machine.clock_mhz);
         npu_print_numbers(&text, info->machine.memory_bytes, PTOWSP_MEMORY_COUNT);
         npu_print(&text, ", ");
         npu_print_numbers(&text, info->machine.rates, PTOWSP_PATH_COUNT);
@@ -150,18 +148,16 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
     const char *axis = check->axis ? "columns" : "rows";
-    npu_text text = {NULL, 0, 0, false};
-    npu_print(&text, "%s: ", check->operation);
     PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    const char *of = info->tiles[check->b.param].name;
     if (check->a.param != PTOWSP_NO_PARAM) {
-        npu_print(&text, "the valid %s of %s and %s do not go together", axis,
-                  info->tiles[check->a.param].name, info->tiles[check->b.param].name);
+        npu_print_cpp(
+            out, "        case %u: return '%s: the valid %s of %s and %s do not go together';\n",
+            number, check->operation, axis, info->tiles[check->a.param].name, of);
     } else {
-        npu_print(&text, "too few valid %s of %s", axis, info->tiles[check->b.param].name);
+        npu_print_cpp(out, "        case %u: return '%s: too few valid %s of %s';\n", number,
+                      check->operation, axis, of);
     }
-    npu_print(out, "        case %u: return ", number);
-    npu_append_string(out, &text);
-    npu_print(out, ";\n");
 }
 
 // The text of a failure.

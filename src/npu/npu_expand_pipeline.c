@@ -47,9 +47,8 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     npu_prepare_expr(x, info->depth_at_start);
     npu_prepare_expr(x, info->latency_at_start);
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
-    npu_add(x, "Channel %s = pipeline.channel(", name);
-    npu_print_string(&x->line, info->name);
-    npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_print_cpp(&x->line, "Channel %s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
+                  npu_name(x->emitter, NPU_CHANNEL, channel));
     if (info->depth_at_start) {
         npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -97,9 +96,8 @@ static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement 
     }
     npu_mangle(s->name, name);
     npu_open_name_of(x, name, x->process_name);
-    npu_add(x, "pipeline.process(");
-    npu_print_string(&x->line, s->name);
-    npu_add(x, ", %u, {", npu_place(x->emitter, s->node));
+    npu_print_cpp(&x->line, "pipeline.process('%s', %u, {", s->name,
+                  npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
         const ptowsp_port_info *port = &x->tables->ports[s->first + j];
         npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");

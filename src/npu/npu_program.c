@@ -3,13 +3,30 @@
 
 #include "npu.h"
 
-NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n) {
+NPU_INTERNAL npu_table_word npu_word_at(const char *words, uint32_t n) {
+    npu_table_word word = {"none"};
     for (; n > 0 && *words; n--) {
         words += strcspn(words, " ");
         words += *words == ' ';
     }
-    size_t length = strcspn(words, " ");
-    npu_write(text, length ? words : "none", length ? length : 4);
+    const size_t length = strcspn(words, " ");
+    PTOWSP_ASSERT(length < sizeof word.text);
+    if (length) {
+        memcpy(word.text, words, length);
+        word.text[length] = '\0';
+    }
+    return word;
+}
+
+NPU_INTERNAL void npu_print_shape(npu_text *text, const ptowsp_tensor_desc *tensor,
+                                  const char *dynamic) {
+    for (uint32_t k = 0; k < tensor->rank; k++) {
+        const bool is_known = tensor->shape[k] != PTOWSP_DYNAMIC;
+        npu_print(text, "%s%s", k ? ", " : "", is_known ? "" : dynamic);
+        if (is_known) {
+            npu_print(text, "%lld", (long long)tensor->shape[k]);
+        }
+    }
 }
 
 // -- program.h ------------------------------------------------------------------------------------
@@ -67,31 +84,27 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "    {nullptr, 0, 0, 0, 0},\n");
             continue;
         }
-        npu_print(text, "    {");
-        npu_print_string(text, axis->name);
-        npu_print(text, ", ");
-        npu_print_word(text,
-                       "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                       "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
-                       "PTOWSP_AXIS_PLAN_LANES",
-                       (uint32_t)axis->kind);
-        npu_print(text, ", %s%s, %lld, %d},\n", axis->array ? "ARRAY_" : "0",
-                  axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
-                  axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
+        npu_print_cpp(text, "    {'%s', PTOWSP_AXIS_%s, %s%s, %lld, %d},\n", axis->name,
+                      npu_word_at("DENSE DYNAMIC RAGGED SPARSE PLAN PLAN_MERGES PLAN_LANES",
+                                  (uint32_t)axis->kind)
+                          .text,
+                      axis->array ? "ARRAY_" : "0",
+                      axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
+                      axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
     }
     npu_print(text, "};\n\n");
 }
 
 // "PTOWSP_F16", or 0.
-static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
+static const char *npu_dtype_text(ptowsp_dtype dtype) {
     switch (dtype) {
 #define NPU_DTYPE(name, value, bytes, word)                                                        \
-    case PTOWSP_##name: npu_print(text, "PTOWSP_" #name); break;
+    case PTOWSP_##name: return "PTOWSP_" #name;
         PTOWSP_DTYPES(NPU_DTYPE)
 #undef NPU_DTYPE
     case PTOWSP_DTYPE_NONE:
     case PTOWSP_DTYPE_FORCE_INT:
-    default: npu_print(text, "0"); break;
+    default: return "0";
     }
 }
 
@@ -103,13 +116,12 @@ static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
         if (!array->plan_axis) {
             continue;
         }
-        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
+#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) #name " "
+        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, PTOWSP_PLAN_%s},\n",
                   count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
-                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis));
-#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
-        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field);
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis),
+                  npu_word_at(PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field).text);
 #undef NPU_FIELD_WORD
-        npu_print(text, "},\n");
     }
     npu_print(text, "%s", count ? "};\n\n" : "");
     return count;
@@ -120,19 +132,14 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_array_decl arrays[] = {\n    {nullptr, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
         const ptowsp_array_info *array = &emitter->tables->arrays[i];
-        npu_print(text, "    {");
-        npu_print_string(text, array->name);
-        npu_print(text, ", ");
-        npu_print_dtype(text, array->dtype);
-        npu_print(text, ", %d, %d},\n", array->is_lengths, array->is_used);
+        npu_print_cpp(text, "    {'%s', %s, %d, %d},\n", array->name, npu_dtype_text(array->dtype),
+                      array->is_lengths, array->is_used);
     }
     npu_print(text, "};\n\n// name, is_used\n"
                     "const wsp_symbol_decl symbols[] = {\n    {nullptr, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
         const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
-        npu_print(text, "    {");
-        npu_print_string(text, symbol->name);
-        npu_print(text, ", %d},\n", symbol->is_used);
+        npu_print_cpp(text, "    {'%s', %d},\n", symbol->name, symbol->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -142,19 +149,9 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
         const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
-        npu_print(text, "    {");
-        npu_print_string(text, tensor->desc.name);
-        npu_print(text, ", ");
-        npu_print_dtype(text, tensor->desc.dtype);
-        npu_print(text, ", %u, {", (unsigned)tensor->desc.rank);
-        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                npu_print(text, "PTOWSP_DYNAMIC");
-            } else {
-                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-            }
-        }
+        npu_print_cpp(text, "    {'%s', %s, %u, {", tensor->desc.name,
+                      npu_dtype_text(tensor->desc.dtype), (unsigned)tensor->desc.rank);
+        npu_print_shape(text, &tensor->desc, "PTOWSP_DYNAMIC");
         npu_print(text, "}, %d, %d, %d, %d},\n", tensor->is_used, tensor->is_written,
                   tensor->is_loaded, tensor->is_transient);
     }
@@ -163,9 +160,8 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
 
 // A string of a table, a line.
 static void npu_print_row_of(npu_text *text, npu_text *row) {
-    npu_print(text, "    ");
-    npu_append_string(text, row);
-    npu_print(text, ",\n");
+    npu_print_cpp(text, "    '%s',\n", row->data ? row->data : "");
+    npu_text_end(text, row);
 }
 
 // Transient tensors; nothing where there are none.
@@ -204,16 +200,12 @@ static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
-        npu_print(text, "    {");
-        npu_print_string(text, kernel->name);
-        npu_print(text, ", ");
-        npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE PTOWSP_UNIT_MIX",
-                       (uint32_t)kernel->unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel->axis_count,
-                  (unsigned)kernel->tile_count, (unsigned)kernel->scalar_count);
+        npu_print_cpp(text, "    {'%s', PTOWSP_UNIT_%s, %u, %u, %u, {", kernel->name,
+                      npu_word_at("VECTOR CUBE MIX", (uint32_t)kernel->unit).text,
+                      (unsigned)kernel->axis_count, (unsigned)kernel->tile_count,
+                      (unsigned)kernel->scalar_count);
         for (uint32_t k = 0; k < kernel->tile_count; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            npu_print_string(text, kernel->tiles[k].name);
+            npu_print_cpp(text, "%s'%s'", k ? ", " : "", kernel->tiles[k].name);
         }
         npu_print(text, "}},\n");
     }
@@ -232,49 +224,34 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "};\n\n");
 }
 
-// A field of the schedule that is word n of a list.
-static void npu_schedule_word(npu_text *text, const char *words, uint32_t n) {
-    npu_print(text, "        ");
-    npu_print_word(text, words, n);
-    npu_print(text, ",\n");
-}
-
 // The fields of a ptowsp_schedule in their order. Keys are in expand.cpp.
 static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
-    npu_print(text, "    {\n");
-    npu_schedule_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s->issue);
-    npu_schedule_word(text,
-                      "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                      "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                      "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
-                      (uint32_t)s->dispatch);
-    npu_print(text, "        {nullptr, 0},\n        %u,  // lanes\n", (unsigned)s->lane_count);
-    npu_schedule_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
-                      (uint32_t)s->pools);
-    npu_print(text, "        %u,  // vector lanes\n        %u,  // cube lanes\n",
-              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count);
-    npu_schedule_word(text,
-                      "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                      "PTOWSP_WINDOW_BENCHMARK",
-                      (uint32_t)s->window_policy);
     npu_print(text,
-              "        %u,  // window\n        %u,  // dependencies\n        %u,  // hazards\n",
+              "    {\n        PTOWSP_ISSUE_%s,\n        PTOWSP_DISPATCH_%s,\n"
+              "        {nullptr, 0},\n        %u,  // lanes\n        PTOWSP_POOLS_%s,\n"
+              "        %u,  // vector lanes\n        %u,  // cube lanes\n"
+              "        PTOWSP_WINDOW_%s,\n        %u,  // window\n"
+              "        %u,  // dependencies\n        %u,  // hazards\n",
+              npu_word_at("DATAFLOW IN_ORDER", (uint32_t)s->issue).text,
+              npu_word_at("DEFAULT ROUND_ROBIN AFFINITY HASH CUSTOM WORK_STEALING PLAN",
+                          (uint32_t)s->dispatch)
+                  .text,
+              (unsigned)s->lane_count, npu_word_at("ONE BY_UNIT NAMED", (uint32_t)s->pools).text,
+              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count,
+              npu_word_at("DEFAULT STALL ABORT BENCHMARK", (uint32_t)s->window_policy).text,
               (unsigned)s->window, (unsigned)s->dependencies, (unsigned)s->hazards);
-    npu_schedule_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
-                      (uint32_t)s->ready);
-    npu_print(text, "        {nullptr, 0},\n");
-    npu_schedule_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
-                      (uint32_t)s->start);
-    npu_print(text, "        ");
+    npu_print(text,
+              "        PTOWSP_READY_%s,\n        {nullptr, 0},\n        PTOWSP_START_%s,\n        ",
+              npu_word_at("FIFO PRIORITY WORK_STEALING", (uint32_t)s->ready).text,
+              npu_word_at("AT_ONCE THRESHOLD ALL_ISSUED", (uint32_t)s->start).text);
     npu_print_u64(text, s->start_threshold);
-    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n",
-              (unsigned)s->stream_count);
-    npu_schedule_word(text,
-                      "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                      "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
-                      (uint32_t)s->timing);
-    npu_print(text, "        %u,  // timing_count\n        ", (unsigned)s->timing_count);
+    npu_print(text,
+              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
+              "        PTOWSP_TIMING_%s,\n        %u,  // timing_count\n        ",
+              (unsigned)s->stream_count,
+              npu_word_at("IMMEDIATE BATCHED RATE_LIMITED INTERLEAVED", (uint32_t)s->timing).text,
+              (unsigned)s->timing_count);
     npu_print_u64(text, s->timing_cycles);
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
@@ -355,8 +332,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
-    npu_print_string(&text, t->name);
-    npu_print(&text, ",\n");
+    npu_print_cpp(&text, "'%s',\n", t->name);
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
     npu_print(&text,

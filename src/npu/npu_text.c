@@ -93,11 +93,6 @@ NPU_INTERNAL void npu_append(npu_text *text, npu_text *part) {
     npu_text_end(text, part);
 }
 
-NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part) {
-    npu_print_string(text, part->data ? part->data : "");
-    npu_text_end(text, part);
-}
-
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) {
     // Most pieces are short: they are formatted once, in place.
     if (!npu_text_reserve(text, 120)) {
@@ -139,10 +134,14 @@ NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text) {
 
 // -- escapes --------------------------------------------------------------------------------------
 
+static void npu_sink_write(void *user, const char *data, size_t size) {
+    npu_write((npu_text *)user, data, size);
+}
+
 // Octal, always of three digits, so any character may follow. The second of two question marks is
 // escaped, because compilers of older standards read trigraphs.
-NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
-    npu_write(text, "\"", 1);
+static void npu_escape_cpp(void *user, const char *string) {
+    npu_text *text = (npu_text *)user;
     char last = '\0';
     for (const char *at = string; *at; last = *at++) {
         unsigned char c = (unsigned char)*at;
@@ -157,7 +156,6 @@ NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
             npu_write(text, at, 1);
         }
     }
-    npu_write(text, "\"", 1);
 }
 
 // A backslash at the end of a line, or the trigraph for one, would continue a comment: neither
@@ -180,11 +178,7 @@ NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string) {
     }
 }
 
-static void npu_json_write(void *user, const char *data, size_t size) {
-    npu_write((npu_text *)user, data, size);
-}
-
-static void npu_json_escape(void *user, const char *string) {
+static void npu_escape_json(void *user, const char *string) {
     npu_text *text = (npu_text *)user;
     for (const char *at = string; *at; at++) {
         unsigned char c = (unsigned char)*at;
@@ -200,7 +194,15 @@ static void npu_json_escape(void *user, const char *string) {
 }
 
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) {
-    const pwsp_json_sink sink = {npu_json_write, npu_json_escape, text};
+    const pwsp_json_sink sink = {npu_sink_write, npu_escape_json, text};
+    va_list args;
+    va_start(args, format);
+    pwsp_json_vprint(&sink, format, args);
+    va_end(args);
+}
+
+NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) {
+    const pwsp_json_sink sink = {npu_sink_write, npu_escape_cpp, text};
     va_list args;
     va_start(args, format);
     pwsp_json_vprint(&sink, format, args);
