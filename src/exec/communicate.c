@@ -11,8 +11,6 @@
 
 #include <inttypes.h>
 
-#define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
-
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, const pwsp_memory *memory,
                                   ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);

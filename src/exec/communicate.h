@@ -22,6 +22,11 @@
 #define PWSP_COMM_YIELDS 200
 #define PWSP_COMM_NAP_NS 50000
 
+#define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
+
+// Where ranks meet, a picosecond is cycles_per_us units of time, and a cycle this many.
+#define PWSP_COMM_CYCLE UINT64_C(1000000)
+
 // The last times found, by hash.
 typedef struct pwsp_comm_memo {
     uint64_t hash;  // 0: none

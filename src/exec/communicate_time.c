@@ -4,8 +4,6 @@
 // as well. With a communicator and time only, members tell each other when they can begin (in
 // cycles, by an all-gather), and each finds the same times. A start depends on what was issued
 // before, so this goes on until all have ended. Ranks of one process are simulated by together.c.
-//
-// Where ranks meet, a picosecond is cycles_per_us units of time, and a cycle 1000000.
 
 #include "communicate.h"
 
@@ -13,8 +11,6 @@
 #include "../ranks/ranks.h"
 
 #include <inttypes.h>
-
-#define PWSP_COMM_CYCLE UINT64_C(1000000)  // units
 
 // -- one rank alone -------------------------------------------------------------------------------
 

@@ -21,10 +21,7 @@
 
 #include <inttypes.h>
 
-#define PWSP_TOGETHER_CHOICES 1024
-#define PWSP_TOGETHER_CYCLE                                                                        \
-    UINT64_C(1000000)                 // units of time, of which cycles_per_us are a picosecond
-#define PWSP_TOGETHER_PER_US    1850  // cycles of a 910B
+#define PWSP_TOGETHER_CHOICES   1024
 #define PWSP_TOGETHER_TEXT_SIZE 160
 
 typedef struct pwsp_together pwsp_together;
@@ -190,7 +187,7 @@ static pwsp_meeting pwsp_together_meet(void *user, uint64_t task, uint64_t start
         return pwsp_together_fail(r, &error);
     }
     uint64_t units;
-    if (!pwsp_mul_fits(start, PWSP_TOGETHER_CYCLE, &units)) {
+    if (!pwsp_mul_fits(start, PWSP_COMM_CYCLE, &units)) {
         pwsp_error_set(&error, PTOWSP_LIMIT_EXCEEDED, task,
                        "run: task %" PRIu64 " begins in cycle %" PRIu64
                        ": more than links can be simulated for",
@@ -226,8 +223,8 @@ static ptowsp_status pwsp_together_walked(pwsp_together_rank *r, ptowsp_status s
 static ptowsp_status pwsp_together_go_on(pwsp_together *t, uint32_t rank) {
     pwsp_together_rank *r = &t->ranks[rank];
     pwsp_flow *flow = r->flow;
-    const uint64_t end = pwsp_max_u64(
-        pwsp_ceil_div_u64(flow->members[r->member].now, PWSP_TOGETHER_CYCLE), r->start);
+    const uint64_t end =
+        pwsp_max_u64(pwsp_ceil_div_u64(flow->members[r->member].now, PWSP_COMM_CYCLE), r->start);
     r->cycles = end - r->start;
     r->is_found = true;
     r->flow = NULL;
@@ -385,7 +382,7 @@ static void pwsp_together_free(pwsp_together *t) {
 
 static bool pwsp_together_init(pwsp_together *t, ptowsp_context *context,
                                const ptowsp_run_group *group) {
-    const uint64_t unit = group->cycles_per_us ? group->cycles_per_us : PWSP_TOGETHER_PER_US;
+    const uint64_t unit = group->cycles_per_us ? group->cycles_per_us : PWSP_COMM_CYCLES_PER_US;
     memset(t, 0, sizeof *t);
     t->context = context;
     t->group = group;

@@ -199,13 +199,10 @@ static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
 // What identifies a span beyond its kernel.
 static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_output text) {
     const pwsp_export_ranks *e = (const pwsp_export_ranks *)user;
-    uint32_t low = 0, high = e->group->rank_count;
-    while (low + 1 < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        *(e->firsts[middle] <= i ? &low : &high) = middle;
-    }
-    const ptowsp_run *run = e->group->runs[low];
-    const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[low]);
+    uint64_t rank = 0;  // the last whose first span is not behind it
+    PWSP_BISECT(rank, e->group->rank_count, e->firsts[middle] <= i)
+    const ptowsp_run *run = e->group->runs[--rank];
+    const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[rank]);
     char label[PWSP_LABEL_MAX];
     ptowsp_output_buffer buffer = {label, sizeof label, 0};
     label[0] = '\0';
