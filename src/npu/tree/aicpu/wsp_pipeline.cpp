@@ -41,12 +41,6 @@ class ProcessTarget final : public Target {
         scheduler_.run_now(submission, &cycles);
         network_.task_ends(process_, submission->task.index, cycles, submission->place);
     }
-    void scope_begin(bool) override {
-    }
-    void scope_end() override {
-    }
-    void reset(const uint32_t *, uint32_t) override {
-    }
     bool await_element(const Region &element) override {
         ++*load_count_;
         return good() && scheduler_.fetch(element);

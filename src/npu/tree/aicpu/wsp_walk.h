@@ -55,9 +55,15 @@ class Target {
     // A task to fill in; the same until it is submitted. Never null.
     virtual Submission *open() = 0;
     virtual void submit(Submission *submission) = 0;
-    virtual void scope_begin(bool is_parallel) = 0;
-    virtual void scope_end() = 0;
-    virtual void reset(const uint32_t *edges, uint32_t count) = 0;
+    // What is between tasks; to most targets it makes no difference.
+    virtual void scope_begin(bool is_parallel) {
+        (void)is_parallel;
+    }
+    virtual void scope_end() {
+    }
+    virtual void reset(const uint32_t *edges, uint32_t count) {
+        (void)edges, (void)count;
+    }
     // Returns when the writer of the element is done. False after a failure.
     virtual bool await_element(const Region &element) = 0;
 };
@@ -75,12 +81,6 @@ class FailureTarget final : public Target {
         return &submission_;
     }
     void submit(Submission *) override {
-    }
-    void scope_begin(bool) override {
-    }
-    void scope_end() override {
-    }
-    void reset(const uint32_t *, uint32_t) override {
     }
     bool await_element(const Region &) override {
         return false;
