@@ -8151,11 +8151,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_r
                                                const ptowsp_run_options *options,
                                                const char *directory);
 
-// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
-// object, which is loaded. A cache keeps it under a hash of everything that determines it (tree,
-// compiler, options, the environment that compilers read), and a tree in the cache is not compiled
-// again. Code in the cache runs as the user, so nobody else may be able to write to it or to
-// replace its directory.
+// Building and running a tree from a program. The tree is compiled into a shared object, which is
+// loaded. A cache keeps it under a hash of everything that determines it (tree, compiler, options,
+// the environment that compilers read), and a tree in the cache is not compiled again. Code in the
+// cache runs as the user, so nobody else may be able to write to it or to replace its directory.
 typedef struct ptowsp_npu_build_desc {
     const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
@@ -8170,8 +8169,8 @@ typedef struct ptowsp_npu ptowsp_npu;
 // Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or replace
 //          (a directory or link on its path is theirs, or writable for others without the sticky
 //          bit); no compiler, or the compiler's first error; the text names a file with all its
-//          messages. UNSUPPORTED: the system is not POSIX, or the process has a different user's
-//          rights (set-user-ID) while its environment chooses the compiler.
+//          messages. UNSUPPORTED: the process has a different user's rights (set-user-ID) while
+//          its environment chooses the compiler.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,

@@ -3,8 +3,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -335,5 +333,3 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     }
     return npu_build_fail_system(build, "cannot make", build->entry);
 }
-
-#endif

@@ -8,8 +8,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -556,32 +554,3 @@ const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
     PTOWSP_ASSERT(npu);
     return npu->directory.data;
 }
-
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
-                               const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu) {
-    (void)program;
-    (void)desc;
-    if (out_npu) {
-        *out_npu = NULL;
-    }
-    return ptowsp_context_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                               "npu: trees are built from here on POSIX systems only");
-}
-
-void ptowsp_npu_destroy(ptowsp_npu *npu) {
-    (void)npu;
-}
-
-bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
-    (void)npu;
-    return false;
-}
-
-const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
-    (void)npu;
-    return "";
-}
-
-#endif

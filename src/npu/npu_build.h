@@ -1,5 +1,4 @@
-// Building a tree in this process, and running it. Only on POSIX systems: elsewhere the public
-// functions return UNSUPPORTED.
+// Building a tree in this process, and running it.
 //
 //      npu_process.c   running a program
 //      cache.c         the cache directory: entries, objects, temporaries
@@ -31,16 +30,6 @@
 #define NPU_BUILD_H
 
 #include "npu.h"
-
-#if !defined(NPU_HAS_POSIX)
-#if defined(__unix__) || defined(__APPLE__)
-#define NPU_HAS_POSIX 1
-#else
-#define NPU_HAS_POSIX 0
-#endif
-#endif
-
-#if NPU_HAS_POSIX
 
 #include <sys/types.h>
 
@@ -212,7 +201,5 @@ NPU_INTERNAL bool npu_make_library(npu_build *build);
 NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
 // Loads the library of a directory. False, with the reason, on failure.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
-
-#endif
 
 #endif

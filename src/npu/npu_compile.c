@@ -3,8 +3,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -212,5 +210,3 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     }
     return false;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <dlfcn.h>
 
 static bool npu_load_functions(npu_runner *runner, void *library, npu_text *why) {
@@ -168,22 +166,6 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
     }
     return npu_execute(npu, run, &chosen, slots, slot_count, out_result);
 }
-
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
-                                 const ptowsp_npu_options *options, uint64_t *slots,
-                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
-    (void)npu;
-    (void)run;
-    (void)options;
-    (void)slots;
-    (void)slot_count;
-    (void)out_result;
-    return PTOWSP_UNSUPPORTED;
-}
-
-#endif
 
 ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
                                    const ptowsp_npu_build_desc *build,

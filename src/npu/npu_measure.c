@@ -5,8 +5,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <stdio.h>
 
 #define NPU_MEASURE_TEXT_MAX 512
@@ -133,17 +131,3 @@ ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptow
     return status == PTOWSP_OK ? npu_measure(npu, number, task, cost ? cost : &unit, out_stats)
                                : status;
 }
-
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptowsp_task *task,
-                                 const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
-    (void)npu;
-    (void)kernel;
-    (void)task;
-    (void)cost;
-    (void)out_stats;
-    return PTOWSP_UNSUPPORTED;
-}
-
-#endif

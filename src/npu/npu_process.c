@@ -3,8 +3,6 @@
 
 #include "npu_build.h"
 
-#if NPU_HAS_POSIX
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -107,5 +105,3 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
     }
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
-
-#endif
