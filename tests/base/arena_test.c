@@ -28,8 +28,7 @@ static bool all_bytes_are(const void *data, size_t size, unsigned char value) {
     return true;
 }
 
-static void memory__default_allocates_zeroed_blocks(void **state) {
-    (void)state;
+TEST(memory__default_allocates_zeroed_blocks) {
     pwsp_memory memory = pwsp_memory_make(NULL, NULL);
     for (size_t size = 1; size < 5000; size = size * 3 + 1) {
         unsigned char *data = (unsigned char *)pwsp_memory_alloc(&memory, size);
@@ -54,8 +53,7 @@ typedef struct arena_piece {
     size_t size;
 } arena_piece;
 
-static void arena__pieces_are_zeroed_aligned_and_apart(void **state) {
-    (void)state;
+TEST(arena__pieces_are_zeroed_aligned_and_apart) {
     uint64_t random = test_seed();
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
@@ -87,8 +85,7 @@ static void arena__pieces_are_zeroed_aligned_and_apart(void **state) {
     assert_int_equal(arena.allocated, 0);
 }
 
-static void arena__blocks_double_so_there_are_few(void **state) {
-    (void)state;
+TEST(arena__blocks_double_so_there_are_few) {
     if (test_is_tight()) {
         skip();
     }
@@ -104,8 +101,7 @@ static void arena__blocks_double_so_there_are_few(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__a_request_larger_than_a_block_gets_its_own(void **state) {
-    (void)state;
+TEST(arena__a_request_larger_than_a_block_gets_its_own) {
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
     for (size_t align = 1; align <= 4096; align *= 2) {
@@ -118,8 +114,7 @@ static void arena__a_request_larger_than_a_block_gets_its_own(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__size_zero_is_valid_at_any_time(void **state) {
-    (void)state;
+TEST(arena__size_zero_is_valid_at_any_time) {
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
     for (size_t align = 1; align <= 64; align *= 2) {
@@ -135,8 +130,7 @@ static void arena__size_zero_is_valid_at_any_time(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__huge_sizes_are_refused_and_change_nothing(void **state) {
-    (void)state;
+TEST(arena__huge_sizes_are_refused_and_change_nothing) {
     if (test_is_tight()) {
         skip();
     }
@@ -167,8 +161,7 @@ static void arena__huge_sizes_are_refused_and_change_nothing(void **state) {
     }
 }
 
-static void arena__reset_keeps_every_block(void **state) {
-    (void)state;
+TEST(arena__reset_keeps_every_block) {
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
     pwsp_arena_reset(&arena);  // of an unused arena
@@ -206,21 +199,18 @@ static void arena_use_twice(size_t piece_count, size_t piece_size) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__a_second_use_of_one_block_allocates_nothing(void **state) {
-    (void)state;
+TEST(arena__a_second_use_of_one_block_allocates_nothing) {
     arena_use_twice(30, 100);
     arena_use_twice(1, 4000);
     arena_use_twice(1, 100000);
 }
 
-static void arena__a_second_use_of_several_blocks_allocates_nothing(void **state) {
-    (void)state;
+TEST(arena__a_second_use_of_several_blocks_allocates_nothing) {
     arena_use_twice(25, 1024);    // 3 + 7 + 15 pieces in blocks of 4, 8 and 16 KiB
     arena_use_twice(1000, 1000);  // 1 MB
 }
 
-static void arena__begin_makes_one_block_for_all_that_is_known(void **state) {
-    (void)state;
+TEST(arena__begin_makes_one_block_for_all_that_is_known) {
     if (test_is_tight()) {
         skip();
     }
@@ -241,8 +231,7 @@ static void arena__begin_makes_one_block_for_all_that_is_known(void **state) {
 }
 
 // Blocks behind the first are a quarter of it. Begun again, it has one block that is large enough.
-static void arena__begun_again_gives_back_what_is_too_small(void **state) {
-    (void)state;
+TEST(arena__begun_again_gives_back_what_is_too_small) {
     if (test_is_tight()) {
         skip();
     }
@@ -269,8 +258,7 @@ static void arena__begun_again_gives_back_what_is_too_small(void **state) {
     pwsp_arena_free(&arena);
 }
 
-static void arena__goes_back_to_a_mark(void **state) {
-    (void)state;
+TEST(arena__goes_back_to_a_mark) {
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
     const pwsp_arena_mark none = pwsp_arena_here(&arena);
@@ -299,8 +287,7 @@ static void arena__goes_back_to_a_mark(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__arrays_keep_their_items_as_they_grow(void **state) {
-    (void)state;
+TEST(arena__arrays_keep_their_items_as_they_grow) {
     if (test_is_tight()) {
         skip();
     }
@@ -331,8 +318,7 @@ static void arena__arrays_keep_their_items_as_they_grow(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void arena__memory_of_it_dies_with_it(void **state) {
-    (void)state;
+TEST(arena__memory_of_it_dies_with_it) {
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
     pwsp_memory of = pwsp_arena_memory(&arena);
@@ -354,8 +340,7 @@ static void arena__memory_of_it_dies_with_it(void **state) {
 }
 
 // An array of more bytes than there are addresses is refused before memory is asked for.
-static void memory__has_no_arrays_beyond_all_addresses(void **state) {
-    (void)state;
+TEST(memory__has_no_arrays_beyond_all_addresses) {
     static const uint64_t counts[] = {SIZE_MAX / 8, SIZE_MAX / 16 + 1, UINT64_MAX};
     test_memory memory = {0, 0, 0, 0};
     pwsp_arena arena = arena_of(&memory);
@@ -373,8 +358,7 @@ static void memory__has_no_arrays_beyond_all_addresses(void **state) {
     pwsp_arena_free(&arena);
 }
 
-static void arena__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(arena__every_allocation_may_be_refused) {
     size_t refused = 0;
     for (size_t refuse_at = 1; refused + 1 == refuse_at || refuse_at == 1; refuse_at++) {
         test_memory memory = {0, 0, 0, refuse_at};
@@ -399,26 +383,4 @@ static void arena__every_allocation_may_be_refused(void **state) {
         assert_int_equal(memory.live_bytes, 0);
     }
     assert_true(refused >= 5);  // 128 KB: blocks of 4, 8, 16, 32, 64 and 128 KiB
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__default_allocates_zeroed_blocks),
-        cmocka_unit_test(arena__pieces_are_zeroed_aligned_and_apart),
-        cmocka_unit_test(arena__blocks_double_so_there_are_few),
-        cmocka_unit_test(arena__a_request_larger_than_a_block_gets_its_own),
-        cmocka_unit_test(arena__size_zero_is_valid_at_any_time),
-        cmocka_unit_test(arena__huge_sizes_are_refused_and_change_nothing),
-        cmocka_unit_test(arena__reset_keeps_every_block),
-        cmocka_unit_test(arena__a_second_use_of_one_block_allocates_nothing),
-        cmocka_unit_test(arena__a_second_use_of_several_blocks_allocates_nothing),
-        cmocka_unit_test(arena__begin_makes_one_block_for_all_that_is_known),
-        cmocka_unit_test(arena__begun_again_gives_back_what_is_too_small),
-        cmocka_unit_test(arena__goes_back_to_a_mark),
-        cmocka_unit_test(arena__arrays_keep_their_items_as_they_grow),
-        cmocka_unit_test(arena__memory_of_it_dies_with_it),
-        cmocka_unit_test(arena__every_allocation_may_be_refused),
-        cmocka_unit_test(memory__has_no_arrays_beyond_all_addresses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

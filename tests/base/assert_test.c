@@ -265,8 +265,7 @@ enum { HAS_ASSERTIONS = 0 };
 enum { HAS_ASSERTIONS = 1 };
 #endif
 
-static void assert__a_context_is_destroyed_after_its_modules(void **state) {
-    (void)state;
+TEST(assert__a_context_is_destroyed_after_its_modules) {
     assert_false(is_aborted(destroys_the_context_last));
     if (HAS_ASSERTIONS) {
         assert_true(is_aborted(destroys_the_context_first));
@@ -274,12 +273,11 @@ static void assert__a_context_is_destroyed_after_its_modules(void **state) {
     }
 }
 
-static void assert__a_context_is_destroyed_after_all_that_was_made_from_it(void **state) {
+TEST(assert__a_context_is_destroyed_after_all_that_was_made_from_it) {
     const breaking faults[] = {leaves_a_program,   leaves_a_run,
                                leaves_a_graph,     leaves_a_device,
                                leaves_descriptors, destroys_a_program_before_its_run};
     ptowsp_context *context;
-    (void)state;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     destroys_all_in_order(context);
     for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
@@ -289,10 +287,9 @@ static void assert__a_context_is_destroyed_after_all_that_was_made_from_it(void 
     }
 }
 
-static void assert__merging_without_memory_does_nothing(void **state) {
+TEST(assert__merging_without_memory_does_nothing) {
     const breaking faults[] = {merges_parts_without_numbers, merges_into_nothing, merges_no_states,
                                adds_a_part_without_numbers, finishes_into_nothing};
-    (void)state;
     assert_false(is_aborted(merges_no_numbers));
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         if (is_aborted(faults[i])) {
@@ -301,29 +298,16 @@ static void assert__merging_without_memory_does_nothing(void **state) {
     }
 }
 
-static void assert__a_text_sink_without_a_function_drops_text(void **state) {
-    (void)state;
+TEST(assert__a_text_sink_without_a_function_drops_text) {
     assert_false(is_aborted(prints_into_nothing));
     assert_false(is_aborted(explains_into_nothing));
     assert_false(is_aborted(prints_into_a_buffer_without_data));
 }
 
-static void assert__a_worker_is_one_of_its_count(void **state) {
-    (void)state;
+TEST(assert__a_worker_is_one_of_its_count) {
     assert_false(is_aborted(runs_the_last_worker));
     if (HAS_ASSERTIONS) {
         assert_true(is_aborted(runs_a_worker_behind_the_last));
         assert_true(is_aborted(runs_a_worker_of_none));
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(assert__a_context_is_destroyed_after_its_modules),
-        cmocka_unit_test(assert__a_context_is_destroyed_after_all_that_was_made_from_it),
-        cmocka_unit_test(assert__merging_without_memory_does_nothing),
-        cmocka_unit_test(assert__a_text_sink_without_a_function_drops_text),
-        cmocka_unit_test(assert__a_worker_is_one_of_its_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,7 @@ static const struct {
 
 #define STATUS_COUNT (sizeof statuses / sizeof statuses[0])
 
-static void base__status_values_and_names_never_change(void **state) {
-    (void)state;
+TEST(base__status_values_and_names_never_change) {
     for (size_t i = 0; i < STATUS_COUNT; i++) {
         assert_true((int)statuses[i].status == statuses[i].value);
         assert_string_equal(ptowsp_status_name(statuses[i].status), statuses[i].name);
@@ -49,15 +48,13 @@ static void base__status_values_and_names_never_change(void **state) {
     assert_true(sizeof(ptowsp_status) == sizeof(int));
 }
 
-static void base__the_list_of_statuses_has_no_other_entries(void **state) {
-    (void)state;
+TEST(base__the_list_of_statuses_has_no_other_entries) {
 #define COUNT_STATUS(name, value, text) +1
     assert_int_equal(0 PTOWSP_STATUSES(COUNT_STATUS), STATUS_COUNT);
 #undef COUNT_STATUS
 }
 
-static void base__status_texts_are_distinct_lines(void **state) {
-    (void)state;
+TEST(base__status_texts_are_distinct_lines) {
     for (size_t i = 0; i < STATUS_COUNT; i++) {
         const char *text = ptowsp_status_text(statuses[i].status);
         assert_true(strlen(text) > 0);
@@ -72,8 +69,7 @@ static void base__status_texts_are_distinct_lines(void **state) {
                         "the allocator returned no memory");
 }
 
-static void base__other_values_have_the_name_unknown_and_some_text(void **state) {
-    (void)state;
+TEST(base__other_values_have_the_name_unknown_and_some_text) {
     const int others[] = {1, 2, -99, -100, 1000, 0x7fffffff, INT32_MIN};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_string_equal(ptowsp_status_name((ptowsp_status)others[i]), "UNKNOWN");
@@ -85,8 +81,7 @@ static void base__other_values_have_the_name_unknown_and_some_text(void **state)
     }
 }
 
-static void base__version_text_is_made_of_the_version_numbers(void **state) {
-    (void)state;
+TEST(base__version_text_is_made_of_the_version_numbers) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", PTOWSP_VERSION_MAJOR, PTOWSP_VERSION_MINOR,
              PTOWSP_VERSION_PATCH);
@@ -96,8 +91,7 @@ static void base__version_text_is_made_of_the_version_numbers(void **state) {
 
 // -- hash and clock -------------------------------------------------------------------------------
 
-static void base__hash_gives_the_published_fnv1a_vectors(void **state) {
-    (void)state;
+TEST(base__hash_gives_the_published_fnv1a_vectors) {
     static const struct {
         const char *text;
         size_t size;
@@ -129,8 +123,7 @@ static void base__hash_gives_the_published_fnv1a_vectors(void **state) {
     assert_true(ptowsp_hash(42, NULL, 0) == 42);
 }
 
-static void base__hash_of_a_concatenation_goes_on_from_the_first_part(void **state) {
-    (void)state;
+TEST(base__hash_of_a_concatenation_goes_on_from_the_first_part) {
     uint64_t random = test_seed();
     unsigned char bytes[200];
     for (size_t i = 0; i < sizeof bytes; i++) {
@@ -143,8 +136,7 @@ static void base__hash_of_a_concatenation_goes_on_from_the_first_part(void **sta
     }
 }
 
-static void base__clock_never_goes_back_and_counts_nanoseconds(void **state) {
-    (void)state;
+TEST(base__clock_never_goes_back_and_counts_nanoseconds) {
     uint64_t first = ptowsp_clock_ns(), last = first;
     for (int i = 0; i < 200000; i++) {
         uint64_t now = ptowsp_clock_ns();
@@ -167,8 +159,7 @@ static void write_letters(ptowsp_output text, const size_t *pieces, size_t piece
     }
 }
 
-static void text__buffer_keeps_what_fits_and_counts_everything(void **state) {
-    (void)state;
+TEST(text__buffer_keeps_what_fits_and_counts_everything) {
     static const size_t splits[][10] = {{10},      {1, 9},  {5, 5},
                                         {3, 3, 4}, {0, 10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
     for (size_t split = 0; split < sizeof splits / sizeof splits[0]; split++) {
@@ -196,8 +187,7 @@ static void text__buffer_keeps_what_fits_and_counts_everything(void **state) {
     }
 }
 
-static void text__buffer_is_terminated_after_every_piece(void **state) {
-    (void)state;
+TEST(text__buffer_is_terminated_after_every_piece) {
     char data[6];
     memset(data, '#', sizeof data);
     ptowsp_output_buffer buffer = {data, sizeof data, 0};
@@ -217,8 +207,7 @@ static void text__buffer_is_terminated_after_every_piece(void **state) {
     assert_string_equal(data, "abcde");
 }
 
-static void text__buffer_of_size_zero_may_have_no_data(void **state) {
-    (void)state;
+TEST(text__buffer_of_size_zero_may_have_no_data) {
     ptowsp_output_buffer buffer = {NULL, 0, 7};
     ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     assert_int_equal(buffer.length, 0);
@@ -227,8 +216,7 @@ static void text__buffer_of_size_zero_may_have_no_data(void **state) {
 }
 
 // A file takes all bytes; one that is open for reading takes none.
-static void text__a_file_is_a_sink(void **state) {
-    (void)state;
+TEST(text__a_file_is_a_sink) {
     char read[8] = "";
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -247,8 +235,7 @@ static void text__a_file_is_a_sink(void **state) {
     assert_null(ptowsp_output_to_file(NULL).write);
 }
 
-static void text__a_new_sink_empties_the_buffer(void **state) {
-    (void)state;
+TEST(text__a_new_sink_empties_the_buffer) {
     char data[16];
     ptowsp_output_buffer buffer = {data, sizeof data, 0};
     ptowsp_output text = ptowsp_output_to_buffer(&buffer);
@@ -260,8 +247,7 @@ static void text__a_new_sink_empties_the_buffer(void **state) {
     assert_int_equal(buffer.length, 3);
 }
 
-static void text__pieces_need_no_terminator(void **state) {
-    (void)state;
+TEST(text__pieces_need_no_terminator) {
     char *piece = (char *)malloc(3);
     assert_non_null(piece);
     memcpy(piece, "xyz", 3);
@@ -289,8 +275,7 @@ static bool collect(void *user, const void *text, size_t length) {
     return true;
 }
 
-static void text__what_prints_gives_a_callback_and_a_buffer_the_same(void **state) {
-    (void)state;
+TEST(text__what_prints_gives_a_callback_and_a_buffer_the_same) {
     const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";  // the header's example
     ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
     collected all;
@@ -328,8 +313,7 @@ static bool write_text(void *user, const void *text, size_t length) {
     return true;
 }
 
-static void text__formats_are_cut_and_no_more_than_that(void **state) {
-    (void)state;
+TEST(text__formats_are_cut_and_no_more_than_that) {
     static char endless[3000];
     memset(endless, 'x', sizeof endless - 1);
     written w = {"", 0};
@@ -364,8 +348,7 @@ static void check_product(uint64_t a, uint64_t b) {
     assert_true(!fits || product == exact.low);
 }
 
-static void base__mul_fits_says_whether_64_bits_hold_the_product(void **state) {
-    (void)state;
+TEST(base__mul_fits_says_whether_64_bits_hold_the_product) {
     uint64_t random = test_seed();
     const uint64_t ends[] = {0,
                              1,
@@ -394,8 +377,7 @@ static void base__mul_fits_says_whether_64_bits_hold_the_product(void **state) {
     }
 }
 
-static void base__ceil_div_rounds_up_without_overflow(void **state) {
-    (void)state;
+TEST(base__ceil_div_rounds_up_without_overflow) {
     uint64_t random = test_seed();
     assert_true(pwsp_ceil_div_u64(0, 1) == 0);
     assert_true(pwsp_ceil_div_u64(1, UINT64_MAX) == 1);
@@ -415,8 +397,7 @@ static void base__ceil_div_rounds_up_without_overflow(void **state) {
 }
 
 // The references' own numbers, which are the same on machines that have no such type.
-static void base__wide_numbers_are_those_of_the_compiler(void **state) {
-    (void)state;
+TEST(base__wide_numbers_are_those_of_the_compiler) {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef __int128 exact;
     __extension__ typedef unsigned __int128 bits;
@@ -455,36 +436,9 @@ static void base__wide_numbers_are_those_of_the_compiler(void **state) {
 #endif
 }
 
-static void base__min_and_max_of_64_bits(void **state) {
-    (void)state;
+TEST(base__min_and_max_of_64_bits) {
     assert_true(pwsp_min_u64(0, UINT64_MAX) == 0 && pwsp_min_u64(UINT64_MAX, 0) == 0);
     assert_true(pwsp_max_u64(0, UINT64_MAX) == UINT64_MAX &&
                 pwsp_max_u64(UINT64_MAX, 0) == UINT64_MAX);
     assert_true(pwsp_min_u64(5, 5) == 5 && pwsp_max_u64(5, 5) == 5);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base__status_values_and_names_never_change),
-        cmocka_unit_test(base__the_list_of_statuses_has_no_other_entries),
-        cmocka_unit_test(base__status_texts_are_distinct_lines),
-        cmocka_unit_test(base__other_values_have_the_name_unknown_and_some_text),
-        cmocka_unit_test(base__version_text_is_made_of_the_version_numbers),
-        cmocka_unit_test(base__hash_gives_the_published_fnv1a_vectors),
-        cmocka_unit_test(base__hash_of_a_concatenation_goes_on_from_the_first_part),
-        cmocka_unit_test(base__clock_never_goes_back_and_counts_nanoseconds),
-        cmocka_unit_test(text__buffer_keeps_what_fits_and_counts_everything),
-        cmocka_unit_test(text__buffer_is_terminated_after_every_piece),
-        cmocka_unit_test(text__buffer_of_size_zero_may_have_no_data),
-        cmocka_unit_test(text__a_file_is_a_sink),
-        cmocka_unit_test(text__a_new_sink_empties_the_buffer),
-        cmocka_unit_test(text__pieces_need_no_terminator),
-        cmocka_unit_test(text__what_prints_gives_a_callback_and_a_buffer_the_same),
-        cmocka_unit_test(text__formats_are_cut_and_no_more_than_that),
-        cmocka_unit_test(base__mul_fits_says_whether_64_bits_hold_the_product),
-        cmocka_unit_test(base__ceil_div_rounds_up_without_overflow),
-        cmocka_unit_test(base__wide_numbers_are_those_of_the_compiler),
-        cmocka_unit_test(base__min_and_max_of_64_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,8 @@ static void call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) 
     test_was_busy(context);
 }
 
-static void busy__has_a_text_until_the_next_failure(void **state) {
-    ptowsp_context *context = ((fixture *)*state)->context;
+TEST_F(busy__has_a_text_until_the_next_failure) {
+    ptowsp_context *context = f->context;
     ptowsp_context_fail(context, PTOWSP_STUCK, 7, "old");
     assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_OK);
     test_was_busy(context);
@@ -45,8 +45,8 @@ static void fail_then_call_again(void *user, uint64_t begin, uint64_t end, uint3
     assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_BUSY);
 }
 
-static void busy__does_not_replace_the_failure_of_the_execution_under_way(void **state) {
-    ptowsp_context *context = ((fixture *)*state)->context;
+TEST_F(busy__does_not_replace_the_failure_of_the_execution_under_way) {
+    ptowsp_context *context = f->context;
     assert_int_equal(ptowsp_parallel_for(context, 1, 0, fail_then_call_again, context), PTOWSP_OK);
     test_error_is(context, PTOWSP_STUCK, 9, "within");
     // The next execution is another one.
@@ -60,8 +60,8 @@ static ptowsp_status run_again(void *user, uint64_t task, uint32_t lane) {
     return ptowsp_graph_seal(graph) == PTOWSP_BUSY ? PTOWSP_OK : PTOWSP_STUCK;
 }
 
-static void busy__comes_from_a_graph_that_runs(void **state) {
-    ptowsp_context *context = ((fixture *)*state)->context;
+TEST_F(busy__comes_from_a_graph_that_runs) {
+    ptowsp_context *context = f->context;
     ptowsp_graph *graph = NULL;
     ptowsp_graph_task_desc task;
     memset(&task, 0, sizeof task);
@@ -75,8 +75,7 @@ static void busy__comes_from_a_graph_that_runs(void **state) {
     ptowsp_graph_destroy(graph);
 }
 
-static void measure__of_a_failed_kernel_says_why_it_failed(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(measure__of_a_failed_kernel_says_why_it_failed) {
     ptowsp_body_desc desc;
     ptowsp_kernel_stats stats;
     memset(&desc, 0, sizeof desc);
@@ -91,8 +90,7 @@ static void measure__of_a_failed_kernel_says_why_it_failed(void **state) {
                   "32 x 64: 64 columns on the left, 32 rows on the right");
 }
 
-static void measure__names_what_is_missing(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(measure__names_what_is_missing) {
     ptowsp_body_desc desc;
     ptowsp_kernel_stats stats;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
@@ -114,8 +112,7 @@ static void measure__names_what_is_missing(void **state) {
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: out_stats is NULL");
 }
 
-static void policy__that_is_unknown_is_named_so(void **state) {
-    (void)state;
+TEST_F(policy__that_is_unknown_is_named_so) {
     ptowsp_moe_cluster cluster;
     ptowsp_moe_placement placement;
     ptowsp_plan_info info;
@@ -140,8 +137,7 @@ static void refuses(ptowsp_context *context, const char *data, size_t length, co
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
-static void load__names_line_ends_and_byte_order_marks(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(load__names_line_ends_and_byte_order_marks) {
     static const char line[] = "ptowsp program 1, 9 bytes, 0123456789abcdef";
     char data[200];
     int length = snprintf(data, sizeof data, "%s\r\nmodule m\r\n", line);
@@ -155,18 +151,4 @@ static void load__names_line_ends_and_byte_order_marks(void **state) {
         PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, 1,
                   "1:1: the text begins with a byte-order mark");
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(busy__has_a_text_until_the_next_failure),
-        TEST(busy__does_not_replace_the_failure_of_the_execution_under_way),
-        TEST(busy__comes_from_a_graph_that_runs),
-        TEST(measure__of_a_failed_kernel_says_why_it_failed),
-        TEST(measure__names_what_is_missing),
-        TEST(policy__that_is_unknown_is_named_so),
-        TEST(load__names_line_ends_and_byte_order_marks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,8 +128,9 @@ static void check_defaults(const ptowsp_context_desc *desc) {
     ptowsp_context_destroy(context);
 }
 
-static void context__null_and_zeroed_descriptions_are_serial_with_one_lane(void **state) {
-    (void)state;
+SUITE_SECONDS(300)  // a deadlock ends here
+
+TEST(context__null_and_zeroed_descriptions_are_serial_with_one_lane) {
     check_defaults(NULL);
     ptowsp_context_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -140,8 +141,7 @@ static void context__null_and_zeroed_descriptions_are_serial_with_one_lane(void 
     ptowsp_context_destroy(NULL);
 }
 
-static void context__own_has_a_lane_per_processor_that_may_be_used(void **state) {
-    (void)state;
+TEST(context__own_has_a_lane_per_processor_that_may_be_used) {
     ptowsp_context_desc desc = desc_of(OWN, 0);
     ptowsp_context *context = NULL;
     if (!kind_is_here(OWN)) {
@@ -154,8 +154,7 @@ static void context__own_has_a_lane_per_processor_that_may_be_used(void **state)
     ptowsp_context_destroy(context);
 }
 
-static void context__own_starts_a_thread_less_than_lanes_and_joins_them(void **state) {
-    (void)state;
+TEST(context__own_starts_a_thread_less_than_lanes_and_joins_them) {
     if (!kind_is_here(OWN)) {
         return;
     }
@@ -180,8 +179,7 @@ static void check_refused(ptowsp_threads threads, uint32_t lane_count,
     assert_int_equal(memory.allocations, 0);  // all is checked before anything is allocated
 }
 
-static void context__every_wrong_description_is_refused(void **state) {
-    (void)state;
+TEST(context__every_wrong_description_is_refused) {
     const ptowsp_threads serial = PTOWSP_THREADS_SERIAL, own = PTOWSP_THREADS_OWN,
                          user = PTOWSP_THREADS_USER, workers = PTOWSP_THREADS_WORKERS;
 #if defined(PTOWSP_NO_THREADS)
@@ -226,8 +224,7 @@ static void context__every_wrong_description_is_refused(void **state) {
     assert_int_equal(ptowsp_context_create(NULL, NULL), PTOWSP_INVALID_PARAMS);
 }
 
-static void context__as_many_lanes_as_the_limit_are_accepted(void **state) {
-    (void)state;
+TEST(context__as_many_lanes_as_the_limit_are_accepted) {
     ptowsp_context *context = context_of(USER_BACKWARDS, 1024);
     ptowsp_context_destroy(context);
     if (UNDER_SANITIZER || !kind_is_here(OWN)) {
@@ -239,8 +236,7 @@ static void context__as_many_lanes_as_the_limit_are_accepted(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void context__is_two_blocks_and_frees_them(void **state) {
-    (void)state;
+TEST(context__is_two_blocks_and_frees_them) {
     for (int which = 0; which < KIND_COUNT; which++) {
         if (!kind_is_here((kind)which)) {
             continue;
@@ -263,8 +259,7 @@ static void context__is_two_blocks_and_frees_them(void **state) {
     }
 }
 
-static void context__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(context__every_allocation_may_be_refused) {
     for (int which = 0; which < KIND_COUNT; which++) {
         if (!kind_is_here((kind)which)) {
             continue;
@@ -294,8 +289,7 @@ static void context__every_allocation_may_be_refused(void **state) {
     }
 }
 
-static void context__any_thread_that_cannot_be_started_fails_and_leaks_nothing(void **state) {
-    (void)state;
+TEST(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing) {
     if (!kind_is_here(OWN)) {
         return;
     }
@@ -363,8 +357,7 @@ static int create_in_little_room(void) {
     return memory.live_blocks ? 7 : 0;
 }
 
-static void context__a_system_without_room_for_threads_is_an_error(void **state) {
-    (void)state;
+TEST(context__a_system_without_room_for_threads_is_an_error) {
     if (UNDER_SANITIZER || !kind_is_here(OWN)) {
         return;  // sanitizers reserve terabytes
     }
@@ -502,35 +495,30 @@ static void check_all_counts(kind which, uint32_t lane_count, uint64_t step) {
 static const uint32_t lane_counts[] = {1, 2, 3, 4, 8, 64};
 #define LANE_COUNT_CASES (sizeof lane_counts / sizeof lane_counts[0])
 
-static void parallel_for__serial_covers_every_item_once(void **state) {
-    (void)state;
+TEST(parallel_for__serial_covers_every_item_once) {
     check_all_counts(SERIAL, 1, 1);
 }
 
-static void parallel_for__own_threads_cover_every_item_once(void **state) {
-    (void)state;
+TEST(parallel_for__own_threads_cover_every_item_once) {
     for (size_t i = 0; i < LANE_COUNT_CASES && kind_is_here(OWN); i++) {
         check_all_counts(OWN, lane_counts[i], UNDER_SANITIZER ? 30 : lane_counts[i] > 8 ? 10 : 1);
     }
 }
 
-static void parallel_for__user_lanes_one_by_one_cover_every_item_once(void **state) {
-    (void)state;
+TEST(parallel_for__user_lanes_one_by_one_cover_every_item_once) {
     for (size_t i = 0; i < LANE_COUNT_CASES; i++) {
         check_all_counts(USER_BACKWARDS, lane_counts[i], 1);
     }
 }
 
-static void parallel_for__user_lanes_on_threads_cover_every_item_once(void **state) {
-    (void)state;
+TEST(parallel_for__user_lanes_on_threads_cover_every_item_once) {
     threads_reset(0);
     for (size_t i = 0; i < LANE_COUNT_CASES; i++) {
         check_all_counts(USER_THREADS, lane_counts[i], lane_counts[i] > 8 ? 470 : 100);
     }
 }
 
-static void parallel_for__huge_counts_do_not_overflow(void **state) {
-    (void)state;
+TEST(parallel_for__huge_counts_do_not_overflow) {
     const uint64_t counts[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63,
                                (UINT64_C(1) << 60) + 1};
     for (int which = 0; which < KIND_COUNT; which++) {
@@ -566,8 +554,7 @@ static void parallel_for__huge_counts_do_not_overflow(void **state) {
     }
 }
 
-static void parallel_for__grain_0_takes_few_ranges_and_ends_with_small_ones(void **state) {
-    (void)state;
+TEST(parallel_for__grain_0_takes_few_ranges_and_ends_with_small_ones) {
     // A million items on one lane: guided self-scheduling takes about 8 ln(n / 8) = 94 ranges.
     static cover job;
     memset(&job, 0, sizeof job);
@@ -585,8 +572,7 @@ static void parallel_for__grain_0_takes_few_ranges_and_ends_with_small_ones(void
 
 // -- parallel_for: errors -------------------------------------------------------------------------
 
-static void parallel_for__no_function_is_an_error_with_a_text(void **state) {
-    (void)state;
+TEST(parallel_for__no_function_is_an_error_with_a_text) {
     ptowsp_context *context = context_of(SERIAL, 1);
     assert_int_equal(ptowsp_parallel_for(context, 5, 0, NULL, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
@@ -602,8 +588,7 @@ static void forbidden_lanes(void *user, uint32_t lane_count, ptowsp_lane_fn lane
     ++*(int *)user;
 }
 
-static void parallel_for__no_items_cost_nothing(void **state) {
-    (void)state;
+TEST(parallel_for__no_items_cost_nothing) {
     int calls = 0;
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 3);
     desc.run_lanes = forbidden_lanes;
@@ -650,8 +635,7 @@ static void nested_outer(void *user, uint64_t begin, uint64_t end, uint32_t lane
     }
 }
 
-static void parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone(void **state) {
-    (void)state;
+TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
     threads_reset(0);
     for (int which = 0; which < KIND_COUNT; which++) {
         if (!kind_is_here((kind)which)) {
@@ -676,8 +660,7 @@ static void parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone(void *
     }
 }
 
-static void parallel_for__another_context_may_run_inside_a_job(void **state) {
-    (void)state;
+TEST(parallel_for__another_context_may_run_inside_a_job) {
     ptowsp_context *context =
         context_of(kind_is_here(OWN) ? OWN : SERIAL, kind_is_here(OWN) ? 2 : 1);
     nested_job job;
@@ -742,30 +725,26 @@ static ptowsp_status check_executor(const lane_list *list) {
     return status;
 }
 
-static void executor__any_order_of_lanes_is_fine(void **state) {
-    (void)state;
+TEST(executor__any_order_of_lanes_is_fine) {
     const lane_list lists[] = {{4, {0, 1, 2, 3}}, {4, {3, 2, 1, 0}}, {4, {2, 0, 3, 1}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         assert_int_equal(check_executor(&lists[i]), PTOWSP_OK);
     }
 }
 
-static void executor__lanes_left_out_are_an_error_though_the_work_is_done(void **state) {
-    (void)state;
+TEST(executor__lanes_left_out_are_an_error_though_the_work_is_done) {
     const lane_list lists[] = {{3, {0, 1, 2}}, {3, {1, 2, 3}}, {1, {0}}, {1, {3}}, {2, {1, 2}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
     }
 }
 
-static void executor__no_lane_called_is_an_error_though_the_work_is_done(void **state) {
-    (void)state;
+TEST(executor__no_lane_called_is_an_error_though_the_work_is_done) {
     const lane_list none = {0, {0}};
     assert_int_equal(check_executor(&none), PTOWSP_SYSTEM_FAILED);
 }
 
-static void executor__lanes_called_twice_do_the_work_once(void **state) {
-    (void)state;
+TEST(executor__lanes_called_twice_do_the_work_once) {
     const lane_list lists[] = {
         {8, {0, 0, 1, 1, 2, 2, 3, 3}}, {5, {0, 1, 2, 3, 0}}, {5, {3, 3, 2, 1, 0}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -777,16 +756,14 @@ static void executor__lanes_called_twice_do_the_work_once(void **state) {
     }
 }
 
-static void executor__a_lane_called_twice_does_not_make_up_for_one_left_out(void **state) {
-    (void)state;
+TEST(executor__a_lane_called_twice_does_not_make_up_for_one_left_out) {
     const lane_list lists[] = {{4, {0, 0, 1, 2}}, {4, {3, 3, 3, 3}}, {4, {0, 1, 1, 3}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
     }
 }
 
-static void executor__lanes_out_of_range_do_not_make_up_for_ones_left_out(void **state) {
-    (void)state;
+TEST(executor__lanes_out_of_range_do_not_make_up_for_ones_left_out) {
     const lane_list lists[] = {{4, {0, 1, 2, 4}},
                                {4, {1, 2, 3, 4}},  // lanes counted from 1
                                {4, {0, 1, 2, UINT32_MAX}},
@@ -796,16 +773,14 @@ static void executor__lanes_out_of_range_do_not_make_up_for_ones_left_out(void *
     }
 }
 
-static void executor__only_lanes_out_of_range_still_have_the_work_done(void **state) {
-    (void)state;
+TEST(executor__only_lanes_out_of_range_still_have_the_work_done) {
     const lane_list lists[] = {{4, {4, 5, 6, 7}}, {4, {1024, 4096, UINT32_MAX, 4}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
     }
 }
 
-static void executor__lanes_out_of_range_beside_all_others_do_no_harm(void **state) {
-    (void)state;
+TEST(executor__lanes_out_of_range_beside_all_others_do_no_harm) {
     const lane_list lists[] = {{5, {0, 1, 2, 3, 4}}, {6, {UINT32_MAX, 3, 2, 1, 0, 1024}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         // As with lanes called twice, the header leaves the status open.
@@ -826,8 +801,7 @@ static void run_lanes_noting(void *user, uint32_t lane_count, ptowsp_lane_fn lan
     test_run_lanes_backwards(NULL, lane_count, lane, job);
 }
 
-static void executor__is_given_its_user_pointer_and_all_lanes(void **state) {
-    (void)state;
+TEST(executor__is_given_its_user_pointer_and_all_lanes) {
     executor_seen seen = {0, 0};
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 1024);
     desc.run_lanes = run_lanes_noting;
@@ -866,8 +840,7 @@ static void meeting_run(void *user, uint64_t begin, uint64_t end, uint32_t lane)
     }
 }
 
-static void pool__every_worker_wakes_for_every_job_that_needs_it(void **state) {
-    (void)state;
+TEST(pool__every_worker_wakes_for_every_job_that_needs_it) {
     if (!kind_is_here(OWN)) {
         return;
     }
@@ -927,8 +900,7 @@ static void stress(ptowsp_context *context, uint64_t *random, int job_count, int
     assert_true(sum == expected);
 }
 
-static void pool__thousands_of_short_jobs_in_a_row(void **state) {
-    (void)state;
+TEST(pool__thousands_of_short_jobs_in_a_row) {
     uint64_t random = test_seed();
     for (size_t i = 0; i < LANE_COUNT_CASES && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, lane_counts[i]);
@@ -937,8 +909,7 @@ static void pool__thousands_of_short_jobs_in_a_row(void **state) {
     }
 }
 
-static void pool__short_jobs_with_sleeps_in_and_between_them(void **state) {
-    (void)state;
+TEST(pool__short_jobs_with_sleeps_in_and_between_them) {
     uint64_t random = test_seed();
     for (size_t i = 0; i < LANE_COUNT_CASES && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, lane_counts[i]);
@@ -947,8 +918,7 @@ static void pool__short_jobs_with_sleeps_in_and_between_them(void **state) {
     }
 }
 
-static void pool__destroy_right_after_create(void **state) {
-    (void)state;
+TEST(pool__destroy_right_after_create) {
     threads_reset(0);
     for (int i = 0; i < STRESS(1000) && kind_is_here(OWN); i++) {
         ptowsp_context_destroy(context_of(OWN, 2 + (uint32_t)i % 4));
@@ -956,8 +926,7 @@ static void pool__destroy_right_after_create(void **state) {
     assert_int_equal(threads_started, atomic_load(&threads_ended));
 }
 
-static void pool__destroy_right_after_a_job(void **state) {
-    (void)state;
+TEST(pool__destroy_right_after_a_job) {
     for (int i = 0; i < STRESS(1000) && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, 2 + (uint32_t)i % 4);
         for (int k = 0; k <= i % 3; k++) {
@@ -974,8 +943,7 @@ static void pool__destroy_right_after_a_job(void **state) {
     }
 }
 
-static void pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs(void **state) {
-    (void)state;
+TEST(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs) {
     for (int which = 0; which < KIND_COUNT; which++) {
         if (!kind_is_here((kind)which)) {
             continue;
@@ -1028,8 +996,7 @@ static void *user_thread_main(void *arg) {
     return NULL;
 }
 
-static void context__two_contexts_work_from_two_threads_at_once(void **state) {
-    (void)state;
+TEST(context__two_contexts_work_from_two_threads_at_once) {
     kind which = kind_is_here(OWN) ? OWN : USER_BACKWARDS;
     for (int round = 0; round < 3; round++) {
         user_thread users[2];
@@ -1048,8 +1015,7 @@ static void context__two_contexts_work_from_two_threads_at_once(void **state) {
     }
 }
 
-static void context__may_be_handed_from_thread_to_thread(void **state) {
-    (void)state;
+TEST(context__may_be_handed_from_thread_to_thread) {
     kind which = kind_is_here(OWN) ? OWN : USER_BACKWARDS;
     user_thread user = {context_of(which, 3), 0, 200};
     for (int i = 0; i < 10; i++) {
@@ -1062,8 +1028,7 @@ static void context__may_be_handed_from_thread_to_thread(void **state) {
     ptowsp_context_destroy(user.context);
 }
 
-static void context__takes_errors_of_code_that_builds_on_it(void **state) {
-    (void)state;
+TEST(context__takes_errors_of_code_that_builds_on_it) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     char text[] = "emit: no %s here";
@@ -1083,48 +1048,4 @@ static void context__takes_errors_of_code_that_builds_on_it(void **state) {
     assert_true(length > 400 && length < 1000);
     assert_int_equal(strspn(ptowsp_context_error(context).text, "a"), length);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    alarm(300);  // a deadlock ends here
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(context__null_and_zeroed_descriptions_are_serial_with_one_lane),
-        cmocka_unit_test(context__own_has_a_lane_per_processor_that_may_be_used),
-        cmocka_unit_test(context__own_starts_a_thread_less_than_lanes_and_joins_them),
-        cmocka_unit_test(context__every_wrong_description_is_refused),
-        cmocka_unit_test(context__as_many_lanes_as_the_limit_are_accepted),
-        cmocka_unit_test(context__is_two_blocks_and_frees_them),
-        cmocka_unit_test(context__every_allocation_may_be_refused),
-        cmocka_unit_test(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing),
-        cmocka_unit_test(context__a_system_without_room_for_threads_is_an_error),
-        cmocka_unit_test(parallel_for__serial_covers_every_item_once),
-        cmocka_unit_test(parallel_for__own_threads_cover_every_item_once),
-        cmocka_unit_test(parallel_for__user_lanes_one_by_one_cover_every_item_once),
-        cmocka_unit_test(parallel_for__user_lanes_on_threads_cover_every_item_once),
-        cmocka_unit_test(parallel_for__huge_counts_do_not_overflow),
-        cmocka_unit_test(parallel_for__grain_0_takes_few_ranges_and_ends_with_small_ones),
-        cmocka_unit_test(parallel_for__no_function_is_an_error_with_a_text),
-        cmocka_unit_test(parallel_for__no_items_cost_nothing),
-        cmocka_unit_test(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone),
-        cmocka_unit_test(parallel_for__another_context_may_run_inside_a_job),
-        cmocka_unit_test(executor__any_order_of_lanes_is_fine),
-        cmocka_unit_test(executor__lanes_left_out_are_an_error_though_the_work_is_done),
-        cmocka_unit_test(executor__no_lane_called_is_an_error_though_the_work_is_done),
-        cmocka_unit_test(executor__lanes_called_twice_do_the_work_once),
-        cmocka_unit_test(executor__a_lane_called_twice_does_not_make_up_for_one_left_out),
-        cmocka_unit_test(executor__lanes_out_of_range_do_not_make_up_for_ones_left_out),
-        cmocka_unit_test(executor__only_lanes_out_of_range_still_have_the_work_done),
-        cmocka_unit_test(executor__lanes_out_of_range_beside_all_others_do_no_harm),
-        cmocka_unit_test(executor__is_given_its_user_pointer_and_all_lanes),
-        cmocka_unit_test(pool__every_worker_wakes_for_every_job_that_needs_it),
-        cmocka_unit_test(pool__thousands_of_short_jobs_in_a_row),
-        cmocka_unit_test(pool__short_jobs_with_sleeps_in_and_between_them),
-        cmocka_unit_test(pool__destroy_right_after_create),
-        cmocka_unit_test(pool__destroy_right_after_a_job),
-        cmocka_unit_test(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs),
-        cmocka_unit_test(context__two_contexts_work_from_two_threads_at_once),
-        cmocka_unit_test(context__may_be_handed_from_thread_to_thread),
-        cmocka_unit_test(context__takes_errors_of_code_that_builds_on_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,7 @@ static uint32_t first_of_all(const uint64_t *times, uint32_t count) {
     return first;
 }
 
-static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
-    (void)state;
+TEST(earliest__takes_the_lowest_of_those_that_are_first) {
     const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
@@ -45,8 +44,7 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
 
 // Ends near each other, equal, beyond what a player can tell from base, before base, and the last
 // one there is.
-static void earliest__takes_the_lowest_of_those_that_have_a_time(void **state) {
-    (void)state;
+TEST(earliest__takes_the_lowest_of_those_that_have_a_time) {
     const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
@@ -78,12 +76,4 @@ static void earliest__takes_the_lowest_of_those_that_have_a_time(void **state) {
         assert_true(pwsp_earliest_time(&ends) == UINT64_MAX);
         pwsp_blocks_free(&blocks);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(earliest__takes_the_lowest_of_those_that_are_first),
-        cmocka_unit_test(earliest__takes_the_lowest_of_those_that_have_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

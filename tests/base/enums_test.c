@@ -65,8 +65,7 @@ static const struct {
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0], FORCE_INT = 0x7fffffff };
 
-static void enums__each_has_a_name_of_its_own(void **state) {
-    (void)state;
+TEST(enums__each_has_a_name_of_its_own) {
     for (uint32_t i = 0; i < KIND_COUNT; i++) {
         assert_string_equal(kinds[i].name(kinds[i].low), kinds[i].first);
         if (kinds[i].last) {
@@ -85,8 +84,7 @@ static void enums__each_has_a_name_of_its_own(void **state) {
     }
 }
 
-static void enums__other_numbers_have_the_word_for_none(void **state) {
-    (void)state;
+TEST(enums__other_numbers_have_the_word_for_none) {
     for (uint32_t i = 0; i < KIND_COUNT; i++) {
         const int64_t none[] = {1000, -1000, FORCE_INT};
         for (uint32_t k = 0; k < 3; k++) {
@@ -108,8 +106,7 @@ static void enums__other_numbers_have_the_word_for_none(void **state) {
 }
 
 // A decision has its action in words, and of a number that is none as well.
-static void enums__actions_of_rails(void **state) {
-    (void)state;
+TEST(enums__actions_of_rails) {
     static const struct {
         int64_t action;
         const char *text;
@@ -132,13 +129,4 @@ static void enums__actions_of_rails(void **state) {
         ptowsp_rails_print(&decision, NULL, ptowsp_output_to_buffer(&buffer));
         assert_string_equal(text, cases[i].text);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enums__each_has_a_name_of_its_own),
-        cmocka_unit_test(enums__other_numbers_have_the_word_for_none),
-        cmocka_unit_test(enums__actions_of_rails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,8 +69,7 @@ static void leave_hub(void *user) {
     transport->close(transport->user, true);
 }
 
-static void fork__a_child_does_not_end_its_parents_rank(void **state) {
-    (void)state;
+TEST(fork__a_child_does_not_end_its_parents_rank) {
     const ptowsp_hub_desc desc = {2, 64, true};
     ptowsp_context *context;
     ptowsp_hub *hub;
@@ -163,8 +162,7 @@ static void fork_twice(void *user) {
     use_and_destroy_context(user);
 }
 
-static void fork__a_child_starts_the_threads_of_an_idle_context_again(void **state) {
-    (void)state;
+TEST(fork__a_child_starts_the_threads_of_an_idle_context_again) {
     static void (*const uses[])(void *) = {destroy_context, use_and_destroy_context, fork_twice};
     for (uint32_t lane_count = 1; lane_count <= LANES; lane_count++) {
         for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
@@ -311,8 +309,7 @@ static void only_end(void *user) {
     end((things *)user);
 }
 
-static void fork__a_child_starts_idle_runs_and_graphs_again(void **state) {
-    (void)state;
+TEST(fork__a_child_starts_idle_runs_and_graphs_again) {
     for (uint32_t place = 0; place < PLACES; place++) {
         for (int how = 0; how < 4; how++) {
             things t;
@@ -366,8 +363,7 @@ static void lose_run(void *user) {
     end(t);
 }
 
-static void fork__a_child_can_only_destroy_a_run_that_executes(void **state) {
-    (void)state;
+TEST(fork__a_child_can_only_destroy_a_run_that_executes) {
     for (uint32_t place = 0; place < PLACES; place++) {
         for (int how = 0; how < 2; how++) {
             things t;
@@ -403,8 +399,7 @@ static void lose_graph(void *user) {
     end(t);
 }
 
-static void fork__a_child_can_only_destroy_a_graph_that_executes(void **state) {
-    (void)state;
+TEST(fork__a_child_can_only_destroy_a_graph_that_executes) {
     for (int how = 0; how < 2; how++) {
         things t;
         begin(&t, ON_ONE);
@@ -429,8 +424,7 @@ static void wait_for_both(void *user) {
     end(t);
 }
 
-static void fork__a_child_has_the_results_of_what_has_ended(void **state) {
-    (void)state;
+TEST(fork__a_child_has_the_results_of_what_has_ended) {
     for (uint32_t place = 0; place < PLACES; place++) {
         things t;
         begin(&t, place);
@@ -465,8 +459,7 @@ static void use_device(void *user) {
     end(t);
 }
 
-static void fork__a_child_closes_its_parents_device_and_opens_another(void **state) {
-    (void)state;
+TEST(fork__a_child_closes_its_parents_device_and_opens_another) {
     for (int how = 0; how < 4; how++) {
         things t;
         begin(&t, ON_DEVICE);
@@ -489,18 +482,3 @@ static void fork__a_child_closes_its_parents_device_and_opens_another(void **sta
 }
 
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fork__a_child_does_not_end_its_parents_rank),
-#if PWSP_HAS_THREADS
-        cmocka_unit_test(fork__a_child_starts_the_threads_of_an_idle_context_again),
-        cmocka_unit_test(fork__a_child_starts_idle_runs_and_graphs_again),
-        cmocka_unit_test(fork__a_child_can_only_destroy_a_run_that_executes),
-        cmocka_unit_test(fork__a_child_can_only_destroy_a_graph_that_executes),
-        cmocka_unit_test(fork__a_child_has_the_results_of_what_has_ended),
-        cmocka_unit_test(fork__a_child_closes_its_parents_device_and_opens_another),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -138,8 +138,7 @@ static ptowsp_status do_everything(test_memory *memory, const char *text, size_t
     return status;
 }
 
-static void growth__may_fail_at_every_statement(void **state) {
-    (void)state;
+TEST(growth__may_fail_at_every_statement) {
     static char text[TEXT_MAX], printed[2 * TEXT_MAX];
     uint64_t refused = 0;
     for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX); pads++) {
@@ -347,9 +346,7 @@ static double time_of(declare_fn declare, uint32_t n) {
 }
 
 // Sixteen times would be quadratic; the bins of records of 6,000 kernels (24 MB) are in no cache.
-static void growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long(
-    void **state) {
-    (void)state;
+TEST(growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long) {
     static const struct {
         const char *name;
         declare_fn declare;
@@ -368,12 +365,4 @@ static void growth__four_times_as_many_declarations_take_at_most_twelve_times_as
                      MANY_MAX, 1e3 * many);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growth__may_fail_at_every_statement),
-        cmocka_unit_test(growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,7 @@ static bool within_one_ulp(float got, double exact) {
     return fabs((double)got - exact) <= ulp;
 }
 
-static void math__exp_is_within_one_ulp_over_all_floats(void **state) {
-    (void)state;
+TEST(math__exp_is_within_one_ulp_over_all_floats) {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 2003) {  // denormals and NaN included
         float x = float_of((uint32_t)bits);
         if (!within_one_ulp(pwsp_exp(x), exp((double)x))) {
@@ -39,8 +38,7 @@ static void math__exp_is_within_one_ulp_over_all_floats(void **state) {
     }
 }
 
-static void math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity(void **state) {
-    (void)state;
+TEST(math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity) {
     for (int32_t i = -115 * 8192; i <= 95 * 8192; i++) {
         float x = (float)i / 8192.0f;
         if (!within_one_ulp(pwsp_exp(x), exp((double)x))) {
@@ -61,8 +59,7 @@ static void math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity(void 
     }
 }
 
-static void math__exp_of_several_is_that_of_each(void **state) {
-    (void)state;
+TEST(math__exp_of_several_is_that_of_each) {
     float x[20], each[20];
     for (uint64_t bits = 0; bits <= UINT32_MAX - 20 * 977; bits += 2003) {
         const uint32_t count = (uint32_t)(bits % 21);
@@ -81,8 +78,7 @@ static void math__exp_of_several_is_that_of_each(void **state) {
     }
 }
 
-static void math__exp_of_special_values(void **state) {
-    (void)state;
+TEST(math__exp_of_special_values) {
     assert_true(pwsp_exp(0.0f) == 1.0f);
     assert_true(pwsp_exp(-0.0f) == 1.0f);
     assert_true(pwsp_exp(INFINITY) == INFINITY);
@@ -96,8 +92,7 @@ static void math__exp_of_special_values(void **state) {
     assert_true(pwsp_exp(1.0f) == (float)2.71828182845904523536);
 }
 
-static void math__log_is_within_one_ulp_over_all_floats(void **state) {
-    (void)state;
+TEST(math__log_is_within_one_ulp_over_all_floats) {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 2003) {
         float x = float_of((uint32_t)bits);
         if (!within_one_ulp(pwsp_log(x), log((double)x))) {
@@ -110,8 +105,7 @@ static void math__log_is_within_one_ulp_over_all_floats(void **state) {
     }
 }
 
-static void math__log_is_within_one_ulp_near_one(void **state) {
-    (void)state;
+TEST(math__log_is_within_one_ulp_near_one) {
     float x = 1.0f;  // where log is small and a careless sum would lose its digits
     for (int step = 0; step < 100000; step++) {
         assert_true(within_one_ulp(pwsp_log(x), log((double)x)));
@@ -131,8 +125,7 @@ static void math__log_is_within_one_ulp_near_one(void **state) {
     }
 }
 
-static void math__log_of_special_values(void **state) {
-    (void)state;
+TEST(math__log_of_special_values) {
     assert_true(pwsp_log(1.0f) == 0.0f);
     assert_true(pwsp_log(0.0f) == -INFINITY);
     assert_true(pwsp_log(-0.0f) == -INFINITY);
@@ -145,21 +138,6 @@ static void math__log_of_special_values(void **state) {
     assert_true(isnan(pwsp_log(-NAN)));
 }
 
-static void math__infinity_is_infinite(void **state) {
-    (void)state;
+TEST(math__infinity_is_infinite) {
     assert_true(isinf(pwsp_infinity()) && pwsp_infinity() > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(math__exp_is_within_one_ulp_over_all_floats),
-        cmocka_unit_test(math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity),
-        cmocka_unit_test(math__exp_of_several_is_that_of_each),
-        cmocka_unit_test(math__exp_of_special_values),
-        cmocka_unit_test(math__log_is_within_one_ulp_over_all_floats),
-        cmocka_unit_test(math__log_is_within_one_ulp_near_one),
-        cmocka_unit_test(math__log_of_special_values),
-        cmocka_unit_test(math__infinity_is_infinite),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,7 @@ static void check_read(const char *text) {
     assert_same(number, (double)strtof(text, NULL));
 }
 
-static void number__is_printed_as_by_printf(void **state) {
-    (void)state;
+TEST(number__is_printed_as_by_printf) {
     uint64_t seed = test_seed();
     char expected[512];
     for (int i = 0; TEST_ROUNDS(i, 1000000); i++) {
@@ -66,8 +65,7 @@ static void number__is_printed_as_by_printf(void **state) {
     }
 }
 
-static void number__is_read_as_by_strtod(void **state) {
-    (void)state;
+TEST(number__is_read_as_by_strtod) {
     uint64_t seed = test_seed() + 1;
     char text[1000];
     for (int i = 0; TEST_ROUNDS(i, 1000000); i++) {
@@ -86,8 +84,7 @@ static void number__is_read_as_by_strtod(void **state) {
     }
 }
 
-static void number__shortest_reads_back_and_none_is_shorter(void **state) {
-    (void)state;
+TEST(number__shortest_reads_back_and_none_is_shorter) {
     uint64_t seed = test_seed() + 2;
     char text[64];
     for (int i = 0; TEST_ROUNDS(i, 200000); i++) {
@@ -161,8 +158,7 @@ static void check_tie(uint64_t bits, bool is_f32) {
     }
 }
 
-static void number__in_the_middle_is_read_as_the_even_one(void **state) {
-    (void)state;
+TEST(number__in_the_middle_is_read_as_the_even_one) {
     uint64_t seed = test_seed() + 3;
     for (int i = 0; TEST_ROUNDS(i, 1000); i++) {
         const uint64_t fraction = test_random(&seed) >> 12;
@@ -178,8 +174,7 @@ static void number__in_the_middle_is_read_as_the_even_one(void **state) {
 
 // -- known values ---------------------------------------------------------------------------------
 
-static void number__of_known_values(void **state) {
-    (void)state;
+TEST(number__of_known_values) {
     assert_string_equal(pwsp_shortest(0.1, false).text, "0.1");
     assert_string_equal(pwsp_shortest((double)0.1f, true).text, "0.1");
     assert_string_equal(pwsp_shortest(-0.0, false).text, "-0");
@@ -217,8 +212,7 @@ static void number__of_known_values(void **state) {
     assert_same(number, (double)FLT_MAX);
 }
 
-static void number__is_all_of_its_text(void **state) {
-    (void)state;
+TEST(number__is_all_of_its_text) {
     static const char good[][8] = {"1", ".5", "1.", "+2", "-0", "1e5", "1E-5", "00.1"};
     static const char bad[][8] = {"",     "-",   ".",   "e5", "1e", "1e+", "0x10", "1,5",
                                   "1..2", "inf", "nan", " 1", "1 ", "--1", "1e5.", "1.2.3"};
@@ -232,16 +226,4 @@ static void number__is_all_of_its_text(void **state) {
     }
     assert_true(pwsp_number_read("12,5", 2, false, &number));
     assert_same(number, 12.0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(number__is_printed_as_by_printf),
-        cmocka_unit_test(number__is_read_as_by_strtod),
-        cmocka_unit_test(number__shortest_reads_back_and_none_is_shorter),
-        cmocka_unit_test(number__in_the_middle_is_read_as_the_even_one),
-        cmocka_unit_test(number__of_known_values),
-        cmocka_unit_test(number__is_all_of_its_text),
-    };
-    return cmocka_run_group_tests_name("number", tests, NULL, NULL);
 }

@@ -86,8 +86,7 @@ static void write_file(const file *f) {
     assert_int_equal(fclose(out), 0);
 }
 
-static void processors__the_smallest_quota_counts_in_both_versions(void **state) {
-    (void)state;
+TEST(processors__the_smallest_quota_counts_in_both_versions) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         snprintf(root, sizeof root, "/tmp/ptowsp_processors_XXXXXX");
         assert_non_null(mkdtemp(root));
@@ -135,8 +134,7 @@ static void be_child(int count) {
     test_exit(0);
 }
 
-static void processors__own_threads_are_as_many_as_the_affinity_allows(void **state) {
-    (void)state;
+TEST(processors__own_threads_are_as_many_as_the_affinity_allows) {
     cpu_set_t all;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     const int most = CPU_COUNT(&all) < 4 ? CPU_COUNT(&all) : 4;
@@ -150,12 +148,4 @@ static void processors__own_threads_are_as_many_as_the_affinity_allows(void **st
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processors__the_smallest_quota_counts_in_both_versions),
-        cmocka_unit_test(processors__own_threads_are_as_many_as_the_affinity_allows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

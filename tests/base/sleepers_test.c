@@ -47,8 +47,7 @@ static void await_waiting(uint32_t count) {
     }
 }
 
-static void sleepers__each_call_is_for_one_that_sleeps(void **state) {
-    (void)state;
+TEST(sleepers__each_call_is_for_one_that_sleeps) {
     for (int round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
         pthread_t threads[THREADS];
         pwsp_sleepers_init(&sleepers);
@@ -76,14 +75,3 @@ static void sleepers__each_call_is_for_one_that_sleeps(void **state) {
 }
 
 #endif
-
-int main(void) {
-#if PWSP_HAS_THREADS
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleepers__each_call_is_for_one_that_sleeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-#else
-    return 0;
-#endif
-}

@@ -148,10 +148,9 @@ static void text_of(char *text, size_t size, const char *head, const char *lines
     assert_true(length > 0 && (size_t)length < size);
 }
 
-static void case_form__the_runner_refuses_what_it_does_not_compare(void **state) {
+TEST(case_form__the_runner_refuses_what_it_does_not_compare) {
     static char text[4096], output[16384];
     size_t failed = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const form_row *row = &rows[i];
         text_of(text, sizeof text, row->head, row->good);
@@ -167,10 +166,4 @@ static void case_form__the_runner_refuses_what_it_does_not_compare(void **state)
         }
     }
     assert_int_equal(failed, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_form__the_runner_refuses_what_it_does_not_compare)};
-    return cmocka_run_group_tests_name("case_form", tests, NULL, NULL);
 }

@@ -102,8 +102,7 @@ static void ring_apply(fixture *f, ring *r, bool to_the_most) {
 }
 
 // The commonest deadlock: credits that nobody sends first.
-static void advice__credits_that_nobody_sends_are_named_with_their_number(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(advice__credits_that_nobody_sends_are_named_with_their_number) {
     for (int depth = 0; depth <= 4; depth++) {
         for (int to_the_most = 0; to_the_most < 2; to_the_most++) {
             char expected[200], range[32] = "";
@@ -133,8 +132,7 @@ static void advice__credits_that_nobody_sends_are_named_with_their_number(void *
 }
 
 // Rings of all shapes where one process at least counts: the advice once for each token that is needed.
-static void advice__rings_that_follow_it_complete(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(advice__rings_that_follow_it_complete) {
     uint64_t random = test_seed();
     for (int round = 0; round < 400; round++) {
         ring r;
@@ -156,8 +154,7 @@ static void advice__rings_that_follow_it_complete(void **state) {
 }
 
 // Where each reads to the end what the other writes, tokens alone do not end anything.
-static void advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end) {
     ring r = {.count = 2, .rounds = 3, .needs = 1, .is_loop = {true, true}, .depths = {1, 1}};
     assert_int_equal(ring_run(f, &r), PTOWSP_STUCK);
     const char *text = ptowsp_context_error(f->context).text;
@@ -170,8 +167,7 @@ static void advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end
 }
 
 // Two events that wait for each other: one records first.
-static void advice__events_in_a_cycle_are_recorded_before_a_wait(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(advice__events_in_a_cycle_are_recorded_before_a_wait) {
     for (int is_applied = 0; is_applied < 2; is_applied++) {
         char text[1000];
         snprintf(text, sizeof text,
@@ -193,17 +189,4 @@ static void advice__events_in_a_cycle_are_recorded_before_a_wait(void **state) {
         ptowsp_module_destroy(f->module);
         f->run = NULL, f->program = NULL, f->module = NULL;
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            advice__credits_that_nobody_sends_are_named_with_their_number, setup, teardown),
-        cmocka_unit_test_setup_teardown(advice__rings_that_follow_it_complete, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(advice__events_in_a_cycle_are_recorded_before_a_wait, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

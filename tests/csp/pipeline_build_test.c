@@ -160,8 +160,7 @@ static void compiles(fixture *f) {
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static void pipeline_build__pipelines_stand_in_workloads_and_not_in_processes(void **state) {
-    (void)state;
+TEST(pipeline_build__pipelines_stand_in_workloads_and_not_in_processes) {
     fixture f;
     fixture_make(&f);
     ptowsp_pipeline_begin(f.m, "p", NULL, 0);
@@ -187,8 +186,7 @@ static void pipeline_build__pipelines_stand_in_workloads_and_not_in_processes(vo
     fixture_free(&f);
 }
 
-static void pipeline_build__nothing_else_stands_in_a_pipeline(void **state) {
-    (void)state;
+TEST(pipeline_build__nothing_else_stands_in_a_pipeline) {
     fixture f;
     fixture_make(&f);
     for (int which = 0; which < 7; which++) {
@@ -217,8 +215,7 @@ static void pipeline_build__nothing_else_stands_in_a_pipeline(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__what_a_pipeline_is_after(void **state) {
-    (void)state;
+TEST(pipeline_build__what_a_pipeline_is_after) {
     fixture f;
     fixture_make(&f);
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX + 1];
@@ -260,8 +257,7 @@ static void pipeline_build__what_a_pipeline_is_after(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__what_tasks_are_after(void **state) {
-    (void)state;
+TEST(pipeline_build__what_tasks_are_after) {
     fixture f;
     fixture_make(&f);
     ptowsp_node outside = {0}, inside = {0}, pipeline = {0};
@@ -312,8 +308,7 @@ static void pipeline_build__what_tasks_are_after(void **state) {
 
 // -- processes ------------------------------------------------------------------------------------
 
-static void pipeline_build__processes_stand_in_pipelines(void **state) {
-    (void)state;
+TEST(pipeline_build__processes_stand_in_pipelines) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e;
@@ -338,8 +333,7 @@ static void pipeline_build__processes_stand_in_pipelines(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__replicas_are_of_a_dense_or_dynamic_axis(void **state) {
-    (void)state;
+TEST(pipeline_build__replicas_are_of_a_dense_or_dynamic_axis) {
     fixture f;
     fixture_make(&f);
     const ptowsp_axis none = {0}, unknown = {99};
@@ -380,8 +374,7 @@ static void pipeline_build__replicas_are_of_a_dense_or_dynamic_axis(void **state
 
 // -- channels -------------------------------------------------------------------------------------
 
-static void pipeline_build__channels_come_first_in_a_pipeline(void **state) {
-    (void)state;
+TEST(pipeline_build__channels_come_first_in_a_pipeline) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e;
@@ -424,8 +417,7 @@ static void pipeline_build__channels_come_first_in_a_pipeline(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__depth_and_latency_have_limits(void **state) {
-    (void)state;
+TEST(pipeline_build__depth_and_latency_have_limits) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e;
@@ -480,8 +472,7 @@ static void pipeline_build__depth_and_latency_have_limits(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline(void **state) {
-    (void)state;
+TEST(pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline) {
     fixture f;
     fixture_make(&f);
     ptowsp_axis_dynamic(f.m, PTOWSP_CHANNEL_LATENCY_SYMBOL);
@@ -518,8 +509,7 @@ static void pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline(voi
 
 // -- ports ----------------------------------------------------------------------------------------
 
-static void pipeline_build__a_process_declares_before_its_statements(void **state) {
-    (void)state;
+TEST(pipeline_build__a_process_declares_before_its_statements) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e, old, unknown = {99};
@@ -584,8 +574,7 @@ static void operate(const fixture *f, int which, ptowsp_channel c) {
     }
 }
 
-static void pipeline_build__operations_are_on_channels_that_the_process_declares(void **state) {
-    (void)state;
+TEST(pipeline_build__operations_are_on_channels_that_the_process_declares) {
     fixture f;
     char text[300];
     fixture_make(&f);
@@ -639,8 +628,7 @@ static void pipeline_build__operations_are_on_channels_that_the_process_declares
     fixture_free(&f);
 }
 
-static void pipeline_build__events_are_recorded_and_channels_are_sent_to(void **state) {
-    (void)state;
+TEST(pipeline_build__events_are_recorded_and_channels_are_sent_to) {
     fixture f;
     fixture_make(&f);
     static const char *const texts[] = {
@@ -670,8 +658,7 @@ static void pipeline_build__events_are_recorded_and_channels_are_sent_to(void **
     fixture_free(&f);
 }
 
-static void pipeline_build__tokens_and_their_names(void **state) {
-    (void)state;
+TEST(pipeline_build__tokens_and_their_names) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e;
@@ -746,8 +733,7 @@ static void not_compiled(fixture *f, ptowsp_status status, const char *text) {
     fixture_make_module(f);
 }
 
-static void pipeline_build__a_good_pipeline_compiles(void **state) {
-    (void)state;
+TEST(pipeline_build__a_good_pipeline_compiles) {
     fixture f;
     fixture_make(&f);
     build_good(&f);
@@ -792,8 +778,7 @@ static void build_halves(const fixture *f, bool is_event, bool consumes, bool pr
     end(f, 3);
 }
 
-static void pipeline_build__a_channel_has_both_ends(void **state) {
-    (void)state;
+TEST(pipeline_build__a_channel_has_both_ends) {
     fixture f;
     fixture_make(&f);
     static const char *const texts[2][4] = {
@@ -833,8 +818,7 @@ static void pipeline_build__a_channel_has_both_ends(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__pipelines_have_processes(void **state) {
-    (void)state;
+TEST(pipeline_build__pipelines_have_processes) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -866,8 +850,7 @@ static void build_caller(const fixture *f, const char *name, const char *callee)
     }
 }
 
-static void pipeline_build__processes_call_no_pipelines(void **state) {
-    (void)state;
+TEST(pipeline_build__processes_call_no_pipelines) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "inner") {
@@ -933,8 +916,7 @@ static void build_processes(const fixture *f, int64_t replicas, bool has_more) {
     }
 }
 
-static void pipeline_build__processes_have_a_limit(void **state) {
-    (void)state;
+TEST(pipeline_build__processes_have_a_limit) {
     fixture f;
     fixture_make(&f);
     build_processes(&f, PTOWSP_PROCESS_MAX - 1, false);
@@ -954,8 +936,7 @@ static void pipeline_build__processes_have_a_limit(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_build__a_module_with_an_error_stays_as_it_is(void **state) {
-    (void)state;
+TEST(pipeline_build__a_module_with_an_error_stays_as_it_is) {
     fixture f;
     fixture_make(&f);
     ptowsp_channel a, e;
@@ -981,29 +962,4 @@ static void pipeline_build__a_module_with_an_error_stays_as_it_is(void **state) 
     ptowsp_close_make(NULL, a);
     refused(&f, first);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_build__pipelines_stand_in_workloads_and_not_in_processes),
-        cmocka_unit_test(pipeline_build__nothing_else_stands_in_a_pipeline),
-        cmocka_unit_test(pipeline_build__what_a_pipeline_is_after),
-        cmocka_unit_test(pipeline_build__what_tasks_are_after),
-        cmocka_unit_test(pipeline_build__processes_stand_in_pipelines),
-        cmocka_unit_test(pipeline_build__replicas_are_of_a_dense_or_dynamic_axis),
-        cmocka_unit_test(pipeline_build__channels_come_first_in_a_pipeline),
-        cmocka_unit_test(pipeline_build__depth_and_latency_have_limits),
-        cmocka_unit_test(pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline),
-        cmocka_unit_test(pipeline_build__a_process_declares_before_its_statements),
-        cmocka_unit_test(pipeline_build__operations_are_on_channels_that_the_process_declares),
-        cmocka_unit_test(pipeline_build__events_are_recorded_and_channels_are_sent_to),
-        cmocka_unit_test(pipeline_build__tokens_and_their_names),
-        cmocka_unit_test(pipeline_build__a_good_pipeline_compiles),
-        cmocka_unit_test(pipeline_build__a_channel_has_both_ends),
-        cmocka_unit_test(pipeline_build__pipelines_have_processes),
-        cmocka_unit_test(pipeline_build__processes_call_no_pipelines),
-        cmocka_unit_test(pipeline_build__processes_have_a_limit),
-        cmocka_unit_test(pipeline_build__a_module_with_an_error_stays_as_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

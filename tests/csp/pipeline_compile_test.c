@@ -184,8 +184,7 @@ static void build(const fixture *f) {
     }
 }
 
-static void pipeline_compile__a_module_is_printed(void **state) {
-    (void)state;
+TEST(pipeline_compile__a_module_is_printed) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -229,8 +228,7 @@ static void pipeline_compile__a_module_is_printed(void **state) {
 }
 
 // The workloads are compiled in the order in which they are called: main, finish.
-static void pipeline_compile__a_program_is_printed(void **state) {
-    (void)state;
+TEST(pipeline_compile__a_program_is_printed) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -279,8 +277,7 @@ static void pipeline_compile__a_program_is_printed(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_compile__the_tables_of_a_program(void **state) {
-    (void)state;
+TEST(pipeline_compile__the_tables_of_a_program) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -332,8 +329,7 @@ static void pipeline_compile__the_tables_of_a_program(void **state) {
 
 // -- around a pipeline ----------------------------------------------------------------------------
 
-static void pipeline_compile__explicit_edges_end_at_the_pipeline(void **state) {
-    (void)state;
+TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
     fixture f;
     fixture_make(&f);
     ptowsp_schedule schedule;
@@ -375,8 +371,7 @@ static void pipeline_compile__explicit_edges_end_at_the_pipeline(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_compile__what_it_does_to_tensors(void **state) {
-    (void)state;
+TEST(pipeline_compile__what_it_does_to_tensors) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -467,8 +462,7 @@ static void build_cube(const fixture *f, bool is_inside, bool is_called_outside)
     }
 }
 
-static void pipeline_compile__tasks_of_processes_need_no_lane_and_no_key(void **state) {
-    (void)state;
+TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
     fixture f;
     fixture_make(&f);
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -515,8 +509,7 @@ static void pipeline_compile__tasks_of_processes_need_no_lane_and_no_key(void **
 }
 
 // A workload that is called from both has the scopes that lanes need.
-static void pipeline_compile__workloads_called_from_both_sides_keep_their_scopes(void **state) {
-    (void)state;
+TEST(pipeline_compile__workloads_called_from_both_sides_keep_their_scopes) {
     fixture f;
     fixture_make(&f);
     build_cube(&f, true, true);
@@ -553,8 +546,7 @@ static void unknown_are(const fixture *f, uint32_t written, const char *expected
 
 // Of the program above: the wait, both receives with what follows them up to their ends, and what
 // finish does with the token.
-static void pipeline_compile__what_is_received_is_unknown(void **state) {
-    (void)state;
+TEST(pipeline_compile__what_is_received_is_unknown) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -602,8 +594,7 @@ static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, 
     }
 }
 
-static void pipeline_compile__what_depends_on_slots_is_unknown(void **state) {
-    (void)state;
+TEST(pipeline_compile__what_depends_on_slots_is_unknown) {
     static const struct {
         uint32_t of_when, of_depth, of_token;
         const char *unknown;
@@ -671,8 +662,7 @@ static const pwsp_receive_op *receive_is(walk *w, uint32_t channel, uint32_t end
     return w->x.receive;
 }
 
-static void pipeline_compile__processes_are_walked(void **state) {
-    (void)state;
+TEST(pipeline_compile__processes_are_walked) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -716,8 +706,7 @@ static void pipeline_compile__processes_are_walked(void **state) {
 }
 
 // Unknown receives are passed over, with their bodies.
-static void pipeline_compile__the_unknown_is_passed_over(void **state) {
-    (void)state;
+TEST(pipeline_compile__the_unknown_is_passed_over) {
     fixture f;
     fixture_make(&f);
     build(&f);
@@ -748,8 +737,7 @@ static void pipeline_compile__the_unknown_is_passed_over(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_compile__a_token_that_reads_outside_an_array_is_an_error(void **state) {
-    (void)state;
+TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -792,8 +780,7 @@ static void pipeline_compile__a_token_that_reads_outside_an_array_is_an_error(vo
 
 // -- memory ---------------------------------------------------------------------------------------
 
-static void pipeline_compile__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(pipeline_compile__any_allocation_may_fail) {
     fixture f;
     size_t failed = 0;
     for (bool is_done = false; !is_done; failed += !is_done) {
@@ -826,23 +813,4 @@ static void pipeline_compile__any_allocation_may_fail(void **state) {
         fixture_free(&f);
     }
     assert_true(failed > 30);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_compile__a_module_is_printed),
-        cmocka_unit_test(pipeline_compile__a_program_is_printed),
-        cmocka_unit_test(pipeline_compile__the_tables_of_a_program),
-        cmocka_unit_test(pipeline_compile__explicit_edges_end_at_the_pipeline),
-        cmocka_unit_test(pipeline_compile__what_it_does_to_tensors),
-        cmocka_unit_test(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key),
-        cmocka_unit_test(pipeline_compile__workloads_called_from_both_sides_keep_their_scopes),
-        cmocka_unit_test(pipeline_compile__what_is_received_is_unknown),
-        cmocka_unit_test(pipeline_compile__what_depends_on_slots_is_unknown),
-        cmocka_unit_test(pipeline_compile__processes_are_walked),
-        cmocka_unit_test(pipeline_compile__the_unknown_is_passed_over),
-        cmocka_unit_test(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error),
-        cmocka_unit_test(pipeline_compile__any_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-static void control__decides_how_many_tokens_there_are(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(control__decides_how_many_tokens_there_are) {
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     // Tokens: of row 0, its length if the loaded element is 1; of row 1, those of its elements whose
     // flag is 1. Two are received, and nothing else takes one.
@@ -92,12 +91,4 @@ static void control__decides_how_many_tokens_there_are(void **state) {
         // With times it is the same.
         assert_int_equal(ptowsp_run_execute(f->run, &options), expected);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(control__decides_how_many_tokens_there_are, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,7 @@ static ptowsp_cycles scalars_are(const ptowsp_task *task, void *user) {
 }
 
 // A token as scalars of three types and in the cycles.
-static void pipeline_data__tokens_are_arguments(void **state) {
-    (void)state;
+TEST(pipeline_data__tokens_are_arguments) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel_desc kernel;
@@ -144,8 +143,7 @@ static void bind_rows(const fixture *f, const char *name, int32_t *data) {
 //      scale      0-4   4-8  10-14 16-20 22-26 28-32     from row 2 on, when row k - 2 is free
 //      sum        4-10 10-16 16-22 22-28 28-34 34-40
 //      total     10-11 16-17 22-23 28-29 34-35 40-41
-static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
-    (void)state;
+TEST(pipeline_data__a_double_buffer_between_three_stages) {
     fixture f;
     stages s;
     memset(&s, 0, sizeof s);
@@ -218,12 +216,4 @@ static void pipeline_data__a_double_buffer_between_three_stages(void **state) {
     assert_int_equal(makespan(&f), 41);
     assert_int_equal(channel_of(&f, "free")->pending_count, 2);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_data__tokens_are_arguments),
-        cmocka_unit_test(pipeline_data__a_double_buffer_between_three_stages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,8 +74,7 @@ static void ring_of_receivers(sim_writer *w, int n, uint32_t d, int more) {
     }
 }
 
-static void pipeline__a_ring_of_processes_that_all_receive_first_is_stuck(void **state) {
-    (void)state;
+TEST(pipeline__a_ring_of_processes_that_all_receive_first_is_stuck) {
     for (int n = 2; n <= 8; n++) {
         for (uint32_t d = 0; d <= 3; d++) {
             family_is("ring of receivers", ring_of_receivers, n, d, 0, 0);
@@ -109,8 +108,7 @@ static void ring_with_tokens(sim_writer *w, int n, uint32_t d, int more) {
     }
 }
 
-static void pipeline__a_ring_with_one_token_too_many_is_stuck(void **state) {
-    (void)state;
+TEST(pipeline__a_ring_with_one_token_too_many_is_stuck) {
     for (int n = 2; n <= 8; n++) {
         for (uint32_t d = 0; d <= 4; d++) {
             family_is("ring with tokens", ring_with_tokens, n, d, 0, 0);
@@ -139,8 +137,7 @@ static void ring_of_senders(sim_writer *w, int n, uint32_t d, int more) {
     }
 }
 
-static void pipeline__a_ring_of_processes_that_all_send_first_needs_one_place(void **state) {
-    (void)state;
+TEST(pipeline__a_ring_of_processes_that_all_send_first_needs_one_place) {
     for (int n = 2; n <= 8; n++) {
         family_is("ring of senders", ring_of_senders, n, 0, 0, 0);
         family_is("ring of senders", ring_of_senders, n, 0, 1, n);
@@ -182,8 +179,7 @@ static void self_drain(sim_writer *w, int n, uint32_t d, int more) {
     sim_end(w);
 }
 
-static void pipeline__a_process_meets_itself_only_through_places(void **state) {
-    (void)state;
+TEST(pipeline__a_process_meets_itself_only_through_places) {
     for (int n = 0; n <= 3; n++) {
         for (uint32_t d = 0; d <= 5; d++) {
             family_is("self loop", self_loop, n, d, 0, 0);
@@ -228,8 +224,7 @@ static void zip(sim_writer *w, int n, uint32_t d, int more) {
     sim_end(w);
 }
 
-static void pipeline__a_zip_of_unequal_lengths_is_stuck_when_the_rest_has_no_room(void **state) {
-    (void)state;
+TEST(pipeline__a_zip_of_unequal_lengths_is_stuck_when_the_rest_has_no_room) {
     for (int n = 1; n <= 5; n++) {
         for (uint32_t d = 0; d <= 4; d++) {
             family_is("zip", zip, n, d, 0, 0);
@@ -259,9 +254,7 @@ static void early_stop(sim_writer *w, int n, uint32_t d, int more) {
     sim_end(w);
 }
 
-static void pipeline__a_producer_is_stuck_when_all_consumers_have_gone_and_all_is_full(
-    void **state) {
-    (void)state;
+TEST(pipeline__a_producer_is_stuck_when_all_consumers_have_gone_and_all_is_full) {
     for (int n = 1; n <= SIM_REPLICA_MAX; n++) {
         for (uint32_t d = 0; d <= 4; d++) {
             family_is("early stop", early_stop, n, d, 0, 0);
@@ -316,8 +309,7 @@ static void pairs_of_a_batch(sim_writer *w, int n, uint32_t d, int more) {
     sim_end(w);
 }
 
-static void pipeline__taking_in_another_order_needs_room_for_the_difference(void **state) {
-    (void)state;
+TEST(pipeline__taking_in_another_order_needs_room_for_the_difference) {
     for (int n = 0; n <= 3; n++) {
         for (uint32_t d = 0; d <= 6; d++) {
             family_is("drain in turn", drain_in_turn, n, d, 0, 0);
@@ -374,8 +366,7 @@ static void missing_records(sim_writer *w, int n, uint32_t d, int more) {
     sim_end(w);
 }
 
-static void pipeline__an_event_that_is_never_recorded_is_waited_for_in_vain(void **state) {
-    (void)state;
+TEST(pipeline__an_event_that_is_never_recorded_is_waited_for_in_vain) {
     for (int n = 2; n <= 6; n++) {
         for (uint32_t d = 1; d <= 3; d++) {
             family_is("ring of events", ring_of_events, n, d, 0, 0);
@@ -384,19 +375,4 @@ static void pipeline__an_event_that_is_never_recorded_is_waited_for_in_vain(void
             family_is("missing records", missing_records, n, d, 1, 1);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline__a_ring_of_processes_that_all_receive_first_is_stuck),
-        cmocka_unit_test(pipeline__a_ring_with_one_token_too_many_is_stuck),
-        cmocka_unit_test(pipeline__a_ring_of_processes_that_all_send_first_needs_one_place),
-        cmocka_unit_test(pipeline__a_process_meets_itself_only_through_places),
-        cmocka_unit_test(pipeline__a_zip_of_unequal_lengths_is_stuck_when_the_rest_has_no_room),
-        cmocka_unit_test(
-            pipeline__a_producer_is_stuck_when_all_consumers_have_gone_and_all_is_full),
-        cmocka_unit_test(pipeline__taking_in_another_order_needs_room_for_the_difference),
-        cmocka_unit_test(pipeline__an_event_that_is_never_recorded_is_waited_for_in_vain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,8 +98,7 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
     ptowsp_context_destroy(context);
 }
 
-static void pipeline_explore__agrees_with_all_interleavings(void **state) {
-    (void)state;
+TEST(pipeline_explore__agrees_with_all_interleavings) {
     uint64_t seed = test_seed();
     orders_counts counts;
     memset(&counts, 0, sizeof counts);
@@ -192,9 +191,7 @@ static void pool_make(fixture *f, int64_t tokens, int takers, int64_t need, bool
 
 // k processes that each take m of n tokens get stuck if all but one can have m - 1 and the last one
 // too: n <= k (m - 1). By their times here they never meet.
-static void pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_last_token(
-    void **state) {
-    (void)state;
+TEST(pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_last_token) {
     for (int takers = 2; takers <= 4; takers++) {
         for (int64_t need = 1; need <= 3; need++) {
             for (int64_t tokens = need; tokens <= takers * (need - 1) + 1; tokens++) {
@@ -213,8 +210,7 @@ static void pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_las
     }
 }
 
-static void pipeline_explore__says_which_order_and_what_would_help(void **state) {
-    (void)state;
+TEST(pipeline_explore__says_which_order_and_what_would_help) {
     char text[4000];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     fixture f;
@@ -275,8 +271,7 @@ static void locks_make(fixture *f, bool is_crossed) {
     compile(f, NULL);
 }
 
-static void pipeline_explore__two_locks_get_stuck_in_opposite_orders(void **state) {
-    (void)state;
+TEST(pipeline_explore__two_locks_get_stuck_in_opposite_orders) {
     for (int is_crossed = 0; is_crossed < 2; is_crossed++) {
         fixture f;
         locks_make(&f, is_crossed);
@@ -331,8 +326,7 @@ static void asks_make(fixture *f, uint32_t depth, bool is_by_number) {
     compile(f, NULL);
 }
 
-static void pipeline_explore__tokens_that_decide_are_looked_at(void **state) {
-    (void)state;
+TEST(pipeline_explore__tokens_that_decide_are_looked_at) {
     for (uint32_t depth = 0; depth < 3; depth++) {
         for (int is_by_number = 0; is_by_number < 2; is_by_number++) {
             fixture f;
@@ -374,8 +368,7 @@ static void workers_make(fixture *f, int64_t count, int64_t workers, int64_t tak
 }
 
 // Tokens that decide nothing make no states: they grow with count and workers, not with their power.
-static void pipeline_explore__a_queue_of_work_has_few_states(void **state) {
-    (void)state;
+TEST(pipeline_explore__a_queue_of_work_has_few_states) {
     for (int64_t workers = 2; workers <= 4; workers++) {
         fixture f;
         ptowsp_explore_stats stats;
@@ -400,8 +393,7 @@ static void pipeline_explore__a_queue_of_work_has_few_states(void **state) {
 // Three tokens are sent, then n replicas may receive. If they are alike, one of them does, three times, and
 // each sees the end: 3 + 3 + n steps. If its index is in what decides, each is another: n receive the first
 // token, n the second, and n the third, after each of which all n see the end: 3 + n + n + n (1 + n).
-static void pipeline_explore__one_of_replicas_that_are_alike_is_tried(void **state) {
-    (void)state;
+TEST(pipeline_explore__one_of_replicas_that_are_alike_is_tried) {
     for (int64_t n = 2; n <= 10; n++) {
         const uint64_t count = (uint64_t)(n / 2);
         fixture f;
@@ -435,8 +427,7 @@ static void pipeline_explore__one_of_replicas_that_are_alike_is_tried(void **sta
 
 // A slot that is set from a token decides whether `use` waits for what only itself sends, in round 2
 // or in none. Where the round does not matter, all rounds have the same states.
-static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
-    (void)state;
+TEST(pipeline_explore__slots_and_runs_of_a_pipeline) {
     for (int64_t at = 2; at <= 3; at++) {
         fixture f;
         ptowsp_explore_stats stats;
@@ -490,8 +481,7 @@ static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
 
 // `keep` gets the one token of the pool for ever if it comes before `lend`, for which x has to have
 // room again, which `open` makes after a race that it has with another one.
-static void pipeline_explore__one_that_waits_for_another_may_come_first(void **state) {
-    (void)state;
+TEST(pipeline_explore__one_that_waits_for_another_may_come_first) {
     for (int gives_back = 0; gives_back < 2; gives_back++) {
         fixture f;
         fixture_make(&f);
@@ -541,8 +531,7 @@ static void pipeline_explore__one_that_waits_for_another_may_come_first(void **s
 
 // Two states that differ only in the order of two tokens in a channel, of which the second gets
 // stuck: who reads it has a race before.
-static void pipeline_explore__the_order_of_tokens_that_decide_is_kept(void **state) {
-    (void)state;
+TEST(pipeline_explore__the_order_of_tokens_that_decide_is_kept) {
     for (int64_t bad = 2; bad <= 3; bad++) {
         fixture f;
         fixture_make(&f);
@@ -614,8 +603,7 @@ static void only_move_make(fixture *f, bool fails) {
     compile(f, NULL);
 }
 
-static void pipeline_explore__limits_are_kept_and_named(void **state) {
-    (void)state;
+TEST(pipeline_explore__limits_are_kept_and_named) {
     fixture f;
     ptowsp_explore_stats stats;
     ptowsp_explore_options options;
@@ -698,8 +686,7 @@ static void *cancel(void *user) {
     return NULL;
 }
 
-static void pipeline_explore__is_cancelled_by_another_thread(void **state) {
-    (void)state;
+TEST(pipeline_explore__is_cancelled_by_another_thread) {
     fixture f;
     pthread_t thread;
     ptowsp_explore_options options;
@@ -743,8 +730,7 @@ static void load_make(fixture *f, bool decides) {
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
 }
 
-static void pipeline_explore__data_of_kernels_must_not_decide(void **state) {
-    (void)state;
+TEST(pipeline_explore__data_of_kernels_must_not_decide) {
     fixture f;
     load_make(&f, false);
     assert_int_equal(explore(&f), PTOWSP_OK);
@@ -759,8 +745,7 @@ static void pipeline_explore__data_of_kernels_must_not_decide(void **state) {
 }
 
 // `ask` loads a slot from x, which no task writes. If that is 1 it waits for what only itself sends.
-static void pipeline_explore__a_slot_loaded_from_bound_data_decides(void **state) {
-    (void)state;
+TEST(pipeline_explore__a_slot_loaded_from_bound_data_decides) {
     for (int32_t loaded = 0; loaded < 2; loaded++) {
         fixture f;
         fixture_make(&f);
@@ -796,8 +781,7 @@ static void pipeline_explore__a_slot_loaded_from_bound_data_decides(void **state
 
 // One of two tokens is received, and only after a race on another channel it is looked at: so it is kept
 // in a state meanwhile, with all its bits.
-static void pipeline_explore__tokens_that_decide_are_kept_whole(void **state) {
-    (void)state;
+TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
     static const int64_t values[] = {1, 127, 128, 129, 16384, INT64_MAX, -1, INT64_MIN};
     const size_t count = sizeof values / sizeof values[0];
     for (size_t i = 0; i < count * count; i++) {
@@ -844,8 +828,7 @@ static void pipeline_explore__tokens_that_decide_are_kept_whole(void **state) {
 }
 
 // A process calls a workload with scopes, an edge and transient data, which change no order.
-static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state) {
-    (void)state;
+TEST(pipeline_explore__scopes_of_called_workloads_are_passed) {
     fixture f;
     fixture_make(&f);
     const ptowsp_tensor_desc scratch = {
@@ -932,8 +915,7 @@ static void limits_make(fixture *f) {
     compile(f, NULL);
 }
 
-static void pipeline_explore__errors_are_those_of_executing(void **state) {
-    (void)state;
+TEST(pipeline_explore__errors_are_those_of_executing) {
     static const int32_t limits[] = {1, 0, 0};
     fixture f;
     closed_make(&f);
@@ -986,8 +968,7 @@ static void explore_inside(void *user) {
     assert_int_equal(stats.state_count + stats.step_count, 0);
 }
 
-static void pipeline_explore__an_only_move_may_end_in_an_error(void **state) {
-    (void)state;
+TEST(pipeline_explore__an_only_move_may_end_in_an_error) {
     static const int32_t limits[] = {0, 0, 0};
     fixture f;
     only_move_make(&f, true);
@@ -997,8 +978,7 @@ static void pipeline_explore__an_only_move_may_end_in_an_error(void **state) {
     fixture_free(&f);
 }
 
-static void pipeline_explore__is_busy_while_the_run_executes(void **state) {
-    (void)state;
+TEST(pipeline_explore__is_busy_while_the_run_executes) {
     fixture f;
     pool_make(&f, 3, 2, 2, false);
     f.inside = explore_inside;
@@ -1028,8 +1008,7 @@ static void alike_build(fixture *f) {
 }
 
 // Each allocation refused once: an error, nothing lost, and it works the next time.
-static void pipeline_explore__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(pipeline_explore__every_allocation_may_be_refused) {
     uint64_t refused = 0;
     for (int tokens = 2; tokens <= 8;
          tokens++) {  // two that take 2, 2, 3, 3, 4 and 4 of them; 8: replicas
@@ -1064,31 +1043,4 @@ static void pipeline_explore__every_allocation_may_be_refused(void **state) {
         }
     }
     assert_true(refused > 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_explore__agrees_with_all_interleavings),
-        cmocka_unit_test(
-            pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_last_token),
-        cmocka_unit_test(pipeline_explore__says_which_order_and_what_would_help),
-        cmocka_unit_test(pipeline_explore__two_locks_get_stuck_in_opposite_orders),
-        cmocka_unit_test(pipeline_explore__tokens_that_decide_are_looked_at),
-        cmocka_unit_test(pipeline_explore__a_queue_of_work_has_few_states),
-        cmocka_unit_test(pipeline_explore__one_of_replicas_that_are_alike_is_tried),
-        cmocka_unit_test(pipeline_explore__slots_and_runs_of_a_pipeline),
-        cmocka_unit_test(pipeline_explore__one_that_waits_for_another_may_come_first),
-        cmocka_unit_test(pipeline_explore__the_order_of_tokens_that_decide_is_kept),
-        cmocka_unit_test(pipeline_explore__limits_are_kept_and_named),
-        cmocka_unit_test(pipeline_explore__is_cancelled_by_another_thread),
-        cmocka_unit_test(pipeline_explore__data_of_kernels_must_not_decide),
-        cmocka_unit_test(pipeline_explore__a_slot_loaded_from_bound_data_decides),
-        cmocka_unit_test(pipeline_explore__tokens_that_decide_are_kept_whole),
-        cmocka_unit_test(pipeline_explore__scopes_of_called_workloads_are_passed),
-        cmocka_unit_test(pipeline_explore__errors_are_those_of_executing),
-        cmocka_unit_test(pipeline_explore__an_only_move_may_end_in_an_error),
-        cmocka_unit_test(pipeline_explore__is_busy_while_the_run_executes),
-        cmocka_unit_test(pipeline_explore__every_allocation_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,7 @@ static void build_long(const fixture *f, int cause) {
 
 // load has a task of 2^63 - 1 cycles; then comes one cycle more: a latency, a task of use, or one
 // before the pipeline. With one cycle less all is well.
-static void pipeline_faults__time_beyond_63_bits(void **state) {
-    (void)state;
+TEST(pipeline_faults__time_beyond_63_bits) {
     for (int cause = 0; cause < CAUSE_COUNT; cause++) {
         fixture f;
         fixture_make(&f);
@@ -99,8 +98,7 @@ static void pipeline_faults__time_beyond_63_bits(void **state) {
 
 //      load   tasks 0, 1, 3, 4 at 0, 1, 2, 3; task 5 at 4, when it has sent token 13
 //      use    takes 10 at 1, task 2 (1-4); takes 11 at 4, task 6, which fails
-static void pipeline_faults__a_kernel_that_fails(void **state) {
-    (void)state;
+TEST(pipeline_faults__a_kernel_that_fails) {
     static const struct {
         ptowsp_cycles returned;
         ptowsp_status status;
@@ -155,8 +153,7 @@ static void pipeline_faults__a_kernel_that_fails(void **state) {
 }
 
 // Also when the pipeline runs for the third time, beside others that have been done.
-static void pipeline_faults__a_kernel_that_fails_later_on(void **state) {
-    (void)state;
+TEST(pipeline_faults__a_kernel_that_fails_later_on) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -185,8 +182,7 @@ static void pipeline_faults__a_kernel_that_fails_later_on(void **state) {
 }
 
 // A process that fails has set slot 0, another one too: behind the pipeline slots are as before.
-static void pipeline_faults__slots_are_as_before_where_a_process_failed(void **state) {
-    (void)state;
+TEST(pipeline_faults__slots_are_as_before_where_a_process_failed) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -222,8 +218,7 @@ static void bind_and_execute(void *user) {
     assert_int_equal(ptowsp_run_bind_symbol(f->run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_BUSY);
 }
 
-static void pipeline_faults__a_run_is_busy_in_kernels_of_processes(void **state) {
-    (void)state;
+TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
     fixture f;
     fixture_make(&f);
     ptowsp_axis workers = ptowsp_axis_dynamic(f.m, "workers");
@@ -246,8 +241,7 @@ static void pipeline_faults__a_run_is_busy_in_kernels_of_processes(void **state)
 // -- what is outside ------------------------------------------------------------------------------
 
 // Arrays that are read outside by a token: in a send, a condition, an argument, the loop of a row.
-static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
-    (void)state;
+TEST(pipeline_faults__an_array_read_outside_by_a_token) {
     static const int64_t list[] = {0, 1, 0};
     static const int32_t lengths[] = {1, 1, 1};
     static const char *const places[] = {"send b", "when", "task work", "parallel j"};
@@ -295,8 +289,7 @@ static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
 }
 
 // The last row of x and two of y do not go together: known before the task in front of it runs.
-static void pipeline_faults__tiles_that_do_not_go_together(void **state) {
-    (void)state;
+TEST(pipeline_faults__tiles_that_do_not_go_together) {
     for (int is_good = 0; is_good < 2; is_good++) {
         fixture f;
         fixture_make(&f);
@@ -335,17 +328,4 @@ static void pipeline_faults__tiles_that_do_not_go_together(void **state) {
         }
         fixture_free(&f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_faults__time_beyond_63_bits),
-        cmocka_unit_test(pipeline_faults__a_kernel_that_fails),
-        cmocka_unit_test(pipeline_faults__a_kernel_that_fails_later_on),
-        cmocka_unit_test(pipeline_faults__slots_are_as_before_where_a_process_failed),
-        cmocka_unit_test(pipeline_faults__a_run_is_busy_in_kernels_of_processes),
-        cmocka_unit_test(pipeline_faults__an_array_read_outside_by_a_token),
-        cmocka_unit_test(pipeline_faults__tiles_that_do_not_go_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

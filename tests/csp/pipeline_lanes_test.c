@@ -169,9 +169,8 @@ static void check_sample(tally *t, sim_sample *s) {
     }
 }
 
-static void pipeline_lanes__agree_with_the_slow_reference(void **state) {
+TEST(pipeline_lanes__agree_with_the_slow_reference) {
     static tally t;
-    (void)state;
     memset(&t, 0, sizeof t);
     lane_fleet_make(&t.fleet, SIM_CALL_MAX);
     uint64_t seed = t.fleet.seed;
@@ -185,11 +184,4 @@ static void pipeline_lanes__agree_with_the_slow_reference(void **state) {
     lane_fleet_free(&t.fleet);
     print_message("%u executions were fine, %u were stuck\n", t.ok, t.stuck);
     assert_met(t.ok > t.stuck && t.stuck > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_lanes__agree_with_the_slow_reference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

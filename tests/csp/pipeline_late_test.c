@@ -92,8 +92,7 @@ static ptowsp_status run_case(const late_case *c, ptowsp_cycles makespan) {
 
 // The first token arrives at latency + 10, the second one at latency + 20; at depth 0 its sender
 // goes on when the first has arrived, so the second does at 2 * (latency + 10).
-static void late__a_token_that_arrives_after_the_end_of_time_is_an_error(void **state) {
-    (void)state;
+TEST(late__a_token_that_arrives_after_the_end_of_time_is_an_error) {
     for (uint32_t i = 0; i < 18; i++) {
         late_case c;
         memset(&c, 0, sizeof c);
@@ -116,11 +115,4 @@ static void late__a_token_that_arrives_after_the_end_of_time_is_an_error(void **
         c.latency = PTOWSP_CYCLES_MAX;
         assert_int_equal(run_case(&c, 0), PTOWSP_LIMIT_EXCEEDED);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late__a_token_that_arrives_after_the_end_of_time_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

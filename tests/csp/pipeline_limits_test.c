@@ -5,8 +5,7 @@
 #include "pipeline_fixture.h"
 
 // Three tasks of 2^63 - 1 cycles, three times; and three that wait for them.
-static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
-    (void)state;
+TEST(pipeline_limits__sums_stay_at_the_largest_number) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -41,8 +40,7 @@ static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
 }
 
 // 5,000 channels and processes in a row, and one name twice at the end.
-static void pipeline_limits__thousands_of_processes(void **state) {
-    (void)state;
+TEST(pipeline_limits__thousands_of_processes) {
     enum { COUNT = 5000 };
     fixture f;
     fixture_make(&f);
@@ -87,8 +85,7 @@ static void pipeline_limits__thousands_of_processes(void **state) {
 }
 
 // What was only found when a pipeline had run before.
-static void pipeline_limits__time_without_data_is_refused_the_first_time_too(void **state) {
-    (void)state;
+TEST(pipeline_limits__time_without_data_is_refused_the_first_time_too) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -104,8 +101,7 @@ static void pipeline_limits__time_without_data_is_refused_the_first_time_too(voi
     fixture_free(&f);
 }
 
-static void pipeline_limits__counts_are_not_asked_for(void **state) {
-    (void)state;
+TEST(pipeline_limits__counts_are_not_asked_for) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -130,8 +126,7 @@ static void pipeline_limits__counts_are_not_asked_for(void **state) {
 
 // One record for 100,000 waits. (To look for each process at who could let it go on, among all,
 // would take minutes.)
-static void pipeline_stuck__a_hundred_thousand_that_wait(void **state) {
-    (void)state;
+TEST(pipeline_stuck__a_hundred_thousand_that_wait) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -193,8 +188,7 @@ static ptowsp_status pages(int64_t late, bool *out_is_independent) {
     return status;
 }
 
-static void pipeline_stuck__some_depend_on_times(void **state) {
-    (void)state;
+TEST(pipeline_stuck__some_depend_on_times) {
     bool is_independent;
     assert_int_equal(pages(30, &is_independent), PTOWSP_OK);
     assert_false(is_independent);
@@ -232,16 +226,4 @@ static void pipeline_stuck__some_depend_on_times(void **state) {
         assert_int_equal(ptowsp_run_pipelines(f.run, NULL)->is_timing_independent, is_loading < 2);
         fixture_free(&f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_limits__sums_stay_at_the_largest_number),
-        cmocka_unit_test(pipeline_limits__thousands_of_processes),
-        cmocka_unit_test(pipeline_limits__time_without_data_is_refused_the_first_time_too),
-        cmocka_unit_test(pipeline_limits__counts_are_not_asked_for),
-        cmocka_unit_test(pipeline_stuck__some_depend_on_times),
-        cmocka_unit_test(pipeline_stuck__a_hundred_thousand_that_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,8 +220,7 @@ static sim_sample *sample_random(uint64_t *random, unsigned number) {
     return s;
 }
 
-static void pipeline__of_long_loops_agrees_with_the_slow_reference(void **state) {
-    (void)state;
+TEST(pipeline__of_long_loops_agrees_with_the_slow_reference) {
     uint64_t random = test_seed();
     unsigned ended = 0, stuck = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
@@ -289,8 +288,7 @@ static said say_all(const ptowsp_run *run, ptowsp_status status) {
     return all;
 }
 
-static void pipeline__of_long_loops_agrees_with_all_of_its_steps(void **state) {
-    (void)state;
+TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
     uint64_t random = test_seed();
     for (unsigned number = 0; TEST_ROUNDS(number, LONG_PIPELINES); number++) {
         sim_sample *s = sim_sample_make("long pipeline", number);
@@ -441,8 +439,7 @@ static void many_free(many *b) {
 
 // Two tokens are under way at once, for 50 cycles. The last one is number 2^16 - 1, which is 535
 // modulo 1000.
-static void pipeline__of_many_tokens_ends(void **state) {
-    (void)state;
+TEST(pipeline__of_many_tokens_ends) {
     uint32_t count;
     many b;
     many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
@@ -486,16 +483,14 @@ static void several_end(uint32_t replicas) {
     many_free(&b);
 }
 
-static void pipeline__of_several_at_a_channel_ends(void **state) {
-    (void)state;
+TEST(pipeline__of_several_at_a_channel_ends) {
     several_end(3);
     several_end(40);  // more than the few that are ready in order
 }
 
 // The limit is met at the token behind it, in the state in which a smaller limit is met, 25 cycles later for
 // each token more.
-static void pipeline__limit_of_tokens_is_met_at_its_token(void **state) {
-    (void)state;
+TEST(pipeline__limit_of_tokens_is_met_at_its_token) {
     uint32_t count;
     many b;
     many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
@@ -522,8 +517,7 @@ static void pipeline__limit_of_tokens_is_met_at_its_token(void **state) {
 
 // A token takes 2^52 cycles, so the one at 2^63 is too late: it is number 2^11 - 1, and all before
 // have been received.
-static void pipeline__end_of_time_is_met_at_its_token(void **state) {
-    (void)state;
+TEST(pipeline__end_of_time_is_met_at_its_token) {
     uint32_t count;
     many b;
     many_make(&b, 1, UINT64_C(1) << 52, 1, MANY, MANY - 1, 0, 1000);
@@ -541,8 +535,7 @@ static void pipeline__end_of_time_is_met_at_its_token(void **state) {
 // A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
 // order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
 // 5000, of which it has done the task.
-static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
-    (void)state;
+TEST(pipeline__channel_fills_when_its_consumer_ends) {
     enum { DEPTH = 2000, TAKEN = 3000, SENT = 20000, CYCLES = 5 };
     many b;
     many_begin(&b);
@@ -587,17 +580,4 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
     assert_int_equal(processes[1].end_cycles, TAKEN * CYCLES);
     assert_int_equal(channels[1].token_count, 2 * SENT);
     many_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline__of_many_tokens_ends),
-        cmocka_unit_test(pipeline__of_several_at_a_channel_ends),
-        cmocka_unit_test(pipeline__limit_of_tokens_is_met_at_its_token),
-        cmocka_unit_test(pipeline__end_of_time_is_met_at_its_token),
-        cmocka_unit_test(pipeline__channel_fills_when_its_consumer_ends),
-        cmocka_unit_test(pipeline__of_long_loops_agrees_with_the_slow_reference),
-        cmocka_unit_test(pipeline__of_long_loops_agrees_with_all_of_its_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

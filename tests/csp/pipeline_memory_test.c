@@ -228,8 +228,7 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
     return running;
 }
 
-static void pipeline_memory__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(pipeline_memory__any_allocation_may_fail) {
     for (int schedule = 0; schedule < 3; schedule++) {
         assert_true(fail_each_allocation(schedule, false) > 3);
         assert_true(fail_each_allocation(schedule, true) > 5);
@@ -244,8 +243,7 @@ static uint64_t hash_of(const fixture *f) {
     return ptowsp_hash(PTOWSP_HASH_START, text, buffer.length);
 }
 
-static void pipeline_memory__compiling_may_fail_wherever_a_table_is_full(void **state) {
-    (void)state;
+TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 100); round++) {
         static whole w;
@@ -273,8 +271,7 @@ static void pipeline_memory__compiling_may_fail_wherever_a_table_is_full(void **
 
 // Refuses each allocation of an execution in turn: with other sizes than it has run with, so that
 // what it holds grows, and is kept from then on.
-static void pipeline_memory__growing_may_fail_in_the_middle_of_a_run(void **state) {
-    (void)state;
+TEST(pipeline_memory__growing_may_fail_in_the_middle_of_a_run) {
     static whole w;
     begin(&w, 1, 0);
     assert_int_equal(do_everything(&w, true), PTOWSP_OK);
@@ -299,8 +296,7 @@ static void pipeline_memory__growing_may_fail_in_the_middle_of_a_run(void **stat
     forget(&w);
 }
 
-static void pipeline_memory__running_again_allocates_nothing(void **state) {
-    (void)state;
+TEST(pipeline_memory__running_again_allocates_nothing) {
     for (int schedule = 0; schedule < 3; schedule++) {
         for (int has_records = 0; has_records < 2; has_records++) {
             static whole w;
@@ -327,8 +323,7 @@ static void pipeline_memory__running_again_allocates_nothing(void **state) {
 }
 
 // What a run says that it holds is what it has, with pipelines in it too.
-static void pipeline_memory__a_run_says_what_it_holds(void **state) {
-    (void)state;
+TEST(pipeline_memory__a_run_says_what_it_holds) {
     for (int schedule = 0; schedule < 3; schedule++) {
         static whole w;
         begin(&w, schedule, 0);
@@ -343,8 +338,7 @@ static void pipeline_memory__a_run_says_what_it_holds(void **state) {
 
 // Without records a run does not grow with the number of tokens, nor of times that it runs; with
 // them by the size of a task and of its steps.
-static void pipeline_memory__a_run_does_not_grow_with_its_tokens(void **state) {
-    (void)state;
+TEST(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
     size_t held[2][2];
     for (int is_large = 0; is_large < 2; is_large++) {
         fixture f;
@@ -377,16 +371,4 @@ static void pipeline_memory__a_run_does_not_grow_with_its_tokens(void **state) {
     }
     assert_int_equal(held[0][0], held[1][0]);
     assert_true(held[1][1] > held[0][1]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_memory__any_allocation_may_fail),
-        cmocka_unit_test(pipeline_memory__compiling_may_fail_wherever_a_table_is_full),
-        cmocka_unit_test(pipeline_memory__growing_may_fail_in_the_middle_of_a_run),
-        cmocka_unit_test(pipeline_memory__running_again_allocates_nothing),
-        cmocka_unit_test(pipeline_memory__a_run_says_what_it_holds),
-        cmocka_unit_test(pipeline_memory__a_run_does_not_grow_with_its_tokens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

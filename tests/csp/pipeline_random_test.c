@@ -50,8 +50,7 @@ static void pair_is(uint32_t depth, uint64_t latency, int64_t work, int64_t rest
     assert_int_equal(sums.pending_max, expected.pending_max);
 }
 
-static void pipeline_reference__gives_the_numbers_on_paper(void **state) {
-    (void)state;
+TEST(pipeline_reference__gives_the_numbers_on_paper) {
     // Depth 1, latency 5, work 10 and 100:
     //   token 0: s = 10,                  r = max(0, 15) = 15     then busy to 115
     //   token 1: s = max(20, r_0) = 20,   r = max(115, 25) = 115  then busy to 215
@@ -76,8 +75,7 @@ static void pipeline_reference__gives_the_numbers_on_paper(void **state) {
 
 // Two replicas consume what one process sends: the one that arrived first gets the token, of two
 // at the same time the first.
-static void pipeline_reference__serves_those_who_wait_in_the_order_of_arrival(void **state) {
-    (void)state;
+TEST(pipeline_reference__serves_those_who_wait_in_the_order_of_arrival) {
     static sim_sample s;
     memset(&s, 0, sizeof s);
     s.b.rounds = 1;
@@ -170,8 +168,7 @@ static void check_sample(sim_sample *s, uint64_t random, tally *counts) {
     ptowsp_run_destroy(run);
 }
 
-static void pipeline__agrees_with_the_slow_reference(void **state) {
-    (void)state;
+TEST(pipeline__agrees_with_the_slow_reference) {
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
@@ -214,8 +211,7 @@ static void hash_results(uint64_t *hash, const ptowsp_run *run, ptowsp_status st
 
 // The results of 400 pipelines, each with and without kernels, as one number: the same wherever
 // this is run, whatever has compiled it. (It was taken when all of them agreed with the reference.)
-static void pipeline__results_are_one_number_everywhere(void **state) {
-    (void)state;
+TEST(pipeline__results_are_one_number_everywhere) {
     uint64_t hash = PTOWSP_HASH_START;
     for (unsigned number = 0; number < 400; number++) {
         sim_sample *s = sim_sample_random(1, number);
@@ -271,8 +267,7 @@ static void tied_is(sim_sample *s, const int64_t *values, int count) {
 
 // Process 0 is released by process 3, and sends to a and b. Process 2 waits at a, process 1 at b:
 // 0 does both before the others move, and then 1, which finds the token of a, too.
-static void pipeline__who_waits_since_now_does_not_move_before_its_turn(void **state) {
-    (void)state;
+TEST(pipeline__who_waits_since_now_does_not_move_before_its_turn) {
     sim_sample *s = sim_sample_make("turn", 0);
     sim_writer w;
     sim_begin(&w, &s->p);
@@ -303,8 +298,7 @@ static void pipeline__who_waits_since_now_does_not_move_before_its_turn(void **s
 // Processes 2 and 3 send 10, 11 and 20 to a, which holds one token; 4 releases process 0, which
 // takes 10, and releases process 1, which takes the others: 11 from process 2, whose turn is first,
 // and then 20.
-static void pipeline__room_made_at_one_time_wakes_all_who_wait_for_it(void **state) {
-    (void)state;
+TEST(pipeline__room_made_at_one_time_wakes_all_who_wait_for_it) {
     sim_sample *s = sim_sample_make("room", 0);
     sim_writer w;
     sim_begin(&w, &s->p);
@@ -401,8 +395,7 @@ static uint64_t chain_makespan(const chain *line) {
     return makespan;
 }
 
-static void pipeline__a_chain_takes_what_the_recurrence_says(void **state) {
-    (void)state;
+TEST(pipeline__a_chain_takes_what_the_recurrence_says) {
     static const uint32_t depths[] = {0, 1, 2, 3, 4, 7, 64};
     static const uint64_t latencies[] = {0, 1, 7, 50};
     uint64_t random = test_seed();
@@ -426,17 +419,4 @@ static void pipeline__a_chain_takes_what_the_recurrence_says(void **state) {
         assert_int_equal(counts.ok, 1);
         sim_sample_free(s);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_reference__gives_the_numbers_on_paper),
-        cmocka_unit_test(pipeline_reference__serves_those_who_wait_in_the_order_of_arrival),
-        cmocka_unit_test(pipeline__who_waits_since_now_does_not_move_before_its_turn),
-        cmocka_unit_test(pipeline__room_made_at_one_time_wakes_all_who_wait_for_it),
-        cmocka_unit_test(pipeline__a_chain_takes_what_the_recurrence_says),
-        cmocka_unit_test(pipeline__agrees_with_the_slow_reference),
-        cmocka_unit_test(pipeline__results_are_one_number_everywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

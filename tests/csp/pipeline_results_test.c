@@ -38,8 +38,7 @@ static void run_two(fixture *f, uint32_t depth, ptowsp_cycles latency, int64_t c
 
 // -- steps ----------------------------------------------------------------------------------------
 
-static void pipeline_steps__say_what_and_where(void **state) {
-    (void)state;
+TEST(pipeline_steps__say_what_and_where) {
     fixture f;
     run_two(&f, 1, 0, 3, 4, 0, 10);
     const ptowsp_step_record *steps = steps_of(&f);
@@ -81,8 +80,7 @@ static void pipeline_steps__say_what_and_where(void **state) {
 
 // A receive that waits has the send as its cause, a send that waits the receive that made room, an
 // end the close; what did not wait has none.
-static void pipeline_steps__know_what_they_waited_for(void **state) {
-    (void)state;
+TEST(pipeline_steps__know_what_they_waited_for) {
     fixture f;
     run_two(&f, 1, 0, 3, 4, 0, 10);
     const ptowsp_step_record *steps = steps_of(&f);
@@ -102,8 +100,7 @@ static void pipeline_steps__know_what_they_waited_for(void **state) {
 
 // -- critical chains ------------------------------------------------------------------------------
 
-static void pipeline_steps__are_not_kept_unless_asked_for(void **state) {
-    (void)state;
+TEST(pipeline_steps__are_not_kept_unless_asked_for) {
     fixture f;
     run_two(&f, 1, 0, 3, 4, 0, 10);
     execute_ok(&f, PTOWSP_RUN_EXECUTE, false);
@@ -124,8 +121,7 @@ static bool discard(void *user, const void *text, size_t length) {
     return true;
 }
 
-static void pipeline_issue__results_are_zero_before_the_first_run(void **state) {
-    (void)state;
+TEST(pipeline_issue__results_are_zero_before_the_first_run) {
     fixture f;
     fixture_make(&f);
     ptowsp_axis workers = ptowsp_axis_dynamic(f.m, "workers");
@@ -177,8 +173,7 @@ static void pipeline_issue__results_are_zero_before_the_first_run(void **state) 
 }
 
 // The text names pipelines, processes and channels, and has their numbers.
-static void pipeline_issue__results_are_written_as_text(void **state) {
-    (void)state;
+TEST(pipeline_issue__results_are_written_as_text) {
     static char text[8000];
     fixture f;
     fixture_make(&f);
@@ -206,15 +201,4 @@ static void pipeline_issue__results_are_written_as_text(void **state) {
                  "empty 112", "channel 154 cycles", "critical");
     assert_null(strstr(text, "4294967295"));
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline_steps__say_what_and_where),
-        cmocka_unit_test(pipeline_steps__know_what_they_waited_for),
-        cmocka_unit_test(pipeline_steps__are_not_kept_unless_asked_for),
-        cmocka_unit_test(pipeline_issue__results_are_zero_before_the_first_run),
-        cmocka_unit_test(pipeline_issue__results_are_written_as_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

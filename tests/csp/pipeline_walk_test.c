@@ -284,8 +284,7 @@ static void results_are_equal(const results *expected, const results *got, unsig
     }
 }
 
-static void pipeline__the_way_of_walking_changes_nothing(void **state) {
-    (void)state;
+TEST(pipeline__the_way_of_walking_changes_nothing) {
     uint64_t random = test_seed();
     unsigned ended = 0, stuck = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, WALKS); number++) {
@@ -403,16 +402,14 @@ static void tied_is(const tied *t) {
 // Process 0, once released by 3, sends to a and to b before those move that wait there, since its
 // turn is first. Then 1 takes both tokens and works for 10 cycles; 2, which has waited for a since
 // the beginning, sees the end of it.
-static void pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes(void **state) {
-    (void)state;
+TEST(pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes) {
     const tied t = {"rab", {0, 0, 0, 0}, {"?r!a!b", "?b?a+", "?a+", "!r", NULL}, {0, 10, 0, 0}};
     tied_is(&t);
 }
 
 // Process 2 has filled a and waits for room, which 0 makes; but 0 goes on first, and releases 1,
 // whose turn is before that of 2. So 1 has the room, and 2 that of the token that 3 takes at 10.
-static void pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes(void **state) {
-    (void)state;
+TEST(pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes) {
     const tied t = {
         "rac", {0, 0, 0, 0}, {"?r?a!c", "?c!a", "!a!a", "#?a?a", "!r", NULL}, {0, 0, 10, 10, 0}};
     tied_is(&t);
@@ -421,8 +418,7 @@ static void pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes(voi
 // The same, but 0 first releases 2 and then makes room, at 50, as the token takes so long. Both 2
 // and 3, which waits for the room, come before 0 now, and 2 before 3. So 2 sends at 50. Its token
 // arrives at 100, where 4 takes it and makes room for 3. That token arrives at 150.
-static void pipeline__a_woken_process_waits_for_those_before_it(void **state) {
-    (void)state;
+TEST(pipeline__a_woken_process_waits_for_those_before_it) {
     const tied t = {"rac",
                     {0, 50, 0, 0},
                     {"?r!c?a", "#", "?c!a", "!a!a", "#######?a?a", "!r", NULL},
@@ -433,8 +429,7 @@ static void pipeline__a_woken_process_waits_for_those_before_it(void **state) {
 // Two processes wait for room in a. At 10 process 0, released by 3, takes the token, which wakes 1, and
 // waits for a token itself, as its turn is first. So 1 sends to a receiver that waits, while 2 stands
 // in line: the room that the receiver makes is for 2.
-static void pipeline__a_receive_done_for_another_still_wakes_the_next_sender(void **state) {
-    (void)state;
+TEST(pipeline__a_receive_done_for_another_still_wakes_the_next_sender) {
     const tied t = {
         "ra", {0, 0, 0, 0}, {"?r?a?a?a?a", "#!a!a", "#!a!a", "#!r", NULL}, {10, 10, 10, 10}};
     tied_is(&t);
@@ -442,8 +437,7 @@ static void pipeline__a_receive_done_for_another_still_wakes_the_next_sender(voi
 
 // The other way round: two receivers wait for a. Process 0 sends to 1 and, as its turn is first, waits
 // for room; 1 makes it, and the token that 0 sends there is for 2.
-static void pipeline__a_send_done_for_another_still_wakes_the_next_receiver(void **state) {
-    (void)state;
+TEST(pipeline__a_send_done_for_another_still_wakes_the_next_receiver) {
     const tied t = {
         "rab", {0, 0, 0, 0}, {"?r!a!a?b", "#?a", "#?a!b", "#!r", NULL}, {10, 10, 10, 10}};
     tied_is(&t);
@@ -453,8 +447,7 @@ static void pipeline__a_send_done_for_another_still_wakes_the_next_receiver(void
 
 // Ten tasks of 20 cycles, each sent on; a receiver that takes nothing for them. Tasks that nobody
 // looks at are counted all the same, and looked at when somebody asks.
-static void pipeline__tasks_of_known_cycles_are_still_tasks(void **state) {
-    (void)state;
+TEST(pipeline__tasks_of_known_cycles_are_still_tasks) {
     static walk w;
     memset(&w, 0, sizeof w);
     assert_int_equal(ptowsp_context_create(NULL, &w.context), PTOWSP_OK);
@@ -509,17 +502,4 @@ static void pipeline__tasks_of_known_cycles_are_still_tasks(void **state) {
     assert_int_equal(ptowsp_run_what_if(w.run, &options, &what_if), PTOWSP_OK);
     assert_int_equal(what_if.makespan_cycles, 100);
     walk_free(&w);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipeline__the_way_of_walking_changes_nothing),
-        cmocka_unit_test(pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes),
-        cmocka_unit_test(pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes),
-        cmocka_unit_test(pipeline__a_woken_process_waits_for_those_before_it),
-        cmocka_unit_test(pipeline__a_receive_done_for_another_still_wakes_the_next_sender),
-        cmocka_unit_test(pipeline__a_send_done_for_another_still_wakes_the_next_receiver),
-        cmocka_unit_test(pipeline__tasks_of_known_cycles_are_still_tasks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,7 @@ static void check(const pwsp_instruction *code, uint32_t count, const pwsp_array
 }
 
 // All operations, for every number of elements. The result may be an operand.
-static void column__operations_are_those_on_single_cells(void **state) {
-    (void)state;
+TEST(column__operations_are_those_on_single_cells) {
     static uint64_t columns[COLUMNS * PWSP_COLUMN_MAX];
     uint64_t random = test_seed();
     for (uint32_t opcode = 0; opcode < OPERATIONS; opcode++) {
@@ -67,8 +66,7 @@ static void column__operations_are_those_on_single_cells(void **state) {
     }
 }
 
-static void column__code_of_several_operations_and_arrays(void **state) {
-    (void)state;
+TEST(column__code_of_several_operations_and_arrays) {
     static uint64_t columns[COLUMNS * PWSP_COLUMN_MAX];
     int32_t packed[50];
     uint64_t random = test_seed();
@@ -103,8 +101,7 @@ static void column__code_of_several_operations_and_arrays(void **state) {
 }
 
 // One index beyond the end, at each element of the block; behind its elements it does no harm.
-static void column__reads_outside_of_arrays_are_found(void **state) {
-    (void)state;
+TEST(column__reads_outside_of_arrays_are_found) {
     static uint64_t columns[COLUMNS * PWSP_COLUMN_MAX];
     const int32_t data[3] = {5, -6, 7};
     const pwsp_instruction code = {PWSP_OPCODE_READ, 1, 0, 0, 0};
@@ -127,8 +124,7 @@ static void column__reads_outside_of_arrays_are_found(void **state) {
 }
 
 // What operations take is told by whether the other operands change any result.
-static void column__operands_are_counted(void **state) {
-    (void)state;
+TEST(column__operands_are_counted) {
     uint64_t random = test_seed();
     for (uint32_t opcode = 0; opcode < OPERATIONS; opcode++) {
         const pwsp_instruction code = {opcode, 3, 0, 1, 2};
@@ -146,14 +142,4 @@ static void column__operands_are_counted(void **state) {
         }
         assert_int_equal(pwsp_opcode_operands((pwsp_opcode)opcode), used);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(column__operations_are_those_on_single_cells),
-        cmocka_unit_test(column__code_of_several_operations_and_arrays),
-        cmocka_unit_test(column__reads_outside_of_arrays_are_found),
-        cmocka_unit_test(column__operands_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

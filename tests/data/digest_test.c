@@ -42,8 +42,7 @@ static uint64_t digest_slowly(uint64_t hash, const uint64_t *elements, uint64_t 
 #undef MIX
 }
 
-static void digest__follows_its_rule_for_elements_as_numbers(void **state) {
-    (void)state;
+TEST(digest__follows_its_rule_for_elements_as_numbers) {
     uint64_t seed = test_seed();
     for (uint64_t round = 0; round < test_rounds(400); round++) {
         uint64_t random = seed + round;
@@ -74,8 +73,7 @@ static void digest__follows_its_rule_for_elements_as_numbers(void **state) {
 
 // Any bit of any element changes it, and so does an element more or another start. 200 bytes: every size
 // has words in lanes, words behind them and, but for 8 bytes, a rest.
-static void digest__every_bit_counts(void **state) {
-    (void)state;
+TEST(digest__every_bit_counts) {
     uint64_t random = test_seed();
     for (uint32_t size = 1; size <= 8; size *= 2) {
         char bytes[208];
@@ -98,12 +96,4 @@ static void digest__every_bit_counts(void **state) {
                         pwsp_digest(7, bytes, more + 1, size, size));
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digest__follows_its_rule_for_elements_as_numbers),
-        cmocka_unit_test(digest__every_bit_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

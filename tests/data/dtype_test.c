@@ -209,8 +209,7 @@ static void converts_as_the_reference(ptowsp_dtype out, ptowsp_dtype in, uint64_
 
 // -- names and sizes ------------------------------------------------------------------------------
 
-static void dtype__names_and_sizes_are_those_of_the_manual(void **state) {
-    (void)state;
+TEST(dtype__names_and_sizes_are_those_of_the_manual) {
     static const char names[14][5] = {"none", "f16", "bf16", "f32", "f64", "i8",  "i16",
                                       "i32",  "i64", "u8",   "u16", "u32", "u64", "bool"};
     for (int i = 0; i <= 13; i++) {
@@ -232,8 +231,7 @@ static void dtype__names_and_sizes_are_those_of_the_manual(void **state) {
 
 // -- f16 and bf16 ---------------------------------------------------------------------------------
 
-static void f16__known_patterns(void **state) {
-    (void)state;
+TEST(f16__known_patterns) {
     static const struct {
         float value;
         uint16_t bits;
@@ -262,8 +260,7 @@ static void f16__known_patterns(void **state) {
     assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0000000001p-25), 0x0001);
 }
 
-static void bf16__known_patterns(void **state) {
-    (void)state;
+TEST(bf16__known_patterns) {
     static const struct {
         float value;
         uint16_t bits;
@@ -303,8 +300,7 @@ static uint32_t returned(uint32_t bits) {
 #endif
 }
 
-static void f16__every_pattern_widens_exactly_and_returns(void **state) {
-    (void)state;
+TEST(f16__every_pattern_widens_exactly_and_returns) {
     for (uint32_t h = 0; h <= 0xffff; h++) {
         uint16_t bits = (uint16_t)h;
         uint32_t wide = bits_of_f32(ptowsp_f32_from_f16(bits));
@@ -326,8 +322,7 @@ static void f16__every_pattern_widens_exactly_and_returns(void **state) {
     }
 }
 
-static void bf16__every_pattern_widens_exactly_and_returns(void **state) {
-    (void)state;
+TEST(bf16__every_pattern_widens_exactly_and_returns) {
     for (uint32_t h = 0; h <= 0xffff; h++) {
         uint16_t bits = (uint16_t)h;
         bool is_nan = reference_is_nan(PTOWSP_BF16, bits);
@@ -341,8 +336,7 @@ static void bf16__every_pattern_widens_exactly_and_returns(void **state) {
 
 // For all neighbours: the tie goes to the even one, what is next to it goes to its side. Also when
 // next to it means so near that f32 could not tell, and through f32 half of them would go wrong.
-static void f16__every_boundary_is_where_it_should_be(void **state) {
-    (void)state;
+TEST(f16__every_boundary_is_where_it_should_be) {
     uint32_t wrong_through_f32 = 0;
     for (uint32_t h = 0; h < 0x7c00; h++) {
         uint32_t even = h + (h & 1);
@@ -366,8 +360,7 @@ static void f16__every_boundary_is_where_it_should_be(void **state) {
     assert_int_equal(wrong_through_f32, 0x7c00);
 }
 
-static void bf16__every_boundary_is_where_it_should_be(void **state) {
-    (void)state;
+TEST(bf16__every_boundary_is_where_it_should_be) {
     uint32_t wrong_through_f32 = 0;
     for (uint32_t h = 0; h < 0x7f80; h++) {
         uint32_t even = h + (h & 1), tie = h << 16 | 0x8000;
@@ -388,8 +381,7 @@ static void bf16__every_boundary_is_where_it_should_be(void **state) {
     assert_int_equal(wrong_through_f32, 0x7f80);
 }
 
-static void f16__and_bf16_agree_with_the_reference_over_all_of_f32(void **state) {
-    (void)state;
+TEST(f16__and_bf16_agree_with_the_reference_over_all_of_f32) {
     // 1.3 million patterns, a prime apart, and all exponents with few fraction bits.
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 3301) {
         converts_as_the_reference(PTOWSP_F16, PTOWSP_F32, bits);
@@ -405,8 +397,7 @@ static void f16__and_bf16_agree_with_the_reference_over_all_of_f32(void **state)
 
 // -- NaN ------------------------------------------------------------------------------------------
 
-static void convert__nan_keeps_sign_and_upper_payload(void **state) {
-    (void)state;
+TEST(convert__nan_keeps_sign_and_upper_payload) {
     assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7fc00000), 0x7e00);
     assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0xffd54000), 0xfeaa);  // payload 0x2aa, quiet
     assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7f800001), 0x7e00);  // not infinity
@@ -439,8 +430,7 @@ static void convert__nan_keeps_sign_and_upper_payload(void **state) {
 
 // -- integers -------------------------------------------------------------------------------------
 
-static void convert__integers_to_floats_round_once(void **state) {
-    (void)state;
+TEST(convert__integers_to_floats_round_once) {
     // f16 has 11 bits: 2049 is a tie between 2048 (0x6800) and 2050 (0x6801).
     assert_int_equal(convert(PTOWSP_F16, PTOWSP_I64, 2049), 0x6800);
     assert_int_equal(convert(PTOWSP_F16, PTOWSP_U16, 2051), 0x6802);
@@ -477,8 +467,7 @@ static void convert__integers_to_floats_round_once(void **state) {
     assert_int_equal(convert(PTOWSP_F32, PTOWSP_I32, 0), 0);  // never -0
 }
 
-static void convert__floats_to_integers_go_towards_zero_and_saturate(void **state) {
-    (void)state;
+TEST(convert__floats_to_integers_go_towards_zero_and_saturate) {
     static const struct {
         double value;
         int64_t i8, i16, i32, i64;
@@ -531,8 +520,7 @@ static void convert__floats_to_integers_go_towards_zero_and_saturate(void **stat
     assert_true(convert(PTOWSP_U32, PTOWSP_BF16, 0xff80) == 0);
 }
 
-static void convert__integers_to_integers_keep_the_low_bits(void **state) {
-    (void)state;
+TEST(convert__integers_to_integers_keep_the_low_bits) {
     assert_true(convert(PTOWSP_I64, PTOWSP_I8, 0x80) == UINT64_C(0xffffffffffffff80));
     assert_true(convert(PTOWSP_U64, PTOWSP_I8, 0xff) == UINT64_MAX);
     assert_true(convert(PTOWSP_U64, PTOWSP_U8, 0xff) == 0xff);
@@ -543,8 +531,7 @@ static void convert__integers_to_integers_keep_the_low_bits(void **state) {
     assert_true(convert(PTOWSP_U64, PTOWSP_I64, (uint64_t)INT64_MIN) == UINT64_C(1) << 63);
 }
 
-static void convert__bool_is_not_zero(void **state) {
-    (void)state;
+TEST(convert__bool_is_not_zero) {
     // Any byte but 0 counts as true, also from bool to bool.
     for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
         for (uint64_t byte = 0; byte <= 255; byte++) {
@@ -567,8 +554,7 @@ static void convert__bool_is_not_zero(void **state) {
 
 // -- all pairs ------------------------------------------------------------------------------------
 
-static void convert__all_pairs_agree_with_the_reference_for_8_and_16_bits(void **state) {
-    (void)state;
+TEST(convert__all_pairs_agree_with_the_reference_for_8_and_16_bits) {
     for (int in = DTYPE_FIRST; in <= (int)DTYPE_LAST; in++) {
         int width = bits_in((ptowsp_dtype)in);
         for (uint64_t bits = 0; width <= 16 && bits < UINT64_C(1) << width; bits++) {
@@ -596,8 +582,7 @@ static uint64_t random_pattern(uint64_t *random, int width) {
     return low_bits(bits + (uint64_t)test_random_in(random, -1, 1), width);
 }
 
-static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void **state) {
-    (void)state;
+TEST(convert__all_pairs_agree_with_the_reference_for_32_and_64_bits) {
     uint64_t random = test_seed();
     for (int in = DTYPE_FIRST; in <= (int)DTYPE_LAST; in++) {
         int width = bits_in((ptowsp_dtype)in);
@@ -630,8 +615,7 @@ static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void 
     }
 }
 
-static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
-    (void)state;
+TEST(convert__agrees_with_the_compiler_on_f32_and_f64) {
     // qemu 7.2 rounds conversions of integers to f32 twice on ppc64el: to f64, which makes a tie of
     // this number, and from there to even.
     volatile uint64_t below = (UINT64_C(1) << 63) + (UINT64_C(3) << 39) - 1;
@@ -656,8 +640,7 @@ static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
 
 // -- arrays ---------------------------------------------------------------------------------------
 
-static void convert__arrays_are_their_elements_at_any_alignment(void **state) {
-    (void)state;
+TEST(convert__arrays_are_their_elements_at_any_alignment) {
     enum { COUNT_MAX = 41 };
     static unsigned char in[8 * COUNT_MAX + 16], out[8 * COUNT_MAX + 32];
     uint64_t random = test_seed();
@@ -689,8 +672,7 @@ static void convert__arrays_are_their_elements_at_any_alignment(void **state) {
     }
 }
 
-static void convert__refuses_what_is_no_type_or_no_array(void **state) {
-    (void)state;
+TEST(convert__refuses_what_is_no_type_or_no_array) {
     const float in[2] = {1.0f, 2.0f};
     uint16_t out[2] = {7, 7};
     static const int no_types[4] = {0, 14, 99, 0x7fffffff};
@@ -715,8 +697,7 @@ static void convert__refuses_what_is_no_type_or_no_array(void **state) {
     assert_true(out[0] == 0x3c00 && out[1] == 0x4000);
 }
 
-static void convert__is_the_same_in_every_rounding_mode(void **state) {
-    (void)state;
+TEST(convert__is_the_same_in_every_rounding_mode) {
     enum { COUNT = 512 };
     static uint64_t in[COUNT], expected[COUNT], out[COUNT];
     static const int modes[3] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
@@ -740,29 +721,4 @@ static void convert__is_the_same_in_every_rounding_mode(void **state) {
             }
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dtype__names_and_sizes_are_those_of_the_manual),
-        cmocka_unit_test(f16__known_patterns),
-        cmocka_unit_test(bf16__known_patterns),
-        cmocka_unit_test(f16__every_pattern_widens_exactly_and_returns),
-        cmocka_unit_test(bf16__every_pattern_widens_exactly_and_returns),
-        cmocka_unit_test(f16__every_boundary_is_where_it_should_be),
-        cmocka_unit_test(bf16__every_boundary_is_where_it_should_be),
-        cmocka_unit_test(f16__and_bf16_agree_with_the_reference_over_all_of_f32),
-        cmocka_unit_test(convert__nan_keeps_sign_and_upper_payload),
-        cmocka_unit_test(convert__integers_to_floats_round_once),
-        cmocka_unit_test(convert__floats_to_integers_go_towards_zero_and_saturate),
-        cmocka_unit_test(convert__integers_to_integers_keep_the_low_bits),
-        cmocka_unit_test(convert__bool_is_not_zero),
-        cmocka_unit_test(convert__all_pairs_agree_with_the_reference_for_8_and_16_bits),
-        cmocka_unit_test(convert__all_pairs_agree_with_the_reference_for_32_and_64_bits),
-        cmocka_unit_test(convert__agrees_with_the_compiler_on_f32_and_f64),
-        cmocka_unit_test(convert__arrays_are_their_elements_at_any_alignment),
-        cmocka_unit_test(convert__refuses_what_is_no_type_or_no_array),
-        cmocka_unit_test(convert__is_the_same_in_every_rounding_mode),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,7 @@ static void check_operator(op o, ptowsp_type type, int where) {
     fixture_free(&f);
 }
 
-static void expr__operators_mean_the_same_folded_and_compiled(void **state) {
-    (void)state;
+TEST(expr__operators_mean_the_same_folded_and_compiled) {
     for (int o = 0; o < SELECT; o++) {
         for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
             ptowsp_type t = (ptowsp_type)type;
@@ -67,8 +66,7 @@ static void expr__operators_mean_the_same_folded_and_compiled(void **state) {
 }
 
 // The sentences of section 16, one by one.
-static void expr__arithmetic_never_traps(void **state) {
-    (void)state;
+TEST(expr__arithmetic_never_traps) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -140,8 +138,7 @@ static ptowsp_expr guarded(ptowsp_module *m, int which) {
     }
 }
 
-static void expr__select_and_or_look_right_only_when_needed(void **state) {
-    (void)state;
+TEST(expr__select_and_or_look_right_only_when_needed) {
     static const struct {
         int which;
         int64_t values[5];  // for i = -1, 0, 1, 2, 3
@@ -166,8 +163,7 @@ static void expr__select_and_or_look_right_only_when_needed(void **state) {
     }
 }
 
-static void expr__a_read_without_guard_is_an_error_of_the_run(void **state) {
-    (void)state;
+TEST(expr__a_read_without_guard_is_an_error_of_the_run) {
     fixture f;
     uint64_t value;
     fixture_make(&f);
@@ -182,8 +178,7 @@ static void expr__a_read_without_guard_is_an_error_of_the_run(void **state) {
     fixture_free(&f);
 }
 
-static void expr__what_folding_drops_need_not_be_bound(void **state) {
-    (void)state;
+TEST(expr__what_folding_drops_need_not_be_bound) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -261,8 +256,7 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
     fixture_free(&f);
 }
 
-static void expr__operators_mean_the_same_in_loops(void **state) {
-    (void)state;
+TEST(expr__operators_mean_the_same_in_loops) {
     for (int o = 0; o < SELECT; o++) {
         for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
             ptowsp_type t = (ptowsp_type)type;
@@ -340,8 +334,7 @@ static void check_quotients(op o, ptowsp_type type, uint32_t bits, bool has_zero
     fixture_free(&f);
 }
 
-static void expr__quotients_in_loops_are_exact_up_to_where_doubles_are(void **state) {
-    (void)state;
+TEST(expr__quotients_in_loops_are_exact_up_to_where_doubles_are) {
     uint64_t random = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 12); sample++) {
         for (uint32_t bits = 49; bits < 55; bits++) {
@@ -356,8 +349,7 @@ static void expr__quotients_in_loops_are_exact_up_to_where_doubles_are(void **st
 
 // A loop of 300 that reads `table`, of 200, at i or, invariantly, at slot 0: under a condition that
 // holds below `end`, or as an operand that is not looked at from there on.
-static void expr__reads_in_loops_fault_where_an_iteration_needs_them(void **state) {
-    (void)state;
+TEST(expr__reads_in_loops_fault_where_an_iteration_needs_them) {
     static int64_t numbers[200];
     int64_t sum = 0;
     for (int64_t i = 0; i < 200; i++) {
@@ -437,8 +429,7 @@ static void check_array(ptowsp_dtype dtype, const void *data, ptowsp_type type,
     fixture_free(&f);
 }
 
-static void expr__arrays_of_every_dtype_are_extended_to_cells(void **state) {
-    (void)state;
+TEST(expr__arrays_of_every_dtype_are_extended_to_cells) {
     static const int8_t i8[] = {INT8_MIN, -1, INT8_MAX};
     static const int16_t i16[] = {INT16_MIN, -1, INT16_MAX};
     static const int32_t i32[] = {INT32_MIN, -1, INT32_MAX};
@@ -460,8 +451,7 @@ static void expr__arrays_of_every_dtype_are_extended_to_cells(void **state) {
     check_array(PTOWSP_BOOL, b, PTOWSP_TYPE_BOOL, (int64_t[]){0, 1, 1});
 }
 
-static void expr__arrays_of_floats_or_with_other_indices_are_refused(void **state) {
-    (void)state;
+TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
     fixture f;
     fixture_make(&f);
     ptowsp_array_at(f.m, "w", PTOWSP_F32, ptowsp_i64(f.m, 0));
@@ -528,8 +518,7 @@ static void check_types(op o, ptowsp_type a, ptowsp_type b, ptowsp_type c) {
     fixture_free(&f);
 }
 
-static void expr__operators_take_the_types_that_they_say_and_no_others(void **state) {
-    (void)state;
+TEST(expr__operators_take_the_types_that_they_say_and_no_others) {
     for (int o = 0; o < OP_COUNT; o++) {
         for (int types = 0; types < 27; types++) {
             check_types((op)o, (ptowsp_type)(1 + types % 3), (ptowsp_type)(1 + types / 3 % 3),
@@ -538,8 +527,7 @@ static void expr__operators_take_the_types_that_they_say_and_no_others(void **st
     }
 }
 
-static void expr__operands_that_are_none_or_of_another_module_are_refused(void **state) {
-    (void)state;
+TEST(expr__operands_that_are_none_or_of_another_module_are_refused) {
     fixture f, other;
     fixture_make(&f);
     fixture_make(&other);
@@ -572,8 +560,7 @@ static void expr__operands_that_are_none_or_of_another_module_are_refused(void *
     fixture_free(&f);
 }
 
-static void expr__leaves_that_are_not_there_are_refused(void **state) {
-    (void)state;
+TEST(expr__leaves_that_are_not_there_are_refused) {
     fixture f;
     fixture_make(&f);
     ptowsp_slot(f.m, PTOWSP_SLOT_COUNT - 1, PTOWSP_TYPE_U64);
@@ -596,8 +583,7 @@ static void expr__leaves_that_are_not_there_are_refused(void **state) {
     fixture_free(&f);
 }
 
-static void expr__sizes_of_axes_are_constants_or_bound(void **state) {
-    (void)state;
+TEST(expr__sizes_of_axes_are_constants_or_bound) {
     fixture f;
     fixture_make(&f);
     ptowsp_expr dense = ptowsp_axis_size(f.m, ptowsp_axis_dense(f.m, "h", 8));
@@ -616,8 +602,7 @@ static void expr__sizes_of_axes_are_constants_or_bound(void **state) {
 #define TOO_MUCH                                                                                   \
     "the expression has more than 200 operations in one another, or more than 10000 in all"
 
-static void expr__depth_has_a_limit(void **state) {
-    (void)state;
+TEST(expr__depth_has_a_limit) {
     fixture f;
     fixture_make(&f);
     ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
@@ -664,8 +649,7 @@ static ptowsp_expr of_size(const fixture *f, int size, uint64_t start, uint64_t 
     return size % 2 ? ptowsp_add(x, x) : ptowsp_bitnot(x);
 }
 
-static void expr__size_has_a_limit(void **state) {
-    (void)state;
+TEST(expr__size_has_a_limit) {
     fixture f;
     uint64_t expected;
     fixture_make(&f);
@@ -678,26 +662,4 @@ static void expr__size_has_a_limit(void **state) {
     ptowsp_bitnot(x);
     module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: bitnot: " TOO_MUCH);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expr__operators_mean_the_same_folded_and_compiled),
-        cmocka_unit_test(expr__arithmetic_never_traps),
-        cmocka_unit_test(expr__select_and_or_look_right_only_when_needed),
-        cmocka_unit_test(expr__a_read_without_guard_is_an_error_of_the_run),
-        cmocka_unit_test(expr__operators_mean_the_same_in_loops),
-        cmocka_unit_test(expr__quotients_in_loops_are_exact_up_to_where_doubles_are),
-        cmocka_unit_test(expr__reads_in_loops_fault_where_an_iteration_needs_them),
-        cmocka_unit_test(expr__what_folding_drops_need_not_be_bound),
-        cmocka_unit_test(expr__arrays_of_every_dtype_are_extended_to_cells),
-        cmocka_unit_test(expr__arrays_of_floats_or_with_other_indices_are_refused),
-        cmocka_unit_test(expr__operators_take_the_types_that_they_say_and_no_others),
-        cmocka_unit_test(expr__operands_that_are_none_or_of_another_module_are_refused),
-        cmocka_unit_test(expr__leaves_that_are_not_there_are_refused),
-        cmocka_unit_test(expr__sizes_of_axes_are_constants_or_bound),
-        cmocka_unit_test(expr__depth_has_a_limit),
-        cmocka_unit_test(expr__size_has_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

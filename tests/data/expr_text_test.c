@@ -6,8 +6,7 @@
 
 // -- printing -------------------------------------------------------------------------------------
 
-static void expr_text__expressions_read_as_in_c(void **state) {
-    (void)state;
+TEST(expr_text__expressions_read_as_in_c) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -432,27 +431,16 @@ static void check_random(uint64_t seed, int depth, bool is_spine) {
     fixture_free(&f);
 }
 
-static void expr_text__text_and_code_mean_the_same_for_random_trees(void **state) {
-    (void)state;
+TEST(expr_text__text_and_code_mean_the_same_for_random_trees) {
     uint64_t seed = test_seed();
     for (uint64_t i = 0; i < 3000; i++) {
         check_random(seed + i, (int)(1 + i % 7), false);
     }
 }
 
-static void expr_text__text_and_code_mean_the_same_for_deep_trees(void **state) {
-    (void)state;
+TEST(expr_text__text_and_code_mean_the_same_for_deep_trees) {
     uint64_t seed = test_seed();
     for (uint64_t i = 0; i < 300; i++) {
         check_random(seed * 31 + i, PTOWSP_EXPR_DEPTH_MAX, true);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expr_text__expressions_read_as_in_c),
-        cmocka_unit_test(expr_text__text_and_code_mean_the_same_for_random_trees),
-        cmocka_unit_test(expr_text__text_and_code_mean_the_same_for_deep_trees),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,8 +142,7 @@ static ptowsp_spread kind_of(ptowsp_spread_kind kind) {
     return spread;
 }
 
-static void layout__parts_are_those_worked_out_on_paper(void **state) {
-    (void)state;
+TEST(layout__parts_are_those_worked_out_on_paper) {
     assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 0), 1);  // 6 = 1 * 4 + 2
     assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 1), 2);
     ptowsp_mesh_layout nested = matrix_of(16, 3, dim(0), dim(0));
@@ -194,8 +193,7 @@ static int64_t joined(ptowsp_join join, const int64_t *a, const int64_t *b, cons
 }
 
 // All pairs of layouts of 4 x 4 matrices on a mesh of 2 x 2: 10,000 pairs of operation and layouts.
-static void layout__joins_are_right_on_every_pair_of_layouts(void **state) {
-    (void)state;
+TEST(layout__joins_are_right_on_every_pair_of_layouts) {
     const ptowsp_mesh mesh = {2, {"x", "y"}, {2, 2}};
     int64_t a_values[16], b_values[16], c_values[16];
     for (uint32_t c = 0; c < 16; c++) {
@@ -233,8 +231,7 @@ static void layout__joins_are_right_on_every_pair_of_layouts(void **state) {
     assert_int_equal(counts[PTOWSP_JOIN_MATMUL], 36);
 }
 
-static void layout__products_join_outer_dimensions_and_equal_cuts_alone(void **state) {
-    (void)state;
+TEST(layout__products_join_outer_dimensions_and_equal_cuts_alone) {
     const int64_t cuts[2][5] = {{0, 1, 1, 5, 8}, {0, 1, 2, 5, 8}};
     ptowsp_mesh_layout a = {"a", 2, 3, {4, 6, 8}, {dim(0), dim(2)}}, c;
     ptowsp_mesh_layout b = {"b", 2, 3, {4, 8, 5}, {dim(0), dim(1)}};
@@ -332,8 +329,7 @@ static ptowsp_spread random_spread(uint64_t *random, const ptowsp_mesh_layout *l
     return spread;
 }
 
-static void layout__relayouts_of_random_layouts_move_the_data_there(void **state) {
-    (void)state;
+TEST(layout__relayouts_of_random_layouts_move_the_data_there) {
     uint64_t random = test_seed();
     static const int64_t sizes[] = {0, 1, 4, 6, 8, 12};
     int64_t cuts[2][PTOWSP_MESH_AXIS_MAX][8], values[CELLS];
@@ -401,8 +397,7 @@ static void layout__relayouts_of_random_layouts_move_the_data_there(void **state
     }
 }
 
-static void layout__relayout_takes_the_collective_of_the_table(void **state) {
-    (void)state;
+TEST(layout__relayout_takes_the_collective_of_the_table) {
     const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
     const struct {
         ptowsp_spread from, to;
@@ -433,8 +428,7 @@ static void refused(ptowsp_context *context, ptowsp_status got, ptowsp_status st
     assert_string_equal(ptowsp_context_error(context).text, text);
 }
 
-static void layout__meshes_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(layout__meshes_that_cannot_be_are_refused) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_mesh mesh = {0, {"a", "b", "c", "d"}, {2, 2, 2, 2}};
@@ -469,8 +463,7 @@ static void layout__meshes_that_cannot_be_are_refused(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void layout__errors_name_tensor_dimension_and_layouts(void **state) {
-    (void)state;
+TEST(layout__errors_name_tensor_dimension_and_layouts) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
@@ -526,17 +519,4 @@ static void layout__errors_name_tensor_dimension_and_layouts(void **state) {
     ptowsp_mesh_layout_part part;
     assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &a, 8, &part), PTOWSP_INVALID_PARAMS);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout__parts_are_those_worked_out_on_paper),
-        cmocka_unit_test(layout__joins_are_right_on_every_pair_of_layouts),
-        cmocka_unit_test(layout__products_join_outer_dimensions_and_equal_cuts_alone),
-        cmocka_unit_test(layout__relayouts_of_random_layouts_move_the_data_there),
-        cmocka_unit_test(layout__relayout_takes_the_collective_of_the_table),
-        cmocka_unit_test(layout__meshes_that_cannot_be_are_refused),
-        cmocka_unit_test(layout__errors_name_tensor_dimension_and_layouts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,7 @@ static ptowsp_linear random_linear(uint64_t *random, uint32_t in_bits, uint32_t 
     return linear;
 }
 
-static void linear__makers_are_right_on_every_index(void **state) {
-    (void)state;
+TEST(linear__makers_are_right_on_every_index) {
     ptowsp_linear l;
     for (uint32_t x = 0; x < 256; x++) {
         assert_int_equal(ptowsp_linear_identity(8, &l), PTOWSP_OK);
@@ -36,8 +35,7 @@ static void linear__makers_are_right_on_every_index(void **state) {
     }
 }
 
-static void linear__algebra_is_right_on_every_index(void **state) {
-    (void)state;
+TEST(linear__algebra_is_right_on_every_index) {
     uint64_t random = test_seed();
     uint32_t inverses = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
@@ -82,8 +80,7 @@ static void linear__algebra_is_right_on_every_index(void **state) {
 }
 
 // Columns of a 32 x 32 matrix over 32 banks: 32 accesses to one bank; swizzled, each its own.
-static void linear__swizzle_frees_columns_of_conflicts(void **state) {
-    (void)state;
+TEST(linear__swizzle_frees_columns_of_conflicts) {
     ptowsp_linear column, swizzle, both;
     uint64_t accesses = 0;
     assert_int_equal(ptowsp_linear_strided(5, 5, &column), PTOWSP_OK);
@@ -97,8 +94,7 @@ static void linear__swizzle_frees_columns_of_conflicts(void **state) {
     }
 }
 
-static void linear__64_bits_work_and_more_are_refused(void **state) {
-    (void)state;
+TEST(linear__64_bits_work_and_more_are_refused) {
     uint64_t random = test_seed(), accesses = 0;
     ptowsp_linear l, inverse, both, identity;
     assert_int_equal(ptowsp_linear_identity(64, &identity), PTOWSP_OK);
@@ -127,14 +123,4 @@ static void linear__64_bits_work_and_more_are_refused(void **state) {
     l.out_bits = 63;  // column 63 has a bit beyond
     assert_int_equal(ptowsp_linear_transpose(&l, &both), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_linear_inverse(NULL, &both), PTOWSP_INVALID_PARAMS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear__makers_are_right_on_every_index),
-        cmocka_unit_test(linear__algebra_is_right_on_every_index),
-        cmocka_unit_test(linear__swizzle_frees_columns_of_conflicts),
-        cmocka_unit_test(linear__64_bits_work_and_more_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

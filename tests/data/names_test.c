@@ -67,8 +67,7 @@ static void declare(const fixture *f, int kind, const char *name) {
     }
 }
 
-static void names__names_have_one_to_63_plain_characters(void **state) {
-    (void)state;
+TEST(names__names_have_one_to_63_plain_characters) {
     static const char *const what[16] = {"axis",
                                          "axis",
                                          "axis",
@@ -110,8 +109,7 @@ static void names__names_have_one_to_63_plain_characters(void **state) {
     }
 }
 
-static void names__a_module_has_a_name_of_the_same_kind(void **state) {
-    (void)state;
+TEST(names__a_module_has_a_name_of_the_same_kind) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m;
@@ -131,8 +129,7 @@ static void names__a_module_has_a_name_of_the_same_kind(void **state) {
     fixture_free(&f);
 }
 
-static void names__two_names_with_one_hash_are_an_error(void **state) {
-    (void)state;
+TEST(names__two_names_with_one_hash_are_an_error) {
     assert_true(ptowsp_hash(PTOWSP_HASH_START, twins[0], 20) ==
                 ptowsp_hash(PTOWSP_HASH_START, twins[1], 20));
     for (int first = 0; first <= 6; first++) {  // all that is bound shares one space
@@ -183,8 +180,7 @@ static void names__two_names_with_one_hash_are_an_error(void **state) {
 }
 
 // A module that has failed can be printed; what has no name is left out.
-static void names__a_failed_declaration_prints_as_an_error_only(void **state) {
-    (void)state;
+TEST(names__a_failed_declaration_prints_as_an_error_only) {
     for (int kind = 0; kind < 16; kind++) {
         fixture f;
         char text[1000];
@@ -196,14 +192,4 @@ static void names__a_failed_declaration_prints_as_an_error_only(void **state) {
         assert_non_null(strstr(text, "error INVALID_PARAMS: m"));
         fixture_free(&f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names__names_have_one_to_63_plain_characters),
-        cmocka_unit_test(names__a_module_has_a_name_of_the_same_kind),
-        cmocka_unit_test(names__two_names_with_one_hash_are_an_error),
-        cmocka_unit_test(names__a_failed_declaration_prints_as_an_error_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

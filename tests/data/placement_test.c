@@ -100,8 +100,7 @@ static uint64_t place_slowly(const sample *s, bool by_time, uint64_t *offsets) {
 
 // By size, d would lie beside a, above b: 0 to 192, 192 to 320, and c at 0. In the order of time the
 // peak is the same, so the first one stays.
-static void placement__is_the_one_on_paper(void **state) {
-    (void)state;
+TEST(placement__is_the_one_on_paper) {
     static const struct {
         uint64_t bytes;
         uint32_t first, last;
@@ -144,8 +143,7 @@ static void random_sample(sample *s, uint64_t *random) {
     }
 }
 
-static void placement__is_first_fit_in_the_better_of_two_orders(void **state) {
-    (void)state;
+TEST(placement__is_first_fit_in_the_better_of_two_orders) {
     uint64_t random = test_seed(), by_time = 0, by_size = 0;
     for (int round = 0; TEST_ROUNDS(round, 2000); round++) {
         static sample s;
@@ -176,12 +174,4 @@ static void placement__is_first_fit_in_the_better_of_two_orders(void **state) {
         by_size += peaks[0] < peaks[1];
     }
     assert_met(by_time > 20 && by_size > 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placement__is_the_one_on_paper),
-        cmocka_unit_test(placement__is_first_fit_in_the_better_of_two_orders),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

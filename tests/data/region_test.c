@@ -39,8 +39,7 @@ static void span_is(pwsp_region region, uint64_t low, uint64_t high) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-static void region__span_reaches_from_the_lowest_to_the_highest_byte(void **state) {
-    (void)state;
+TEST(region__span_reaches_from_the_lowest_to_the_highest_byte) {
     span_is(tile(1000, 4, 64, 4, 4, 4), 1000, 1000 + 192 + 12 + 4);
     span_is(tile(1000, 4, -64, 4, 4, 4), 808, 1000 + 12 + 4);
     span_is(tile(1000, 4, 64, 4, -4, 4), 988, 1000 + 192 + 4);
@@ -55,8 +54,7 @@ static void region__span_reaches_from_the_lowest_to_the_highest_byte(void **stat
     span_is(tile(4, 2, -8, 1, 0, 4), UINT64_MAX - 3, 8);              // around address 0
 }
 
-static void region__equal_looks_at_the_strides_that_mean_something(void **state) {
-    (void)state;
+TEST(region__equal_looks_at_the_strides_that_mean_something) {
     const pwsp_region a = tile(64, 3, 40, 5, 8, 4);
     const pwsp_region others[6] = {tile(65, 3, 40, 5, 8, 4), tile(64, 2, 40, 5, 8, 4),
                                    tile(64, 3, 41, 5, 8, 4), tile(64, 3, 40, 4, 8, 4),
@@ -76,8 +74,7 @@ static void region__equal_looks_at_the_strides_that_mean_something(void **state)
     assert_false(pwsp_region_equal(&col, &other_col));
 }
 
-static void region__tiles_side_by_side_do_not_meet(void **state) {
-    (void)state;
+TEST(region__tiles_side_by_side_do_not_meet) {
     // Rows of 16 bytes, 64 apart: 1000..1015, 1064..1079, 1128..1143, 1192..1207.
     const pwsp_region a = tile(1000, 4, 64, 4, 4, 4);
     assert_true(meet(a, a));
@@ -102,8 +99,7 @@ static void region__tiles_side_by_side_do_not_meet(void **state) {
     assert_true(meet(a, tile(1016, 16, 64, 1, 0, 49)));
 }
 
-static void region__strides_may_be_negative_swapped_or_zero(void **state) {
-    (void)state;
+TEST(region__strides_may_be_negative_swapped_or_zero) {
     // 3 rows of 4 f32 in rows of 32 bytes: 0..15, 32..47, 64..79 from 1000.
     const pwsp_region forms[6] = {tile(1000, 3, 32, 4, 4, 4),  tile(1064, 3, -32, 4, 4, 4),
                                   tile(1012, 3, 32, 4, -4, 4), tile(1076, 3, -32, 4, -4, 4),
@@ -131,8 +127,7 @@ static void region__strides_may_be_negative_swapped_or_zero(void **state) {
     assert_false(meet(tile(1016, 5, 0, 2, 32, 16), forms[0]));
 }
 
-static void region__interleaved_elements_do_not_meet(void **state) {
-    (void)state;
+TEST(region__interleaved_elements_do_not_meet) {
     // Even and odd f32 of 4 rows, 64 apart.
     const pwsp_region even = tile(0, 4, 64, 8, 8, 4), odd = tile(4, 4, 64, 8, 8, 4);
     assert_false(meet(even, odd));
@@ -150,8 +145,7 @@ static void region__interleaved_elements_do_not_meet(void **state) {
         meet(tile(0, 8, 3, 2, 10, 1), tile(14, 1, 0, 1, 0, 1)));  // 14 or 4: no 3's multiple
 }
 
-static void region__coprime_strides_meet_where_remainders_say(void **state) {
-    (void)state;
+TEST(region__coprime_strides_meet_where_remainders_say) {
     // Multiples of 7 and 3 + multiples of 11: 14 = 2 * 7 = 3 + 11, then 14 + 77 = 91.
     assert_false(meet(tile(0, 2, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
     assert_true(meet(tile(0, 3, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
@@ -176,8 +170,7 @@ static void region__coprime_strides_meet_where_remainders_say(void **state) {
     assert_false(meet(tile(0, 3, 100, 2, 30, 5), tile(5, 2, 70, 3, 41, 1)));
 }
 
-static void region__ends_of_the_address_space_are_like_any_place(void **state) {
-    (void)state;
+TEST(region__ends_of_the_address_space_are_like_any_place) {
     const uint64_t end = UINT64_MAX;
     assert_true(meet(tile(end, 1, 0, 1, 0, 1), tile(end, 1, 0, 1, 0, 1)));
     assert_false(meet(tile(end, 1, 0, 1, 0, 1), tile(0, 1, 0, 1, 0, 1)));
@@ -203,8 +196,7 @@ static void region__ends_of_the_address_space_are_like_any_place(void **state) {
     assert_true(meet(tile(0, 2, longest, 1, 0, 1), tile(INT64_MAX - 1, 2, longest, 1, 0, 1)));
 }
 
-static void region__contains_tiles_of_the_same_tensor(void **state) {
-    (void)state;
+TEST(region__contains_tiles_of_the_same_tensor) {
     // 8 rows of 8 f32, 64 apart, from 1000.
     const pwsp_region outer = tile(1000, 8, 64, 8, 4, 4);
     assert_true(holds(outer, outer));
@@ -235,8 +227,7 @@ static void region__contains_tiles_of_the_same_tensor(void **state) {
     assert_false(holds(even, tile(64, 2, 64, 8, 4, 4)));
 }
 
-static void region__contains_may_miss_what_its_comment_says(void **state) {
-    (void)state;
+TEST(region__contains_may_miss_what_its_comment_says) {
     // Two elements 9 apart are in two of the blocks 0..3, 8..11, 16..19, but 9 is no multiple of 8.
     assert_false(holds(tile(0, 3, 8, 1, 0, 4), tile(0, 2, 9, 1, 0, 2)));
     // A row of outer goes on in the next one, and so does a row of inner.
@@ -314,8 +305,7 @@ static uint64_t random_element(uint64_t *random, const pwsp_region *region) {
     return (uint64_t)region->row_stride * row + (uint64_t)region->col_stride * col;
 }
 
-static void region__agrees_with_sets_of_bytes(void **state) {
-    (void)state;
+TEST(region__agrees_with_sets_of_bytes) {
     static unsigned char a_bytes[ARENA_BYTES], b_bytes[ARENA_BYTES];
     static const uint64_t origins[5] = {0, 1 << 20, UINT64_MAX - ARENA_BYTES + 1,
                                         UINT64_MAX - ARENA_BYTES / 2, UINT64_C(1) << 63};
@@ -409,8 +399,7 @@ static int64_t random_stride(uint64_t *random) {
     return test_random_in(random, 0, 2) == 0 ? -stride : stride;
 }
 
-static void region__agrees_with_pairs_of_elements_for_large_strides(void **state) {
-    (void)state;
+TEST(region__agrees_with_pairs_of_elements_for_large_strides) {
     uint64_t random = test_seed();
     int met = 0, rounds = 0;
     for (; TEST_ROUNDS(rounds, 20000); rounds++) {
@@ -444,8 +433,7 @@ static void region__agrees_with_pairs_of_elements_for_large_strides(void **state
     assert_true(met > rounds / 4 && met < rounds * 3 / 4);
 }
 
-static void region__first_hit_is_the_least(void **state) {
-    (void)state;
+TEST(region__first_hit_is_the_least) {
     for (uint64_t m = 2; m <= 26; m++) {
         for (uint64_t a = 0; a < m; a++) {
             for (uint64_t low = 1; low < m; low++) {
@@ -472,8 +460,7 @@ static wide rest_of(uint64_t a, uint64_t x, uint64_t m, uint64_t y) {
                     wide_mul(wide_of_u64(m), wide_of_u64(y)));
 }
 
-static void region__first_hit_has_no_overflow(void **state) {
-    (void)state;
+TEST(region__first_hit_has_no_overflow) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         uint64_t m = (test_random(&random) >> test_random_in(&random, 1, 20)) | 8;
@@ -499,8 +486,7 @@ static void region__first_hit_has_no_overflow(void **state) {
 
 // -- layouts --------------------------------------------------------------------------------------
 
-static void layout__injective_if_each_stride_exceeds_what_is_below(void **state) {
-    (void)state;
+TEST(layout__injective_if_each_stride_exceeds_what_is_below) {
     const int64_t shape[3] = {4, 3, 5};
     const int64_t row_major[3] = {15, 5, 1}, column_major[3] = {1, 4, 12}, padded[3] = {32, 8, 1};
     const int64_t negative[3] = {-15, 5, -1}, broadcast[3] = {15, 0, 1},
@@ -529,8 +515,7 @@ static void layout__injective_if_each_stride_exceeds_what_is_below(void **state)
     assert_false(pwsp_layout_is_injective(3, huge, huge_strides));
 }
 
-static void layout__span_has_the_lowest_and_highest_offset(void **state) {
-    (void)state;
+TEST(layout__span_has_the_lowest_and_highest_offset) {
     const int64_t shape[3] = {4, 3, 5}, mixed[3] = {-15, 5, -1}, one[3] = {1, 1, 1};
     const int64_t empty[3] = {INT64_MAX, 0, 5}, huge[3] = {INT64_MAX, INT64_MIN, INT64_MIN};
     int64_t low = 7, high = 7;
@@ -565,8 +550,7 @@ static void layout__span_has_the_lowest_and_highest_offset(void **state) {
     assert_true(low == 7 && high == 7);
 }
 
-static void layout__agrees_with_counting(void **state) {
-    (void)state;
+TEST(layout__agrees_with_counting) {
     uint64_t random = test_seed();
     int injective = 0;
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
@@ -598,26 +582,4 @@ static void layout__agrees_with_counting(void **state) {
         }
     }
     assert_met(injective > 5000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(region__span_reaches_from_the_lowest_to_the_highest_byte),
-        cmocka_unit_test(region__equal_looks_at_the_strides_that_mean_something),
-        cmocka_unit_test(region__tiles_side_by_side_do_not_meet),
-        cmocka_unit_test(region__strides_may_be_negative_swapped_or_zero),
-        cmocka_unit_test(region__interleaved_elements_do_not_meet),
-        cmocka_unit_test(region__coprime_strides_meet_where_remainders_say),
-        cmocka_unit_test(region__ends_of_the_address_space_are_like_any_place),
-        cmocka_unit_test(region__contains_tiles_of_the_same_tensor),
-        cmocka_unit_test(region__contains_may_miss_what_its_comment_says),
-        cmocka_unit_test(region__agrees_with_sets_of_bytes),
-        cmocka_unit_test(region__agrees_with_pairs_of_elements_for_large_strides),
-        cmocka_unit_test(region__first_hit_is_the_least),
-        cmocka_unit_test(region__first_hit_has_no_overflow),
-        cmocka_unit_test(layout__injective_if_each_stride_exceeds_what_is_below),
-        cmocka_unit_test(layout__span_has_the_lowest_and_highest_offset),
-        cmocka_unit_test(layout__agrees_with_counting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

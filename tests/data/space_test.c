@@ -106,8 +106,7 @@ struct folded {
     int values[decode_space_head_size * decode_space_rank];
 };
 
-static void space__constants_are_usable_where_c_wants_constants(void **state) {
-    (void)state;
+TEST(space__constants_are_usable_where_c_wants_constants) {
     assert_int_equal(sizeof(struct folded), 24 * sizeof(int));
     switch (8) {
     case decode_space_head_size: break;
@@ -127,8 +126,7 @@ static void space__constants_are_usable_where_c_wants_constants(void **state) {
     assert_int_equal(spelled_space_also_dynamic_dynamic, 1);
 }
 
-static void space__ranks_are_counted_from_1_to_8(void **state) {
-    (void)state;
+TEST(space__ranks_are_counted_from_1_to_8) {
     const int ranks[] = {rank_1_rank, rank_2_rank, rank_3_rank, rank_4_rank,
                          rank_5_rank, rank_6_rank, rank_7_rank, rank_8_rank};
     for (int i = 0; i < 8; i++) {
@@ -140,8 +138,7 @@ static void space__ranks_are_counted_from_1_to_8(void **state) {
 
 // -- getting and setting --------------------------------------------------------------------------
 
-static void space__zeroed_struct_has_dynamic_sizes_of_zero(void **state) {
-    (void)state;
+TEST(space__zeroed_struct_has_dynamic_sizes_of_zero) {
     decode_space space;
     memset(&space, 0, sizeof space);
     assert_true(decode_space_get_batch(&space) == 0);
@@ -152,8 +149,7 @@ static void space__zeroed_struct_has_dynamic_sizes_of_zero(void **state) {
     assert_true(decode_space_total(&initialised) == 0);
 }
 
-static void space__set_and_get_every_dynamic_dimension(void **state) {
-    (void)state;
+TEST(space__set_and_get_every_dynamic_dimension) {
     decode_space space = {0, 0};
     assert_int_equal(decode_space_set_batch(&space, 5), PTOWSP_OK);
     assert_int_equal(decode_space_set_chunk(&space, INT64_C(1) << 40), PTOWSP_OK);
@@ -182,8 +178,7 @@ static void space__set_and_get_every_dynamic_dimension(void **state) {
     assert_true(spelled_space_total(&spelled) == 17233920);
 }
 
-static void space__negative_sizes_are_refused_and_change_nothing(void **state) {
-    (void)state;
+TEST(space__negative_sizes_are_refused_and_change_nothing) {
     const int64_t negative[] = {-1, PTOWSP_DYNAMIC, -2, INT32_MIN, INT64_MIN};
     decode_space space = {3, 4};
     for (size_t i = 0; i < sizeof negative / sizeof negative[0]; i++) {
@@ -202,8 +197,7 @@ static void space__negative_sizes_are_refused_and_change_nothing(void **state) {
 
 // -- order and round trips ------------------------------------------------------------------------
 
-static void space__dimension_0_varies_fastest(void **state) {
-    (void)state;
+TEST(space__dimension_0_varies_fastest) {
     // x: 4, y: 3, z: 2. index = x + 4 * (y + 3 * z):
     //   (0,0,0) 0   (1,0,0) 1   (3,0,0) 3   (0,1,0) 4   (3,2,0) 11   (0,0,1) 12   (2,1,1) 18   (3,2,1) 23
     static const struct {
@@ -221,8 +215,7 @@ static void space__dimension_0_varies_fastest(void **state) {
     }
 }
 
-static void space__decode_example_worked_out_by_hand(void **state) {
-    (void)state;
+TEST(space__decode_example_worked_out_by_hand) {
     decode_space space = {0, 0};
     decode_space_set_batch(&space, 3);
     decode_space_set_chunk(&space, 5);
@@ -237,8 +230,7 @@ static void space__decode_example_worked_out_by_hand(void **state) {
     assert_true(coord.batch == 1 && coord.head == 1 && coord.chunk == 4);
 }
 
-static void space__static_space_of_rank_8_round_trips(void **state) {
-    (void)state;
+TEST(space__static_space_of_rank_8_round_trips) {
     static_8 space;
     memset(&space, 0, sizeof space);
     static_8_coord c;
@@ -268,8 +260,7 @@ static void space__static_space_of_rank_8_round_trips(void **state) {
     assert_true(static_8_total(&space) == 144);
 }
 
-static void space__mixed_space_round_trips_for_all_small_sizes(void **state) {
-    (void)state;
+TEST(space__mixed_space_round_trips_for_all_small_sizes) {
     for (int64_t batch = 0; batch <= 6; batch++) {
         for (int64_t chunk = 0; chunk <= 6; chunk++) {
             decode_space space = {0, 0};
@@ -308,8 +299,7 @@ static void coord_step(int64_t *coord, const int64_t *sizes, uint32_t rank) {
     }
 }
 
-static void space__run_time_spaces_of_every_rank_round_trip(void **state) {
-    (void)state;
+TEST(space__run_time_spaces_of_every_rank_round_trip) {
     uint64_t random = test_seed();
     for (uint32_t rank = 0; rank <= PTOWSP_SPACE_RANK_MAX; rank++) {
         for (int round = 0; TEST_ROUNDS(round, 40); round++) {
@@ -336,8 +326,7 @@ static void space__run_time_spaces_of_every_rank_round_trip(void **state) {
     }
 }
 
-static void space__large_indices_round_trip(void **state) {
-    (void)state;
+TEST(space__large_indices_round_trip) {
     // 3 * 8 * 2^55 is 3 * 2^58, near the end of 64 bits.
     decode_space space = {0, 0};
     decode_space_set_batch(&space, 3);
@@ -355,8 +344,7 @@ static void space__large_indices_round_trip(void **state) {
     assert_true(rank_1_at(&line, (uint64_t)INT64_MAX - 1).a == INT64_MAX - 1);
 }
 
-static void space__an_array_of_rank_values_is_all_that_is_touched(void **state) {
-    (void)state;
+TEST(space__an_array_of_rank_values_is_all_that_is_touched) {
     for (uint32_t rank = 1; rank <= PTOWSP_SPACE_RANK_MAX; rank++) {
         int64_t *sizes = (int64_t *)malloc(rank * sizeof *sizes);
         int64_t *coord = (int64_t *)malloc(rank * sizeof *coord);
@@ -384,8 +372,7 @@ static void space__an_array_of_rank_values_is_all_that_is_touched(void **state) 
 
 // -- totals and limits ----------------------------------------------------------------------------
 
-static void space__totals_saturate_beyond_64_bits(void **state) {
-    (void)state;
+TEST(space__totals_saturate_beyond_64_bits) {
     decode_space space = {0, 0};
     decode_space_set_batch(&space, INT64_C(1) << 31);
     decode_space_set_chunk(&space, INT64_C(1) << 29);  // 2^31 * 8 * 2^29 = 2^63
@@ -401,8 +388,7 @@ static void space__totals_saturate_beyond_64_bits(void **state) {
     assert_true(decode_space_total(&space) == 0);
 }
 
-static void space__saturated_totals_stay_so_and_zero_wins_at_any_place(void **state) {
-    (void)state;
+TEST(space__saturated_totals_stay_so_and_zero_wins_at_any_place) {
     dynamic_8 space = {INT64_MAX, INT64_MAX, INT64_MAX, 1, 2, 1, INT64_MAX, 3};
     assert_true(dynamic_8_total(&space) == UINT64_MAX);
     ptowsp_space runtime = dynamic_8_runtime(&space);
@@ -414,8 +400,7 @@ static void space__saturated_totals_stay_so_and_zero_wins_at_any_place(void **st
     }
 }
 
-static void space__totals_are_exact_products_or_saturated(void **state) {
-    (void)state;
+TEST(space__totals_are_exact_products_or_saturated) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int64_t sizes[8];
@@ -445,8 +430,7 @@ static void space__totals_are_exact_products_or_saturated(void **state) {
     }
 }
 
-static void space__multiply_saturates(void **state) {
-    (void)state;
+TEST(space__multiply_saturates) {
     assert_true(ptowsp_space_multiply(0, 0) == 0);
     assert_true(ptowsp_space_multiply(UINT64_MAX, 0) == 0);
     assert_true(ptowsp_space_multiply(0, UINT64_MAX) == 0);
@@ -460,8 +444,7 @@ static void space__multiply_saturates(void **state) {
     assert_true(ptowsp_space_multiply(UINT64_C(4294967297), UINT32_MAX) == UINT64_MAX);
 }
 
-static void space__static_size_of_zero_makes_an_empty_space(void **state) {
-    (void)state;
+TEST(space__static_size_of_zero_makes_an_empty_space) {
     empty_space space;
     memset(&space, 0, sizeof space);
     assert_int_equal(empty_space_none_size, 0);
@@ -470,8 +453,7 @@ static void space__static_size_of_zero_makes_an_empty_space(void **state) {
     assert_true(empty_space_total(&space) == 0);
 }
 
-static void space__rank_0_has_one_point(void **state) {
-    (void)state;
+TEST(space__rank_0_has_one_point) {
     ptowsp_space space;
     memset(&space, 0xa5, sizeof space);
     assert_int_equal(ptowsp_space_make(NULL, 0, &space), PTOWSP_OK);
@@ -483,8 +465,7 @@ static void space__rank_0_has_one_point(void **state) {
     assert_true(nothing == 99);
 }
 
-static void space__make_refuses_what_it_cannot_hold_and_changes_nothing(void **state) {
-    (void)state;
+TEST(space__make_refuses_what_it_cannot_hold_and_changes_nothing) {
     const int64_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     ptowsp_space space = {77, {1, 2, 3, 4, 5, 6, 7, 8}}, before = space;
     assert_int_equal(ptowsp_space_make(sizes, 9, &space), PTOWSP_INVALID_PARAMS);
@@ -503,8 +484,7 @@ static void space__make_refuses_what_it_cannot_hold_and_changes_nothing(void **s
 
 // -- the rest of what a static space gives --------------------------------------------------------
 
-static void space__runtime_conversion_has_all_sizes(void **state) {
-    (void)state;
+TEST(space__runtime_conversion_has_all_sizes) {
     rank_8 space = {11, 12, 13, 14};  // a, c, e, g
     ptowsp_space runtime = rank_8_runtime(&space);
     const int64_t sizes[8] = {11, 2, 12, 3, 13, 2, 14, 2};
@@ -517,8 +497,7 @@ static void space__runtime_conversion_has_all_sizes(void **state) {
     assert_true(runtime.sizes[0] == 7);
 }
 
-static void space__static_and_run_time_spaces_agree(void **state) {
-    (void)state;
+TEST(space__static_and_run_time_spaces_agree) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         rank_8 space = {test_random_in(&random, 1, 9), test_random_in(&random, 1, 9),
@@ -540,8 +519,7 @@ static void space__static_and_run_time_spaces_agree(void **state) {
     }
 }
 
-static void space__predeclared_spaces_are_all_dynamic(void **state) {
-    (void)state;
+TEST(space__predeclared_spaces_are_all_dynamic) {
     assert_int_equal(ptowsp_attention_space_rank, 3);
     assert_int_equal(ptowsp_moe_space_rank, 2);
     assert_int_equal(ptowsp_attention_space_batch_dynamic, 1);
@@ -566,8 +544,7 @@ static void space__predeclared_spaces_are_all_dynamic(void **state) {
     assert_true(runtime.rank == 2 && runtime.sizes[0] == 4 && runtime.sizes[1] == 64);
 }
 
-static void space__dimensions_may_have_the_names_of_the_code_around_them(void **state) {
-    (void)state;
+TEST(space__dimensions_may_have_the_names_of_the_code_around_them) {
     names_space space = {0, 0, 0};
     assert_int_equal(names_space_set_size(&space, 2), PTOWSP_OK);
     assert_int_equal(names_space_set_space(&space, 3), PTOWSP_OK);
@@ -576,33 +553,4 @@ static void space__dimensions_may_have_the_names_of_the_code_around_them(void **
     for (uint64_t index = 0; index < names_space_total(&space); index++) {
         assert_true(names_space_index(&space, names_space_at(&space, index)) == index);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(space__constants_are_usable_where_c_wants_constants),
-        cmocka_unit_test(space__ranks_are_counted_from_1_to_8),
-        cmocka_unit_test(space__zeroed_struct_has_dynamic_sizes_of_zero),
-        cmocka_unit_test(space__set_and_get_every_dynamic_dimension),
-        cmocka_unit_test(space__negative_sizes_are_refused_and_change_nothing),
-        cmocka_unit_test(space__dimension_0_varies_fastest),
-        cmocka_unit_test(space__decode_example_worked_out_by_hand),
-        cmocka_unit_test(space__static_space_of_rank_8_round_trips),
-        cmocka_unit_test(space__mixed_space_round_trips_for_all_small_sizes),
-        cmocka_unit_test(space__run_time_spaces_of_every_rank_round_trip),
-        cmocka_unit_test(space__large_indices_round_trip),
-        cmocka_unit_test(space__an_array_of_rank_values_is_all_that_is_touched),
-        cmocka_unit_test(space__totals_saturate_beyond_64_bits),
-        cmocka_unit_test(space__saturated_totals_stay_so_and_zero_wins_at_any_place),
-        cmocka_unit_test(space__totals_are_exact_products_or_saturated),
-        cmocka_unit_test(space__multiply_saturates),
-        cmocka_unit_test(space__static_size_of_zero_makes_an_empty_space),
-        cmocka_unit_test(space__rank_0_has_one_point),
-        cmocka_unit_test(space__make_refuses_what_it_cannot_hold_and_changes_nothing),
-        cmocka_unit_test(space__runtime_conversion_has_all_sizes),
-        cmocka_unit_test(space__static_and_run_time_spaces_agree),
-        cmocka_unit_test(space__predeclared_spaces_are_all_dynamic),
-        cmocka_unit_test(space__dimensions_may_have_the_names_of_the_code_around_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

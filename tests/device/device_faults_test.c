@@ -31,8 +31,7 @@ static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void device_faults__calls_from_inside_a_task_are_busy_and_change_nothing(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing) {
     ptowsp_context *context = plain_context();
     meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
     m.memory = piece_of(m.device, NULL, 4);
@@ -74,8 +73,7 @@ static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t schedul
 }
 
 // A chain of tasks, of which task 1 does not come back, and some beside it.
-static void device_faults__a_stuck_core_is_reported_and_the_device_is_lost(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
     for (uint32_t cores = 1; cores <= 3; cores++) {
         ptowsp_context *context = plain_context();
         ptowsp_device *device = impatient_device(context, cores, cores);
@@ -129,8 +127,7 @@ static void device_faults__a_stuck_core_is_reported_and_the_device_is_lost(void 
 }
 
 // A task of MIX that waits for a vector core of its block, which never comes back, does not run.
-static void device_faults__mix_does_not_wait_for_a_stuck_core(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
     ptowsp_context *context = plain_context();
     ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
     device_desc.time_limit_ns = 300000000;
@@ -160,8 +157,7 @@ static ptowsp_cycles launch_waits(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-static void device_faults__stuck_instances_are_reported_the_lowest_first(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
     for (uint32_t cores = 2; cores <= 8; cores += 6) {  // 8: pinned
         ptowsp_context *context = plain_context();
         ptowsp_device *device = impatient_device(context, 2, cores);
@@ -179,8 +175,7 @@ static void device_faults__stuck_instances_are_reported_the_lowest_first(void **
     }
 }
 
-static void device_faults__tasks_within_the_time_limit_are_none_of_its_business(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business) {
     ptowsp_context *context = plain_context();
     ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
     ptowsp_device *device;
@@ -235,8 +230,7 @@ static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
     return status;
 }
 
-static void device_faults__every_allocation_may_be_refused(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 1;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -266,8 +260,7 @@ static void device_faults__every_allocation_may_be_refused(void **state) {
 }
 
 // The second block of a device holds its threads.
-static void device_faults__refused_threads_are_counted_with_both_units(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
@@ -282,8 +275,7 @@ static void device_faults__refused_threads_are_counted_with_both_units(void **st
 }
 
 // Runs of a graph and launches allocate nothing, once a graph has run on as many cores.
-static void device_faults__running_again_allocates_nothing(void **state) {
-    (void)state;
+DEVICE_TEST(device_faults__running_again_allocates_nothing) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
@@ -308,18 +300,4 @@ static void device_faults__running_again_allocates_nothing(void **state) {
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing),
-        cmocka_unit_test(device_faults__a_stuck_core_is_reported_and_the_device_is_lost),
-        cmocka_unit_test(device_faults__mix_does_not_wait_for_a_stuck_core),
-        cmocka_unit_test(device_faults__stuck_instances_are_reported_the_lowest_first),
-        cmocka_unit_test(device_faults__tasks_within_the_time_limit_are_none_of_its_business),
-        cmocka_unit_test(device_faults__every_allocation_may_be_refused),
-        cmocka_unit_test(device_faults__refused_threads_are_counted_with_both_units),
-        cmocka_unit_test(device_faults__running_again_allocates_nothing),
-    };
-    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

@@ -2,8 +2,7 @@
 
 #include "device_fixture.h"
 
-static void device_memory__pieces_are_aligned_apart_and_counted(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__pieces_are_aligned_apart_and_counted) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     uint8_t *pieces[40], copy[40];
@@ -38,8 +37,7 @@ static void device_memory__pieces_are_aligned_apart_and_counted(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void device_memory__beyond_the_limit_is_refused_with_all_numbers(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
     ptowsp_context *context = plain_context();
     ptowsp_device_desc desc = {.memory_bytes = 1000};
     ptowsp_device *device;
@@ -70,8 +68,7 @@ static void device_memory__beyond_the_limit_is_refused_with_all_numbers(void **s
     ptowsp_context_destroy(context);
 }
 
-static void device_memory__bad_pieces_and_bad_frees(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__bad_pieces_and_bad_frees) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     void *memory = NULL;
@@ -97,8 +94,7 @@ static void device_memory__bad_pieces_and_bad_frees(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void device_memory__bad_copies_name_the_piece(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__bad_copies_name_the_piece) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     char *kv = (char *)piece_of(device, "kv", 100), host[300] = {0}, filled[100];
@@ -135,8 +131,7 @@ static void device_memory__bad_copies_name_the_piece(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void device_memory__closing_reports_what_was_not_freed(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
@@ -172,8 +167,7 @@ static void device_memory__closing_reports_what_was_not_freed(void **state) {
 
 // Pieces of random sizes come and go; each has its own bytes, and every address is found in the
 // piece that it is in, as a slow search says.
-static void device_memory__random_pieces_are_found_by_any_address_in_them(void **state) {
-    (void)state;
+DEVICE_TEST(device_memory__random_pieces_are_found_by_any_address_in_them) {
     enum { COUNT = 500 };
     uint64_t random = test_seed();
     test_memory memory = {0};
@@ -222,16 +216,4 @@ static void device_memory__random_pieces_are_found_by_any_address_in_them(void *
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_memory__pieces_are_aligned_apart_and_counted),
-        cmocka_unit_test(device_memory__beyond_the_limit_is_refused_with_all_numbers),
-        cmocka_unit_test(device_memory__bad_pieces_and_bad_frees),
-        cmocka_unit_test(device_memory__bad_copies_name_the_piece),
-        cmocka_unit_test(device_memory__closing_reports_what_was_not_freed),
-        cmocka_unit_test(device_memory__random_pieces_are_found_by_any_address_in_them),
-    };
-    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

@@ -3,8 +3,7 @@
 
 #include "mixer.h"
 
-static void device_run__agrees_with_one_lane_for_random_programs_and_devices(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__agrees_with_one_lane_for_random_programs_and_devices) {
     uint64_t random = test_seed();
     uint64_t fail_count = 0;
     for (int round = 0; TEST_ROUNDS(round, 40); round++) {
@@ -65,8 +64,7 @@ static ptowsp_cycles note_place(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void device_run__affinity_chooses_the_core(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__affinity_chooses_the_core) {
     ptowsp_context *context = plain_context();
     for (uint32_t schedulers = 1; schedulers <= 3; schedulers++) {
         ptowsp_device *device = device_of(context, schedulers, 5, 2);
@@ -120,8 +118,7 @@ static void device_run__affinity_chooses_the_core(void **state) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void device_run__what_is_refused_before_any_kernel(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__what_is_refused_before_any_kernel) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0), *foreign = device_of(other, 1, 1, 0);
     mixer m;
@@ -183,9 +180,7 @@ static ptowsp_cycles set_first(const ptowsp_task *task, void *user) {
 }
 
 // x is used, y is only declared.
-static void device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory(
-    void **state) {
-    (void)state;
+DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     ptowsp_module *module;
@@ -253,8 +248,7 @@ static ptowsp_cycles run_elsewhere(const ptowsp_task *task, void *user) {
 }
 
 // A run executes in its context; a device of another one says so before it says whose the run is.
-static void device_run__a_run_that_executes_elsewhere_is_busy(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__a_run_that_executes_elsewhere_is_busy) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     elsewhere e = {device_of(context, 1, 1, 0), NULL, 0};
     ptowsp_module *module;
@@ -295,8 +289,7 @@ static ptowsp_cycles wait_at(const ptowsp_task *task, void *user) {
     return 5;
 }
 
-static void device_run__a_stuck_core_ends_the_run(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
     for (uint32_t i = 0; i < 5; i++) {
         static const uint32_t core_counts[] = {1, 4, 1, 4, 2};
         const uint32_t cores = core_counts[i];
@@ -351,8 +344,7 @@ static ptowsp_cycles wait_at_two(const ptowsp_task *task, void *user) {
     return 5;
 }
 
-static void device_run__of_stuck_tasks_the_first_in_program_order_is_reported(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     ptowsp_context *context = plain_context();
     ptowsp_device_desc desc = {.vector_count = 2, .time_limit_ns = 500000000};
     ptowsp_device *device;
@@ -426,22 +418,7 @@ static void refuse_each(bool starts) {
     }
 }
 
-static void device_run__every_allocation_may_be_refused(void **state) {
-    (void)state;
+DEVICE_TEST(device_run__every_allocation_may_be_refused) {
     refuse_each(false);
     refuse_each(true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_run__agrees_with_one_lane_for_random_programs_and_devices),
-        cmocka_unit_test(device_run__affinity_chooses_the_core),
-        cmocka_unit_test(device_run__what_is_refused_before_any_kernel),
-        cmocka_unit_test(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory),
-        cmocka_unit_test(device_run__a_run_that_executes_elsewhere_is_busy),
-        cmocka_unit_test(device_run__a_stuck_core_ends_the_run),
-        cmocka_unit_test(device_run__of_stuck_tasks_the_first_in_program_order_is_reported),
-        cmocka_unit_test(device_run__every_allocation_may_be_refused),
-    };
-    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

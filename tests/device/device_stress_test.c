@@ -25,8 +25,7 @@ static ptowsp_device *device_number(ptowsp_context *context, uint32_t i) {
     return device_of(context, sizes[i][0], sizes[i][1], sizes[i][2]);
 }
 
-static void device_stress__random_graphs_agree_with_running_in_order(void **state) {
-    (void)state;
+DEVICE_TEST(device_stress__random_graphs_agree_with_running_in_order) {
     uint64_t random = test_seed();
     random_graph *g = (random_graph *)malloc(sizeof *g);
     random_task *tasks = (random_task *)calloc(TASK_MAX, sizeof *tasks);
@@ -88,8 +87,7 @@ static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void device_stress__cancelled_graphs_have_done_what_they_say(void **state) {
-    (void)state;
+DEVICE_TEST(device_stress__cancelled_graphs_have_done_what_they_say) {
     uint64_t random = test_seed();
     ptowsp_context *context = plain_context();
     for (uint32_t i = 0; i < DEVICES; i++) {
@@ -141,8 +139,7 @@ static ptowsp_cycles run_instance(const ptowsp_task *task, void *user) {
     return i % 50 == 49 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED) : i;
 }
 
-static void device_stress__launches_run_every_instance_once(void **state) {
-    (void)state;
+DEVICE_TEST(device_stress__launches_run_every_instance_once) {
     uint64_t random = test_seed();
     const ptowsp_kernel_fn kernels[] = {run_instance};
     ptowsp_context *context = plain_context();
@@ -176,8 +173,7 @@ static void device_stress__launches_run_every_instance_once(void **state) {
 }
 
 // Runs of one task, with pauses in which threads fall asleep: wake-ups that get lost hang here.
-static void device_stress__short_runs_and_pauses(void **state) {
-    (void)state;
+DEVICE_TEST(device_stress__short_runs_and_pauses) {
     uint64_t random = test_seed();
     ptowsp_context *context = plain_context();
     for (uint32_t i = 0; i < DEVICES; i++) {
@@ -201,14 +197,4 @@ static void device_stress__short_runs_and_pauses(void **state) {
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     }
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_stress__random_graphs_agree_with_running_in_order),
-        cmocka_unit_test(device_stress__cancelled_graphs_have_done_what_they_say),
-        cmocka_unit_test(device_stress__launches_run_every_instance_once),
-        cmocka_unit_test(device_stress__short_runs_and_pauses),
-    };
-    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

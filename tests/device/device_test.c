@@ -4,8 +4,7 @@
 
 // -- opening --------------------------------------------------------------------------------------
 
-static void device__bad_descriptions_are_refused(void **state) {
-    (void)state;
+TEST(device__bad_descriptions_are_refused) {
     ptowsp_context *context = plain_context();
     const struct {
         ptowsp_device_desc desc;
@@ -44,8 +43,7 @@ static void device__bad_descriptions_are_refused(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void device__opens_with_any_numbers_of_threads_and_closes_at_once(void **state) {
-    (void)state;
+DEVICE_TEST(device__opens_with_any_numbers_of_threads_and_closes_at_once) {
     static const uint32_t sizes[][3] = {{1, 1, 0}, {16, 1, 0},    {3, 0, 2},
                                         {4, 5, 3}, {16, 200, 56}, {1, 256, 0}};
     ptowsp_context *context = plain_context();
@@ -85,8 +83,7 @@ static ptowsp_status note_range(void *user, uint64_t begin, uint64_t end, uint32
     return PTOWSP_OK;
 }
 
-static void device__tasks_run_on_cores_of_their_unit(void **state) {
-    (void)state;
+DEVICE_TEST(device__tasks_run_on_cores_of_their_unit) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 3, 2);
     ptowsp_graph *graph = graph_of(context);
@@ -147,8 +144,7 @@ static ptowsp_status take_cores(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself(void **state) {
-    (void)state;
+DEVICE_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
     static const uint32_t sizes[][3] = {{1, 2, 1}, {2, 4, 2}, {3, 7, 3}, {1, 5, 2}, {3, 2, 1}};
     ptowsp_context *context = plain_context();
     uint64_t random = test_seed();
@@ -187,8 +183,7 @@ static void device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself(void
     ptowsp_context_destroy(context);
 }
 
-static void device__a_range_task_is_one_range_for_each_core_of_its_unit(void **state) {
-    (void)state;
+DEVICE_TEST(device__a_range_task_is_one_range_for_each_core_of_its_unit) {
     static const struct {
         uint64_t items;
         uint32_t ranges;
@@ -226,8 +221,7 @@ static void device__a_range_task_is_one_range_for_each_core_of_its_unit(void **s
     ptowsp_context_destroy(context);
 }
 
-static void device__of_ready_tasks_the_one_with_the_highest_priority_is_next(void **state) {
-    (void)state;
+DEVICE_TEST(device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     ptowsp_graph *graph = graph_of(context);
@@ -256,8 +250,7 @@ static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
     return 100 + task->index;
 }
 
-static void device__kernels_work_on_its_memory_and_their_cycles_are_kept(void **state) {
-    (void)state;
+DEVICE_TEST(device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 2, 0);
     ptowsp_graph *graph = graph_of(context);
@@ -286,8 +279,7 @@ static void device__kernels_work_on_its_memory_and_their_cycles_are_kept(void **
     ptowsp_context_destroy(context);
 }
 
-static void device__graphs_that_it_cannot_run(void **state) {
-    (void)state;
+DEVICE_TEST(device__graphs_that_it_cannot_run) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     ptowsp_device *vector = device_of(context, 1, 1, 0), *cube = device_of(context, 1, 0, 1);
     ptowsp_graph *graph = graph_of(context), *foreign = graph_of(other);
@@ -352,8 +344,7 @@ static ptowsp_status fail_second(void *user, uint64_t begin, uint64_t end, uint3
 }
 
 // 0 -> 1 -> 2, and 3 by itself; 0 is a range whose second and third ranges fail.
-static void device__what_depends_on_a_failed_task_is_skipped(void **state) {
-    (void)state;
+DEVICE_TEST(device__what_depends_on_a_failed_task_is_skipped) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 3, 0);
     ptowsp_graph *graph = graph_of(context);
@@ -395,8 +386,7 @@ static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void device__a_cancelled_graph_starts_nothing_more(void **state) {
-    (void)state;
+DEVICE_TEST(device__a_cancelled_graph_starts_nothing_more) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 2, 0);
     ptowsp_graph *graph = graph_of(context);
@@ -449,8 +439,7 @@ static ptowsp_cycles second_kernel(const ptowsp_task *task, void *user) {
     return note_instance(task, (launched *)user, 1);
 }
 
-static void device__spmd_runs_one_instance_on_each_core_of_the_unit(void **state) {
-    (void)state;
+DEVICE_TEST(device__spmd_runs_one_instance_on_each_core_of_the_unit) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 5, 2);
     const ptowsp_kernel_fn kernels[] = {first_kernel};
@@ -481,8 +470,7 @@ static void device__spmd_runs_one_instance_on_each_core_of_the_unit(void **state
     ptowsp_context_destroy(context);
 }
 
-static void device__mpmd_runs_the_kernel_of_each_id_on_any_core(void **state) {
-    (void)state;
+DEVICE_TEST(device__mpmd_runs_the_kernel_of_each_id_on_any_core) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 4, 1);
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL, second_kernel};
@@ -517,8 +505,7 @@ static ptowsp_cycles fail_some(const ptowsp_task *task, void *user) {
                                : 5;
 }
 
-static void device__of_failed_instances_the_lowest_is_reported(void **state) {
-    (void)state;
+DEVICE_TEST(device__of_failed_instances_the_lowest_is_reported) {
     ptowsp_context *context = plain_context();
     for (uint32_t cores = 1; cores <= 20; cores += 19) {  // 20: pinned
         ptowsp_device *device = device_of(context, 3, cores, 0);
@@ -539,8 +526,7 @@ static void device__of_failed_instances_the_lowest_is_reported(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void device__bad_launches(void **state) {
-    (void)state;
+DEVICE_TEST(device__bad_launches) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 2, 0);
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL};
@@ -587,27 +573,4 @@ static void device__bad_launches(void **state) {
     assert_int_equal(ptowsp_device_result(device).task_count, 0);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest first[] = {
-        cmocka_unit_test(device__bad_descriptions_are_refused),
-    };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device__opens_with_any_numbers_of_threads_and_closes_at_once),
-        cmocka_unit_test(device__tasks_run_on_cores_of_their_unit),
-        cmocka_unit_test(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself),
-        cmocka_unit_test(device__a_range_task_is_one_range_for_each_core_of_its_unit),
-        cmocka_unit_test(device__of_ready_tasks_the_one_with_the_highest_priority_is_next),
-        cmocka_unit_test(device__kernels_work_on_its_memory_and_their_cycles_are_kept),
-        cmocka_unit_test(device__graphs_that_it_cannot_run),
-        cmocka_unit_test(device__what_depends_on_a_failed_task_is_skipped),
-        cmocka_unit_test(device__a_cancelled_graph_starts_nothing_more),
-        cmocka_unit_test(device__spmd_runs_one_instance_on_each_core_of_the_unit),
-        cmocka_unit_test(device__mpmd_runs_the_kernel_of_each_id_on_any_core),
-        cmocka_unit_test(device__of_failed_instances_the_lowest_is_reported),
-        cmocka_unit_test(device__bad_launches),
-    };
-    return cmocka_run_group_tests_name("opening", first, NULL, NULL) +
-           _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

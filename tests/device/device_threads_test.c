@@ -24,8 +24,7 @@ static int test_pthread_create(pthread_t *out_thread, const pthread_attr_t *attr
     return ++started == refuse_at ? 11 : pthread_create(out_thread, attributes, fn, arg);
 }
 
-static void device_threads__any_thread_may_be_refused(void **state) {
-    (void)state;
+TEST(device_threads__any_thread_may_be_refused) {
 #ifndef PTOWSP_NO_THREADS
     test_memory memory = {0};
     ptowsp_context_desc context_desc = {.resize = test_resize, .resize_user = &memory};
@@ -61,8 +60,7 @@ static uint32_t count_rounds(const pwsp_cores *cores, pwsp_patience *patience) {
     return rounds;
 }
 
-static void device_threads__after_a_yield_that_came_late_there_are_none_for_a_while(void **state) {
-    (void)state;
+TEST(device_threads__after_a_yield_that_came_late_there_are_none_for_a_while) {
     static pwsp_cores cores;
     pwsp_patience patience = {0, 0};
     cores.desc.spin_count = 7;
@@ -82,8 +80,7 @@ static void device_threads__after_a_yield_that_came_late_there_are_none_for_a_wh
 }
 
 // A core that has not come back is told to leave while it has its task; it sees that when it has ended.
-static void device_threads__a_core_that_was_given_up_leaves_when_it_has_ended(void **state) {
-    (void)state;
+TEST(device_threads__a_core_that_was_given_up_leaves_when_it_has_ended) {
     pwsp_line line;
     memset(&line, 0, sizeof line);
     assert_false(pwsp_core_may_begin(&line));
@@ -100,13 +97,4 @@ static void device_threads__a_core_that_was_given_up_leaves_when_it_has_ended(vo
     pwsp_core_done(&line);
     assert_true(pwsp_core_poll(&line) == 0);
     assert_true(pwsp_core_must_quit(&line));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_threads__any_thread_may_be_refused),
-        cmocka_unit_test(device_threads__after_a_yield_that_came_late_there_are_none_for_a_while),
-        cmocka_unit_test(device_threads__a_core_that_was_given_up_leaves_when_it_has_ended),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -663,8 +663,7 @@ static void explored(const char *name, void (*scenario)(void), uint32_t delays) 
 }
 
 #define EXPLORED(name, delays)                                                                     \
-    static void explore__##name(void **state) {                                                    \
-        (void)state;                                                                               \
+    TEST(explore__##name) {                                                                        \
         explored(#name, name, delays);                                                             \
     }
 
@@ -682,21 +681,7 @@ EXPLORED(attention_stolen, 2)
 EXPLORED(device_graph, 1)
 EXPLORED(device_run, 1)
 
-static void explore__run_paced(void **state) {
-    (void)state;
+TEST(explore__run_paced) {
     explored("run_paced", run_paced, 1);
     assert_true(paced_in_blocks && paced_kept);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explore__pool_of_two),     cmocka_unit_test(explore__pool_of_three),
-        cmocka_unit_test(explore__graph_twice),     cmocka_unit_test(explore__graph_fails),
-        cmocka_unit_test(explore__run_on_lanes),    cmocka_unit_test(explore__run_cancelled),
-        cmocka_unit_test(explore__graph_wide),      cmocka_unit_test(explore__graph_grows),
-        cmocka_unit_test(explore__attention_lists), cmocka_unit_test(explore__attention_stolen),
-        cmocka_unit_test(explore__device_graph),    cmocka_unit_test(explore__device_run),
-        cmocka_unit_test(explore__ranks_sum),       cmocka_unit_test(explore__run_paced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

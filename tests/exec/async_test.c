@@ -79,8 +79,7 @@ static ptowsp_status execute_at(int place, ptowsp_run *run, ptowsp_device *devic
                               : ptowsp_run_execute(run, options);
 }
 
-static void async__cancelled_at_any_time_a_run_can_be_repeated(void **state) {
-    (void)state;
+DEVICE_TEST(async__cancelled_at_any_time_a_run_can_be_repeated) {
     uint64_t random = test_seed();
     uint32_t cancelled[PLACES] = {0, 0, 0}, done = 0;
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
@@ -230,8 +229,7 @@ static void endless_free(endless_program *p) {
     ptowsp_module_destroy(p->module);
 }
 
-static void async__what_has_no_end_is_ended(void **state) {
-    (void)state;
+DEVICE_TEST(async__what_has_no_end_is_ended) {
     uint64_t random = test_seed();
     for (int round = 0; round < ENDLESS * 2 * 4; round++) {
         endless what = (endless)(round % ENDLESS);
@@ -268,8 +266,7 @@ static void async__what_has_no_end_is_ended(void **state) {
     }
 }
 
-static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
-    (void)state;
+DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
     ptowsp_context *context = three_lanes();
     ptowsp_device *device = device_of(context, 1, 3, 0);
     endless_program p;
@@ -291,8 +288,7 @@ static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
 
 // In time alone a cost function cancels, and what comes next in its process is a task of constant cycles,
 // which is not counted any more.
-static void async__a_cost_function_cancels_a_pipeline(void **state) {
-    (void)state;
+DEVICE_TEST(async__a_cost_function_cancels_a_pipeline) {
     ptowsp_context *context = three_lanes();
     endless_program p = {.cancel_at = 3};
     assert_int_equal(ptowsp_module_create(context, NULL, &p.module), PTOWSP_OK);
@@ -332,8 +328,7 @@ static void bind_left(ptowsp_run *run, const mixer *m) {
                      PTOWSP_OK);
 }
 
-static void async__the_next_step_is_bound_while_this_one_runs(void **state) {
-    (void)state;
+DEVICE_TEST(async__the_next_step_is_bound_while_this_one_runs) {
     uint64_t random = test_seed();
     ptowsp_context *context = three_lanes();
     mixer m, other;
@@ -428,8 +423,7 @@ static void assert_counted(const counted *c) {
     assert_true(c->items == 500);
 }
 
-static void async__graphs_are_started_cancelled_and_limited(void **state) {
-    (void)state;
+DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
     uint64_t random = test_seed();
     uint32_t cancelled = 0, timed_out = 0, done = 0;
     static counted c;
@@ -516,8 +510,7 @@ static void *cancel_launched(void *arg) {
     return NULL;
 }
 
-static void async__launches_are_cancelled_and_limited(void **state) {
-    (void)state;
+DEVICE_TEST(async__launches_are_cancelled_and_limited) {
     uint64_t random = test_seed();
     ptowsp_context *context = plain_context();
     launched l = {.device = device_of(context, 1, 2, 0)};
@@ -550,8 +543,7 @@ static void async__launches_are_cancelled_and_limited(void **state) {
 
 // -- at the wrong time ----------------------------------------------------------------------------
 
-static void async__calls_at_the_wrong_time_have_a_status(void **state) {
-    (void)state;
+DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     ptowsp_context *context = three_lanes();
     ptowsp_device *device = device_of(context, 1, 1, 0);
     endless_program p;
@@ -606,8 +598,7 @@ static void async__calls_at_the_wrong_time_have_a_status(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void async__threads_and_memory_may_be_refused(void **state) {
-    (void)state;
+DEVICE_TEST(async__threads_and_memory_may_be_refused) {
     for (size_t refuse_at = 0;; refuse_at++) {
         test_memory memory = {0, 0, 0, 0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -662,19 +653,4 @@ static void async__threads_and_memory_may_be_refused(void **state) {
             break;
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(async__cancelled_at_any_time_a_run_can_be_repeated),
-        cmocka_unit_test(async__what_has_no_end_is_ended),
-        cmocka_unit_test(async__a_kernel_cancels_its_run_and_no_other_begins),
-        cmocka_unit_test(async__a_cost_function_cancels_a_pipeline),
-        cmocka_unit_test(async__the_next_step_is_bound_while_this_one_runs),
-        cmocka_unit_test(async__graphs_are_started_cancelled_and_limited),
-        cmocka_unit_test(async__launches_are_cancelled_and_limited),
-        cmocka_unit_test(async__calls_at_the_wrong_time_have_a_status),
-        cmocka_unit_test(async__threads_and_memory_may_be_refused),
-    };
-    return _cmocka_run_group_tests("async", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

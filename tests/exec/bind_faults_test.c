@@ -26,8 +26,7 @@ static void build_one_of_everything(fixture *f) {
     }
 }
 
-static void bind_faults__names_that_the_program_does_not_use_so(void **state) {
-    (void)state;
+TEST(bind_faults__names_that_the_program_does_not_use_so) {
     fixture f;
     const ptowsp_csr csr = {PTOWSP_I32, NULL, NULL, 0, 0};
     ptowsp_buffer buffer;
@@ -60,8 +59,7 @@ static void bind_faults__names_that_the_program_does_not_use_so(void **state) {
 }
 
 // A module that has been told of a name has it, whether a statement uses it or not.
-static void bind_faults__names_that_no_statement_uses_can_be_bound(void **state) {
-    (void)state;
+TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
     static const int64_t lengths[] = {-1, -2};  // not looked at
     const ptowsp_csr csr = {PTOWSP_I64, lengths, lengths, 1, 2};
     fixture f;
@@ -86,8 +84,7 @@ static void bind_faults__names_that_no_statement_uses_can_be_bound(void **state)
     fixture_free(&f);
 }
 
-static void bind_faults__arrays_that_cannot_be_bound(void **state) {
-    (void)state;
+TEST(bind_faults__arrays_that_cannot_be_bound) {
     fixture f;
     static const int64_t some[4];
     const char *odd = (const char *)some + 1;
@@ -128,8 +125,7 @@ static void bind_faults__arrays_that_cannot_be_bound(void **state) {
     fixture_free(&f);
 }
 
-static void bind_faults__tensors_that_cannot_be_bound(void **state) {
-    (void)state;
+TEST(bind_faults__tensors_that_cannot_be_bound) {
     fixture f;
     ptowsp_buffer good, bad;
     fixture_make(&f);
@@ -195,8 +191,7 @@ static void bind_faults__tensors_that_cannot_be_bound(void **state) {
     fixture_free(&f);
 }
 
-static void bind_faults__a_refused_binding_leaves_the_old_one(void **state) {
-    (void)state;
+TEST(bind_faults__a_refused_binding_leaves_the_old_one) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -213,8 +208,7 @@ static void bind_faults__a_refused_binding_leaves_the_old_one(void **state) {
 
 // -- what is not bound ----------------------------------------------------------------------------
 
-static void bind_faults__everything_that_is_used_must_be_bound(void **state) {
-    (void)state;
+TEST(bind_faults__everything_that_is_used_must_be_bound) {
     fixture f;
     static const int32_t lengths[] = {1, 2}, indptr[] = {0, 1, 2}, indices[] = {1, 0};
     static const int16_t list[] = {7, 8};
@@ -251,8 +245,7 @@ static void bind_faults__everything_that_is_used_must_be_bound(void **state) {
 
 // -- what arrays contain --------------------------------------------------------------------------
 
-static void bind_faults__lengths(void **state) {
-    (void)state;
+TEST(bind_faults__lengths) {
     fixture f;
     int64_t lengths[] = {1, 2, 3};
     fixture_make(&f);
@@ -279,8 +272,7 @@ static void bind_faults__lengths(void **state) {
     fixture_free(&f);
 }
 
-static void bind_faults__unsigned_lengths_beyond_63_bits(void **state) {
-    (void)state;
+TEST(bind_faults__unsigned_lengths_beyond_63_bits) {
     fixture f;
     const uint64_t lengths[] = {UINT64_C(1) << 63};
     fixture_make(&f);
@@ -295,8 +287,7 @@ static void bind_faults__unsigned_lengths_beyond_63_bits(void **state) {
     fixture_free(&f);
 }
 
-static void bind_faults__compressed_sparse_rows(void **state) {
-    (void)state;
+TEST(bind_faults__compressed_sparse_rows) {
     fixture f;
     int32_t indptr[] = {0, 2, 3, 3}, indices[] = {4, 0, 9};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 3};
@@ -331,8 +322,7 @@ static void bind_faults__compressed_sparse_rows(void **state) {
 }
 
 // A tensor without elements spans nothing, however large its other sizes are.
-static void bind_faults__sizes_beside_a_zero_are_any(void **state) {
-    (void)state;
+TEST(bind_faults__sizes_beside_a_zero_are_any) {
     static const struct {
         int64_t shape[3];
         bool fits;
@@ -371,8 +361,7 @@ static void bind_faults__sizes_beside_a_zero_are_any(void **state) {
 
 // A step in one call: all that one_of_everything uses. The first error ends it, and what comes before
 // it is bound.
-static void bind_faults__of_a_whole_step(void **state) {
-    (void)state;
+TEST(bind_faults__of_a_whole_step) {
     fixture f;
     static const int32_t lengths[] = {1, 0}, indptr[] = {0, 1, 1}, indices[] = {2};
     static const int16_t list[] = {0, 0, 5};
@@ -418,21 +407,4 @@ static void bind_faults__of_a_whole_step(void **state) {
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     assert_int_equal(f.calls, 3);  // a token of kv, an entry of pages, and fill
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bind_faults__names_that_the_program_does_not_use_so),
-        cmocka_unit_test(bind_faults__names_that_no_statement_uses_can_be_bound),
-        cmocka_unit_test(bind_faults__arrays_that_cannot_be_bound),
-        cmocka_unit_test(bind_faults__tensors_that_cannot_be_bound),
-        cmocka_unit_test(bind_faults__a_refused_binding_leaves_the_old_one),
-        cmocka_unit_test(bind_faults__everything_that_is_used_must_be_bound),
-        cmocka_unit_test(bind_faults__lengths),
-        cmocka_unit_test(bind_faults__unsigned_lengths_beyond_63_bits),
-        cmocka_unit_test(bind_faults__compressed_sparse_rows),
-        cmocka_unit_test(bind_faults__sizes_beside_a_zero_are_any),
-        cmocka_unit_test(bind_faults__of_a_whole_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

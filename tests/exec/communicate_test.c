@@ -388,8 +388,7 @@ static void fill(const plan *p, matrix data[RANK_MAX][TENSOR_COUNT]) {
     }
 }
 
-static void communicate__random_programs_do_what_a_plain_loop_does(void **state) {
-    (void)state;
+TEST(communicate__random_programs_do_what_a_plain_loop_does) {
     static matrix wanted[RANK_MAX][TENSOR_COUNT], found[RANK_MAX][TENSOR_COUNT];
     uint64_t seed = test_seed();
     uint32_t met = 0;
@@ -513,8 +512,7 @@ static void task_to(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, int
 
 static const ptowsp_tensor no_tensor = {0};
 
-static void communicate__other_tasks_run_while_a_sum_is_under_way(void **state) {
-    (void)state;
+TEST(communicate__other_tasks_run_while_a_sum_is_under_way) {
     // A ring of 2 over 768 bytes: 2 * (1000 + 384) cycles. On one lane:
     //      before a [0, 1000)   beside c [1000, 2000)   after a [3768, 4768)
     //      link                 sum a [1000, 3768)
@@ -658,8 +656,7 @@ static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_even
     ptowsp_context_destroy(context);
 }
 
-static void communicate__ranks_find_the_time_of_all_of_them_together(void **state) {
-    (void)state;
+TEST(communicate__ranks_find_the_time_of_all_of_them_together) {
     late_job jobs[2];
     // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
     // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
@@ -690,8 +687,7 @@ static void communicate__ranks_find_the_time_of_all_of_them_together(void **stat
 }
 
 // Two rounds of one latency each, at 10^6 cycles each us: a cycle is a picosecond.
-static void communicate__a_sum_ends_before_time_does(void **state) {
-    (void)state;
+TEST(communicate__a_sum_ends_before_time_does) {
     for (uint64_t more = 0; more < 2; more++) {
         ptowsp_context *context = NULL;
         ptowsp_module *m = NULL;
@@ -732,8 +728,7 @@ static void communicate__a_sum_ends_before_time_does(void **state) {
 
 // Two groups of two share the link of a node. What member 1 sends to itself is 2^31 - 1 rows of as many
 // elements, which this rank only hears of.
-static void communicate__groups_that_share_a_link_count_all_bytes(void **state) {
-    (void)state;
+TEST(communicate__groups_that_share_a_link_count_all_bytes) {
     static const int64_t counts[4] = {0, 1, 1, INT32_MAX};
     for (int is_shared = 0; is_shared < 2; is_shared++) {
         ptowsp_context *context = NULL;
@@ -889,8 +884,7 @@ static void changed_run(const changed_case *c) {
 
 // Counts are bound memory, which is checked before any task, and read again when the task begins: here a
 // kernel or a cost function has changed them meanwhile, or the communicator has failed.
-static void communicate__what_changes_until_a_task_begins_is_found(void **state) {
-    (void)state;
+TEST(communicate__what_changes_until_a_task_begins_is_found) {
     static const changed_case cases[] = {
         {false, true, false, false, PTOWSP_UNSUPPORTED_SIZE,
          "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
@@ -910,8 +904,7 @@ static void communicate__what_changes_until_a_task_begins_is_found(void **state)
     }
 }
 
-static void communicate__a_thousand_ranks_are_timed_by_one(void **state) {
-    (void)state;
+TEST(communicate__a_thousand_ranks_are_timed_by_one) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_module *m = NULL;
@@ -957,8 +950,7 @@ static void communicate__a_thousand_ranks_are_timed_by_one(void **state) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-static void communicate__texts_of_modules_have_collectives(void **state) {
-    (void)state;
+TEST(communicate__texts_of_modules_have_collectives) {
     uint64_t seed = 5;
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -1023,8 +1015,7 @@ static void kernel_is_refused(ptowsp_context *context, const ptowsp_collective_d
     ptowsp_module_destroy(m);
 }
 
-static void communicate__wrong_kernels_are_refused(void **state) {
-    (void)state;
+TEST(communicate__wrong_kernels_are_refused) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_collective_desc desc, good;
@@ -1105,8 +1096,7 @@ static void communicate__wrong_kernels_are_refused(void **state) {
 }
 
 // A workload with a collective, which is called outside, must not be called in a process as well.
-static void communicate__processes_call_none(void **state) {
-    (void)state;
+TEST(communicate__processes_call_none) {
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
@@ -1152,8 +1142,7 @@ static bool see_edge(void *user, const ptowsp_edge *edge) {
 
 // Three sums that do not depend on each other, at once by the tree: the links do them one by one. That
 // bounds the makespan, and each waits for the one before it. Lanes are those of the schedule.
-static void communicate__sums_follow_one_another(void **state) {
-    (void)state;
+TEST(communicate__sums_follow_one_another) {
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
@@ -1243,8 +1232,7 @@ typedef struct refused {
     const char *text;
 } refused;
 
-static void communicate__wrong_runs_are_refused(void **state) {
-    (void)state;
+TEST(communicate__wrong_runs_are_refused) {
     static const refused cases[] = {
         {PTOWSP_ALL_REDUCE,
          3,
@@ -1482,8 +1470,7 @@ static void communicate__wrong_runs_are_refused(void **state) {
     }
 }
 
-static void communicate__executing_takes_a_communicator_and_no_device(void **state) {
-    (void)state;
+TEST(communicate__executing_takes_a_communicator_and_no_device) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_module *m = NULL;
@@ -1677,8 +1664,7 @@ static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
     ptowsp_context_destroy(context);
 }
 
-static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
-    (void)state;
+TEST(communicate__a_rank_that_fails_ends_the_runs_of_all) {
     for (uint32_t lanes = 1; lanes <= 3; lanes++) {
         fail_job jobs[3];
         memset(jobs, 0, sizeof jobs);
@@ -1722,8 +1708,7 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
     }
 }
 
-static void communicate__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(communicate__every_allocation_may_be_refused) {
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         bool is_done = false;
         for (uint64_t n = 0; !is_done; n++) {
@@ -1742,25 +1727,4 @@ static void communicate__every_allocation_may_be_refused(void **state) {
             }
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(communicate__random_programs_do_what_a_plain_loop_does),
-        cmocka_unit_test(communicate__other_tasks_run_while_a_sum_is_under_way),
-        cmocka_unit_test(communicate__ranks_find_the_time_of_all_of_them_together),
-        cmocka_unit_test(communicate__a_sum_ends_before_time_does),
-        cmocka_unit_test(communicate__groups_that_share_a_link_count_all_bytes),
-        cmocka_unit_test(communicate__what_changes_until_a_task_begins_is_found),
-        cmocka_unit_test(communicate__a_thousand_ranks_are_timed_by_one),
-        cmocka_unit_test(communicate__texts_of_modules_have_collectives),
-        cmocka_unit_test(communicate__wrong_kernels_are_refused),
-        cmocka_unit_test(communicate__processes_call_none),
-        cmocka_unit_test(communicate__sums_follow_one_another),
-        cmocka_unit_test(communicate__wrong_runs_are_refused),
-        cmocka_unit_test(communicate__executing_takes_a_communicator_and_no_device),
-        cmocka_unit_test(communicate__a_rank_that_fails_ends_the_runs_of_all),
-        cmocka_unit_test(communicate__every_allocation_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,8 +150,7 @@ static const char *differing(const ptowsp_fingerprint *a, const ptowsp_fingerpri
     return parts;
 }
 
-static void each_thing_changes_its_part(void **state) {
-    (void)state;
+TEST(each_thing_changes_its_part) {
     fixture f, g;
     make(&f, text, NULL);
     const ptowsp_fingerprint before = found(&f), first = executed(&f);
@@ -213,8 +212,7 @@ static void each_thing_changes_its_part(void **state) {
     release(&f);
 }
 
-static void nothing_else_changes_any(void **state) {
-    (void)state;
+TEST(nothing_else_changes_any) {
     fixture f;
     make(&f, text, NULL);
     const ptowsp_fingerprint first = executed(&f);
@@ -273,8 +271,7 @@ static void nothing_else_changes_any(void **state) {
     release(&f);
 }
 
-static void strict_runs_are_refused(void **state) {
-    (void)state;
+TEST(strict_runs_are_refused) {
     fixture f;
     make(&f, text, NULL);
     ptowsp_fingerprint expected = executed(&f), wrong;
@@ -349,8 +346,7 @@ static ptowsp_cycles calls_back(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void wrong_calls_have_a_status(void **state) {
-    (void)state;
+TEST(wrong_calls_have_a_status) {
     fixture f;
     ptowsp_fingerprint fingerprint;
     make(&f, text, NULL);
@@ -392,8 +388,7 @@ static void wrong_calls_have_a_status(void **state) {
     release(&f);
 }
 
-static void fingerprints_are_printed(void **state) {
-    (void)state;
+TEST(fingerprints_are_printed) {
     const ptowsp_fingerprint fingerprint = {1, UINT64_C(0xfedcba9876543210), 3, 0, UINT64_MAX};
     char line[200];
     ptowsp_output_buffer buffer = {line, sizeof line, 0};
@@ -409,8 +404,7 @@ static ptowsp_cycles take_none(const ptowsp_task *task, void *user) {
 }
 
 // Tensors of no matrix have no contents, whatever is where they are bound.
-static void tensors_of_nothing_have_no_contents(void **state) {
-    (void)state;
+TEST(tensors_of_nothing_have_no_contents) {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
@@ -527,8 +521,7 @@ static void permute(uint32_t n, uint32_t count, uint32_t *out) {
     }
 }
 
-static void saved_programs_keep_theirs_in_any_order_of_ports(void **state) {
-    (void)state;
+TEST(saved_programs_keep_theirs_in_any_order_of_ports) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     for (uint32_t n = 0; n < 24; n++) {
@@ -581,8 +574,7 @@ ptowsp_context_destroy(context);
 
 // Fields of plans are arrays that the first use of each declares: between other arrays, and in any
 // order. The programs print the same, as the task uses all of them.
-static void saved_programs_keep_theirs_in_any_order_of_plan_fields(void **state) {
-    (void)state;
+TEST(saved_programs_keep_theirs_in_any_order_of_plan_fields) {
     static const ptowsp_plan_field fields[3] = {PTOWSP_PLAN_KV_LEN, PTOWSP_PLAN_REQUEST,
                                                 PTOWSP_PLAN_KV_START};
     ptowsp_context *context;
@@ -611,18 +603,4 @@ static void saved_programs_keep_theirs_in_any_order_of_plan_fields(void **state)
         ptowsp_module_destroy(m);
     }
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thing_changes_its_part),
-        cmocka_unit_test(nothing_else_changes_any),
-        cmocka_unit_test(strict_runs_are_refused),
-        cmocka_unit_test(wrong_calls_have_a_status),
-        cmocka_unit_test(fingerprints_are_printed),
-        cmocka_unit_test(tensors_of_nothing_have_no_contents),
-        cmocka_unit_test(saved_programs_keep_theirs_in_any_order_of_ports),
-        cmocka_unit_test(saved_programs_keep_theirs_in_any_order_of_plan_fields),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,8 +123,7 @@ static ptowsp_cycles watch_window(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void lane_limits__no_task_begins_a_window_before_the_oldest_has_ended(void **state) {
-    (void)state;
+TEST(lane_limits__no_task_begins_a_window_before_the_oldest_has_ended) {
     static const uint32_t windows[] = {1, 2, 3, 5, 6, 9};
     for (int i = 0; i < 6; i++) {
         fixture f;
@@ -148,8 +147,7 @@ static ptowsp_cycles fail_late(const ptowsp_task *task, void *user) {
 
 // All tasks from the third on fail, and each waits for the one before, so that all are issued first. Memory is refused at each allocation: if that is met while tasks
 // are issued, those before it count, and of them the first that fails.
-static void lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it(void **state) {
-    (void)state;
+TEST(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it) {
     unsigned refused = 0, failed = 0;
     for (size_t at = 1;; at++) {
         fixture f;
@@ -183,8 +181,7 @@ static void lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it
 }
 
 // The task's cycles are known, so the walk goes on before it has run, and then gets stuck.
-static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(void **state) {
-    (void)state;
+TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
     for (uint32_t lane_count = 1; lane_count <= 3; lane_count += 2) {
         fixture f;
         char text[256] = "";
@@ -236,8 +233,7 @@ static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(v
     }
 }
 
-static void lane_limits__time_alone_takes_no_notice_of_lanes(void **state) {
-    (void)state;
+TEST(lane_limits__time_alone_takes_no_notice_of_lanes) {
     fixture f;
     fixture_make(&f, run_forwards);
     ptowsp_task_desc task;
@@ -253,14 +249,4 @@ static void lane_limits__time_alone_takes_no_notice_of_lanes(void **state) {
     assert_int_equal(f.call_count, 0);
     assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 7);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lane_limits__no_task_begins_a_window_before_the_oldest_has_ended),
-        cmocka_unit_test(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it),
-        cmocka_unit_test(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck),
-        cmocka_unit_test(lane_limits__time_alone_takes_no_notice_of_lanes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,8 +199,7 @@ static uint64_t in_blocks(const fixture *f) {
     return f->run->front ? f->run->front->record_tail : 0;
 }
 
-static void pace__lengths_change_nothing(void **state) {
-    (void)state;
+TEST(pace__lengths_change_nothing) {
     static const uint64_t lengths[][3] = {// of x, of y, and each so many is long
                                           {0, 0, 0},    {400, 400, 0}, {0, 1500, 0},
                                           {3000, 0, 0}, {0, 0, 97},    {500, 0, 301}};
@@ -267,8 +266,7 @@ static void pace__lengths_change_nothing(void **state) {
 
 // -- tiles of blocks ------------------------------------------------------------------------------
 
-static void pace__neighbours_are_one_tile(void **state) {
-    (void)state;
+TEST(pace__neighbours_are_one_tile) {
     static const pwsp_tile_at tile = {5,   2, 3, PWSP_TILE_READ,
                                       100, 8, 9};  // rows 8, 9; cols 9 to 11
     static const struct {
@@ -303,8 +301,7 @@ static void pace__neighbours_are_one_tile(void **state) {
 // -- failures -------------------------------------------------------------------------------------
 
 // Where a task fails: the same error, and the same is accounted for, as without lanes.
-static void pace__a_task_that_fails_is_told_as_without_lanes(void **state) {
-    (void)state;
+TEST(pace__a_task_that_fails_is_told_as_without_lanes) {
     static const uint64_t lengths[] = {0, 500};
     uint64_t random = test_seed();
     for (int l = 0; l < 2; l++) {
@@ -336,8 +333,7 @@ static void pace__a_task_that_fails_is_told_as_without_lanes(void **state) {
     }
 }
 
-static void pace__a_cancelled_execution_ends_and_the_next_one_is_whole(void **state) {
-    (void)state;
+TEST(pace__a_cancelled_execution_ends_and_the_next_one_is_whole) {
     static const uint64_t lengths[] = {0, 500, 3000};
     static uint64_t expected[CELLS + 16];
     for (int l = 0; l < 3; l++) {
@@ -361,8 +357,7 @@ static void pace__a_cancelled_execution_ends_and_the_next_one_is_whole(void **st
 
 // Memory may be refused at any allocation of the first execution on lanes; where every access is checked, at
 // every third.
-static void pace__memory_may_be_missing(void **state) {
-    (void)state;
+TEST(pace__memory_may_be_missing) {
     const size_t step = (LANE_IS_CHECKED ? 3 : 1) * pwsp_max_u64(100 / test_percent(), 1);
     for (size_t at = 1;; at += step) {
         static fixture f;
@@ -383,8 +378,7 @@ static void pace__memory_may_be_missing(void **state) {
 }
 
 // Time is over where it is without lanes: in the middle of a row, behind it, and when all is issued.
-static void pace__time_is_over_where_it_is_without_lanes(void **state) {
-    (void)state;
+TEST(pace__time_is_over_where_it_is_without_lanes) {
     for (int way = 0; way < 6; way++) {
         static fixture f;
         memset(&f, 0, sizeof f);
@@ -426,8 +420,7 @@ static void notes(pwsp_pace *pace, uint32_t lane, uint32_t kernel, uint64_t tick
     }
 }
 
-static void pace__kernels_are_known_by_the_fastest_lane(void **state) {
-    (void)state;
+TEST(pace__kernels_are_known_by_the_fastest_lane) {
     test_memory counted;
     memset(&counted, 0, sizeof counted);
     const pwsp_memory under = {test_resize, &counted};
@@ -461,8 +454,7 @@ static void pace__kernels_are_known_by_the_fastest_lane(void **state) {
     assert_int_equal(counted.live_blocks, 0);
 }
 
-static void pace__long_tasks_are_not_kept_twice_in_a_row(void **state) {
-    (void)state;
+TEST(pace__long_tasks_are_not_kept_twice_in_a_row) {
     test_memory counted;
     memset(&counted, 0, sizeof counted);
     const pwsp_memory under = {test_resize, &counted};
@@ -486,18 +478,4 @@ static void pace__long_tasks_are_not_kept_twice_in_a_row(void **state) {
     assert_int_equal(pace.ticks[1], 0);  // to be measured again
     pwsp_blocks_free(&blocks);
     assert_int_equal(counted.live_blocks, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pace__lengths_change_nothing),
-        cmocka_unit_test(pace__neighbours_are_one_tile),
-        cmocka_unit_test(pace__a_task_that_fails_is_told_as_without_lanes),
-        cmocka_unit_test(pace__a_cancelled_execution_ends_and_the_next_one_is_whole),
-        cmocka_unit_test(pace__memory_may_be_missing),
-        cmocka_unit_test(pace__kernels_are_known_by_the_fastest_lane),
-        cmocka_unit_test(pace__long_tasks_are_not_kept_twice_in_a_row),
-        cmocka_unit_test(pace__time_is_over_where_it_is_without_lanes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

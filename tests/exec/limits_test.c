@@ -573,8 +573,7 @@ static void meets(bed *b, limit what) {
 }
 
 // After two rounds all memory that a kind keeps has been taken: a third one keeps no more.
-static void limits__are_met_by_every_kind_of_run_which_is_used_again(void **state) {
-    (void)state;
+DEVICE_TEST(limits__are_met_by_every_kind_of_run_which_is_used_again) {
     uint32_t met = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         bed b;
@@ -601,8 +600,7 @@ static void limits__are_met_by_every_kind_of_run_which_is_used_again(void **stat
 }
 
 // Destroyed without having been used again.
-static void limits__leave_nothing_behind(void **state) {
-    (void)state;
+DEVICE_TEST(limits__leave_nothing_behind) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         for (limit what = BY_TIME; what < LIMIT_COUNT; what = (limit)(what + 1)) {
             if (kinds[i].texts[what]) {
@@ -616,8 +614,7 @@ static void limits__leave_nothing_behind(void **state) {
 }
 
 // What was cancelled before the start, and a limit that is not reached, change nothing.
-static void limits__that_are_not_reached_change_nothing(void **state) {
-    (void)state;
+DEVICE_TEST(limits__that_are_not_reached_change_nothing) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         bed b;
         bed_make(&b, &kinds[i]);
@@ -638,8 +635,7 @@ static ptowsp_status bind_and_cancel(void *user, ptowsp_run *run) {
     return bind_many(user, run);
 }
 
-static void limits__of_a_search_leave_the_schedules_executed_by_then(void **state) {
-    (void)state;
+DEVICE_TEST(limits__of_a_search_leave_the_schedules_executed_by_then) {
     static const char table[] =
         "1 of 2 schedules executed, 0 refused; ended early\n"
         "      makespan  / bound     idle  issue, dispatch, order, window, lanes; idle by reason\n"
@@ -668,14 +664,4 @@ static void limits__of_a_search_leave_the_schedules_executed_by_then(void **stat
         fail_msg("%s", out);
     }
     bed_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits__are_met_by_every_kind_of_run_which_is_used_again),
-        cmocka_unit_test(limits__leave_nothing_behind),
-        cmocka_unit_test(limits__that_are_not_reached_change_nothing),
-        cmocka_unit_test(limits__of_a_search_leave_the_schedules_executed_by_then),
-    };
-    return _cmocka_run_group_tests("limits", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

@@ -99,8 +99,7 @@ static ptowsp_schedule lanes(uint32_t lane_count) {
 
 // One lane is busy almost for ever; on another one task after another takes 5 cycles. The window of
 // two has room for the next one whenever the short one before has ended.
-static void window__a_task_that_ends_long_before_all_others_leaves_first(void **state) {
-    (void)state;
+TEST(window__a_task_that_ends_long_before_all_others_leaves_first) {
     fixture f;
     fixture_make(&f);
     const int64_t long_cycles = INT64_MAX - 100;
@@ -143,8 +142,7 @@ static void window__a_task_that_ends_long_before_all_others_leaves_first(void **
 
 // Time ends in the middle of a loop of plain tasks: results are those of the tasks before, however
 // they were issued.
-static void batch__results_after_time_ends_are_those_of_one_by_one(void **state) {
-    (void)state;
+TEST(batch__results_after_time_ends_are_those_of_one_by_one) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel kernel = work_kernel(&f);
@@ -188,8 +186,7 @@ static ptowsp_cycles store_two(const ptowsp_task *task, void *user) {
 
 // A key reads an array at a computed index. That it is outside is known only once the index is
 // there, but before the kernel of that task is called.
-static void batch__a_key_outside_its_array_is_told_before_the_kernel(void **state) {
-    (void)state;
+TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel_desc desc;
@@ -256,8 +253,7 @@ static void batch__a_key_outside_its_array_is_told_before_the_kernel(void **stat
 
 // A tag's value reads an array outside wherever the tag `has` is 0; the key asks for it elsewhere
 // only.
-static void key__a_guarded_tag_is_not_evaluated_without_need(void **state) {
-    (void)state;
+TEST(key__a_guarded_tag_is_not_evaluated_without_need) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel kernel = work_kernel(&f);
@@ -312,8 +308,7 @@ static ptowsp_kernel store_kernel(fixture *f, ptowsp_tensor *out_tensor, uint32_
     return ptowsp_kernel_make(f->m, &desc);
 }
 
-static void run__forgets_its_results_when_it_fails_to_begin(void **state) {
-    (void)state;
+TEST(run__forgets_its_results_when_it_fails_to_begin) {
     fixture f;
     fixture_make(&f);
     ptowsp_tensor x;
@@ -344,8 +339,7 @@ static void run__forgets_its_results_when_it_fails_to_begin(void **state) {
     fixture_free(&f);
 }
 
-static void bind__a_csr_is_refused_for_what_is_wrong_with_it(void **state) {
-    (void)state;
+TEST(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
     fixture f;
     fixture_make(&f);
     ptowsp_axis axis = ptowsp_axis_sparse(f.m, "route");
@@ -371,8 +365,7 @@ static void bind__a_csr_is_refused_for_what_is_wrong_with_it(void **state) {
 
 // Two tensors that are only imagined, one of 8 TiB: nothing that is written to one is in the other,
 // wherever it lies, and whichever way it runs.
-static void time_only__tensors_without_data_are_apart_however_large(void **state) {
-    (void)state;
+TEST(time_only__tensors_without_data_are_apart_however_large) {
     fixture f;
     fixture_make(&f);
     ptowsp_tensor x;
@@ -430,8 +423,7 @@ static ptowsp_cycles store_minus_five(const ptowsp_task *task, void *user) {
 
 // A kernel writes lengths and row pointers, which is forbidden; it must not be a hang or a read
 // outside of arrays.
-static void run__arrays_that_a_kernel_has_broken_are_an_error(void **state) {
-    (void)state;
+TEST(run__arrays_that_a_kernel_has_broken_are_an_error) {
     for (uint32_t is_sparse = 0; is_sparse < 2; is_sparse++) {
         fixture f;
         fixture_make(&f);
@@ -487,8 +479,7 @@ static void run__arrays_that_a_kernel_has_broken_are_an_error(void **state) {
 
 // Tensors in one buffer, in any order: those that share bytes wait for each other, the others do
 // not. Groups by pairs of spans are the reference.
-static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
-    (void)state;
+TEST(deps__groups_are_those_of_comparing_all_pairs) {
     uint64_t seed = test_seed();
     fixture f;
     fixture_make(&f);
@@ -554,8 +545,7 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
 
 // A workload that is called once for sure, and once if computed data say so: the sure call is
 // checked before any kernel is called.
-static void known__a_sure_call_is_checked_although_another_depends_on_data(void **state) {
-    (void)state;
+TEST(known__a_sure_call_is_checked_although_another_depends_on_data) {
     static const int64_t rows[] = {99, 9};
     for (int good = 0; good < 2; good++) {
         fixture f;
@@ -595,8 +585,7 @@ static void known__a_sure_call_is_checked_although_another_depends_on_data(void 
 
 // A slot that is set under a condition on computed data is unknown before, although its value is a
 // constant: walking without kernels must not take the one from before for it.
-static void known__a_slot_set_under_a_computed_condition_is_unknown(void **state) {
-    (void)state;
+TEST(known__a_slot_set_under_a_computed_condition_is_unknown) {
     fixture f;
     fixture_make(&f);
     ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {10, 1}, PTOWSP_LOCATION_GLOBAL};
@@ -677,30 +666,11 @@ static uint64_t layers_of(bool is_packed, ptowsp_cycles *out_makespan) {
     return took;
 }
 
-static void deps__packed_tensors_are_told_apart(void **state) {
-    (void)state;
+TEST(deps__packed_tensors_are_told_apart) {
     ptowsp_cycles apart, packed;
     uint64_t apart_ns = layers_of(false, &apart), packed_ns = layers_of(true, &packed);
     assert_true(apart == packed);
     // One list of all would take some thousand times as long as apart; blocks take about twice.
     print_message("8,192 tasks: %llu us apart, %llu us packed\n",
                   (unsigned long long)apart_ns / 1000, (unsigned long long)packed_ns / 1000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known__a_slot_set_under_a_computed_condition_is_unknown),
-        cmocka_unit_test(deps__packed_tensors_are_told_apart),
-        cmocka_unit_test(known__a_sure_call_is_checked_although_another_depends_on_data),
-        cmocka_unit_test(window__a_task_that_ends_long_before_all_others_leaves_first),
-        cmocka_unit_test(batch__results_after_time_ends_are_those_of_one_by_one),
-        cmocka_unit_test(batch__a_key_outside_its_array_is_told_before_the_kernel),
-        cmocka_unit_test(key__a_guarded_tag_is_not_evaluated_without_need),
-        cmocka_unit_test(run__forgets_its_results_when_it_fails_to_begin),
-        cmocka_unit_test(bind__a_csr_is_refused_for_what_is_wrong_with_it),
-        cmocka_unit_test(time_only__tensors_without_data_are_apart_however_large),
-        cmocka_unit_test(run__arrays_that_a_kernel_has_broken_are_an_error),
-        cmocka_unit_test(deps__groups_are_those_of_comparing_all_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,7 @@
 // -- what is outside ------------------------------------------------------------------------------
 
 // Tiles of x along its rows: the third begins behind the last row.
-static void run_faults__views_outside_in_a_late_iteration(void **state) {
-    (void)state;
+TEST(run_faults__views_outside_in_a_late_iteration) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -28,8 +27,7 @@ static void run_faults__views_outside_in_a_late_iteration(void **state) {
     fixture_free(&f);
 }
 
-static void run_faults__views_outside_by_column_and_index(void **state) {
-    (void)state;
+TEST(run_faults__views_outside_by_column_and_index) {
     fixture f;
     int32_t d[12];
     ptowsp_buffer buffer;
@@ -123,8 +121,7 @@ static void build_read(const fixture *f, int where) {
     }
 }
 
-static void run_faults__arrays_read_outside(void **state) {
-    (void)state;
+TEST(run_faults__arrays_read_outside) {
     static const char *const texts[] = {
         "main/parallel b/when (b = 2): array list is read at 2; it has 2 elements",
         "main/parallel b/task fill (b = 2): array list is read at 2; it has 2 elements",
@@ -157,8 +154,7 @@ static void run_faults__arrays_read_outside(void **state) {
     }
 }
 
-static void run_faults__slot_loads_outside(void **state) {
-    (void)state;
+TEST(run_faults__slot_loads_outside) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -182,8 +178,7 @@ static void run_faults__slot_loads_outside(void **state) {
 }
 
 // A view whose row was computed by a task can be checked only when it is there.
-static void run_faults__what_depends_on_data_is_checked_task_by_task(void **state) {
-    (void)state;
+TEST(run_faults__what_depends_on_data_is_checked_task_by_task) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -212,8 +207,7 @@ static void build_steps(fixture *f) {
     }
 }
 
-static void run_faults__kernels_that_fail(void **state) {
-    (void)state;
+TEST(run_faults__kernels_that_fail) {
     static const struct {
         ptowsp_cycles returned;
         ptowsp_status status;
@@ -259,8 +253,7 @@ static ptowsp_cycles failing_cost(const ptowsp_task *task, void *user) {
     return ptowsp_task_axis(task, 0) == 1 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED_SIZE) : 2;
 }
 
-static void run_faults__costs_that_fail(void **state) {
-    (void)state;
+TEST(run_faults__costs_that_fail) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel_desc desc;
@@ -301,8 +294,7 @@ static void bind_and_execute(fixture *f) {
     assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
 }
 
-static void run_faults__a_run_is_busy_inside_of_its_kernels(void **state) {
-    (void)state;
+TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
     fixture f;
     fixture_make(&f);
     build_steps(&f);
@@ -322,8 +314,7 @@ static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t 
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
 }
 
-static void run_faults__a_run_is_busy_inside_of_a_job_of_its_context(void **state) {
-    (void)state;
+TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
     fixture f;
     fixture_make(&f);
     build_steps(&f);
@@ -345,8 +336,7 @@ static ptowsp_schedule schedule_of(ptowsp_issue issue, ptowsp_ready ready, uint3
     return schedule;
 }
 
-static void run_faults__time_beyond_63_bits(void **state) {
-    (void)state;
+TEST(run_faults__time_beyond_63_bits) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 1),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 1),
@@ -370,8 +360,7 @@ static void run_faults__time_beyond_63_bits(void **state) {
     }
 }
 
-static void run_faults__a_window_that_aborts(void **state) {
-    (void)state;
+TEST(run_faults__a_window_that_aborts) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 2),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 2),
@@ -398,8 +387,7 @@ static void run_faults__a_window_that_aborts(void **state) {
 }
 
 // Nothing ends before all tasks are issued, and the window has no room for all.
-static void run_faults__stuck_at_the_start(void **state) {
-    (void)state;
+TEST(run_faults__stuck_at_the_start) {
     static const ptowsp_ready readies[] = {PTOWSP_READY_FIFO, PTOWSP_READY_WORK_STEALING};
     for (int i = 0; i < 2; i++) {
         fixture f;
@@ -439,8 +427,7 @@ static void run_faults__stuck_at_the_start(void **state) {
 }
 
 // How many tasks there are depends on what task 0 writes, and with timing their start on that.
-static void run_faults__a_start_that_would_need_the_number_of_tasks(void **state) {
-    (void)state;
+TEST(run_faults__a_start_that_would_need_the_number_of_tasks) {
     fixture f;
     ptowsp_schedule schedule = schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 2);
     schedule.start = PTOWSP_START_THRESHOLD;
@@ -464,8 +451,7 @@ static void run_faults__a_start_that_would_need_the_number_of_tasks(void **state
 
 // -- modes ----------------------------------------------------------------------------------------
 
-static void run_faults__what_cannot_only_be_timed_or_only_be_run(void **state) {
-    (void)state;
+TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     fixture f;
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
@@ -498,8 +484,7 @@ static void run_faults__what_cannot_only_be_timed_or_only_be_run(void **state) {
     fixture_free(&f);
 }
 
-static void run_faults__time_cannot_see_what_tasks_write(void **state) {
-    (void)state;
+TEST(run_faults__time_cannot_see_what_tasks_write) {
     fixture f;
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     fixture_make(&f);
@@ -535,8 +520,7 @@ static void run_faults__time_cannot_see_what_tasks_write(void **state) {
     fixture_free(&f);
 }
 
-static void run_faults__null_is_refused_where_the_header_says_so(void **state) {
-    (void)state;
+TEST(run_faults__null_is_refused_where_the_header_says_so) {
     fixture f;
     ptowsp_run *run;
     fixture_make(&f);
@@ -589,8 +573,7 @@ static ptowsp_cycles axis_cost(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 0) % 7;
 }
 
-static void run_faults__two_threads_run_one_program(void **state) {
-    (void)state;
+TEST(run_faults__two_threads_run_one_program) {
     fixture f;
     racer racers[2];
     pthread_t thread;
@@ -623,27 +606,4 @@ static void run_faults__two_threads_run_one_program(void **state) {
     assert_int_equal(racers[0].task_count, racers[1].task_count);
     assert_int_equal(racers[0].slot, racers[1].slot);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_faults__views_outside_in_a_late_iteration),
-        cmocka_unit_test(run_faults__views_outside_by_column_and_index),
-        cmocka_unit_test(run_faults__arrays_read_outside),
-        cmocka_unit_test(run_faults__slot_loads_outside),
-        cmocka_unit_test(run_faults__what_depends_on_data_is_checked_task_by_task),
-        cmocka_unit_test(run_faults__kernels_that_fail),
-        cmocka_unit_test(run_faults__costs_that_fail),
-        cmocka_unit_test(run_faults__a_run_is_busy_inside_of_its_kernels),
-        cmocka_unit_test(run_faults__a_run_is_busy_inside_of_a_job_of_its_context),
-        cmocka_unit_test(run_faults__time_beyond_63_bits),
-        cmocka_unit_test(run_faults__a_window_that_aborts),
-        cmocka_unit_test(run_faults__stuck_at_the_start),
-        cmocka_unit_test(run_faults__a_start_that_would_need_the_number_of_tasks),
-        cmocka_unit_test(run_faults__what_cannot_only_be_timed_or_only_be_run),
-        cmocka_unit_test(run_faults__time_cannot_see_what_tasks_write),
-        cmocka_unit_test(run_faults__null_is_refused_where_the_header_says_so),
-        cmocka_unit_test(run_faults__two_threads_run_one_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
 }
 
 // The batch is of independent tasks; 7, 9 and 23 fail, the earlier the later.
-static void run_lanes_faults__the_first_in_program_order_is_told(void **state) {
+TEST(run_lanes_faults__the_first_in_program_order_is_told) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -77,9 +76,8 @@ static void skips(lp *p, uint64_t task_count, uint64_t failing, uint64_t skipped
 }
 
 // 0 writes, 1 to 4 read, 5 writes what they have read, 6 reads that, 7 has to do with none of it.
-static void run_lanes_faults__what_shares_data_with_it_does_not_run(void **state) {
+TEST(run_lanes_faults__what_shares_data_with_it_does_not_run) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -104,9 +102,8 @@ static void run_lanes_faults__what_shares_data_with_it_does_not_run(void **state
 }
 
 // 0, then 1, 2 and (3, then 4) side by side, then 5, then 6 and 7 side by side.
-static void run_lanes_faults__what_comes_after_it_does_not_run(void **state) {
+TEST(run_lanes_faults__what_comes_after_it_does_not_run) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         lp_step(&p, 0);
@@ -136,9 +133,8 @@ static void run_lanes_faults__what_comes_after_it_does_not_run(void **state) {
 }
 
 // 2 after 0 and 1, 3 after 2; 4 to 9 in two streams.
-static void run_lanes_faults__what_edges_and_streams_lead_to_does_not_run(void **state) {
+TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -170,9 +166,8 @@ static void run_lanes_faults__what_edges_and_streams_lead_to_does_not_run(void *
 }
 
 // More tasks than the ring has places: what waits for the failure is behind many that are retired.
-static void run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain(void **state) {
+TEST(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_FOR_EACH(p.m, i, p.batch) {
@@ -208,8 +203,7 @@ static void wait_for_last(lp *p, const ptowsp_task *task) {
 // 0, on lane 1, keeps all others from being retired. The walking lane runs 1, 2, which fails, and 3,
 // for which a slot load waits: so 4 and 5 are issued when 2 has already failed, and is still there.
 // They depend on it by data, as one of two readers of a tile, by the tree, or by an edge.
-static void run_lanes_faults__what_is_issued_after_a_failure_does_not_run(void **state) {
-    (void)state;
+TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
     for (int what = 0; what < 4; what++) {
         lp p;
         lp_begin(&p, LANE_OWN, 2);
@@ -266,9 +260,8 @@ static void run_lanes_faults__what_is_issued_after_a_failure_does_not_run(void *
 }
 
 // Nothing is run before all are issued, as there is one thread and few of them are ready: all are, and run.
-static void run_lanes_faults__what_does_not_depend_on_it_still_runs(void **state) {
+TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_IN_ORDER, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -288,9 +281,8 @@ static void run_lanes_faults__what_does_not_depend_on_it_still_runs(void **state
 // -- the walk and time ----------------------------------------------------------------------------
 
 // What is loaded from what task 0 writes says where task 2 is: at row 1, or where `row` is added.
-static void run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it(void **state) {
+TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -321,8 +313,7 @@ static void run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it(voi
     lp_end(&p);
 }
 
-static void run_lanes_faults__time_ends_where_it_does_without_lanes(void **state) {
-    (void)state;
+TEST(run_lanes_faults__time_ends_where_it_does_without_lanes) {
     for (int what = 0; what < 4; what++) {
         lp p;
         lp_begin(&p, LANE_OWN, 2);
@@ -403,8 +394,7 @@ static bool is_stuck_text(const ptowsp_run *run) {
 }
 
 // With 5 tokens all is well, with 6 process a is stuck: 1 + 6 + 3 tasks have run by then.
-static void run_lanes_faults__pipelines_that_are_stuck_after_tasks(void **state) {
-    (void)state;
+TEST(run_lanes_faults__pipelines_that_are_stuck_after_tasks) {
     for (int is_known = 0; is_known < 2; is_known++) {
         lp p;
         line_begin(&p, is_known);
@@ -440,8 +430,7 @@ static void run_lanes_faults__pipelines_that_are_stuck_after_tasks(void **state)
 }
 
 // Behind a failing task, in its process and behind the pipeline, nothing runs.
-static void run_lanes_faults__a_kernel_that_fails_in_a_pipeline(void **state) {
-    (void)state;
+TEST(run_lanes_faults__a_kernel_that_fails_in_a_pipeline) {
     for (int is_known = 0; is_known < 2; is_known++) {
         lp p;
         line_begin(&p, is_known);
@@ -475,8 +464,7 @@ static void run_lanes_faults__a_kernel_that_fails_in_a_pipeline(void **state) {
 }
 
 // The third token is one too many; a kernel that fails before that is what is told.
-static void run_lanes_faults__tokens_beyond_a_limit_come_after_kernels(void **state) {
-    (void)state;
+TEST(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels) {
     for (int is_known = 0; is_known < 2; is_known++) {
         lp p;
         line_begin(&p, is_known);
@@ -495,10 +483,9 @@ static void run_lanes_faults__tokens_beyond_a_limit_come_after_kernels(void **st
 }
 
 // The key of task 2 reads an array where the value that was loaded says, or `further`.
-static void run_lanes_faults__a_key_that_reads_beyond_an_array(void **state) {
+TEST(run_lanes_faults__a_key_that_reads_beyond_an_array) {
     lp p;
     static const uint64_t keys[3] = {0, 1, 0};
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -537,8 +524,7 @@ static ptowsp_cycles too_many_cycles(const ptowsp_insn *insn, void *user) {
 }
 
 // A tile kernel that no cost function can count fails on lanes, in loops and processes as without lanes.
-static void run_lanes_faults__a_tile_kernel_that_cannot_be_counted(void **state) {
-    (void)state;
+TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
     for (int is_in_process = 0; is_in_process < 2; is_in_process++) {
         lp p;
         static float y[64];
@@ -592,24 +578,4 @@ static void run_lanes_faults__a_tile_kernel_that_cannot_be_counted(void **state)
         }
         lp_end(&p);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_lanes_faults__the_first_in_program_order_is_told),
-        cmocka_unit_test(run_lanes_faults__what_shares_data_with_it_does_not_run),
-        cmocka_unit_test(run_lanes_faults__what_comes_after_it_does_not_run),
-        cmocka_unit_test(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run),
-        cmocka_unit_test(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain),
-        cmocka_unit_test(run_lanes_faults__what_is_issued_after_a_failure_does_not_run),
-        cmocka_unit_test(run_lanes_faults__what_does_not_depend_on_it_still_runs),
-        cmocka_unit_test(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it),
-        cmocka_unit_test(run_lanes_faults__time_ends_where_it_does_without_lanes),
-        cmocka_unit_test(run_lanes_faults__pipelines_that_are_stuck_after_tasks),
-        cmocka_unit_test(run_lanes_faults__a_kernel_that_fails_in_a_pipeline),
-        cmocka_unit_test(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels),
-        cmocka_unit_test(run_lanes_faults__a_key_that_reads_beyond_an_array),
-        cmocka_unit_test(run_lanes_faults__a_tile_kernel_that_cannot_be_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

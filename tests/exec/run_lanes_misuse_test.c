@@ -17,9 +17,8 @@ static void build_steps(lp *p, lane_kind kind, uint32_t lane_count) {
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 20), PTOWSP_OK);
 }
 
-static void run_lanes_misuse__more_lanes_than_there_are(void **state) {
+TEST(run_lanes_misuse__more_lanes_than_there_are) {
     lp p;
-    (void)state;
     build_steps(&p, LANE_IN_ORDER, 3);
     ptowsp_run_options options = {.lane_count = 4};
     assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS);
@@ -54,8 +53,7 @@ static void misuse(lp *p, const ptowsp_task *task) {
     __atomic_fetch_add(&p->count, is_refused, __ATOMIC_RELAXED);
 }
 
-static void run_lanes_misuse__calls_from_a_kernel_are_refused(void **state) {
-    (void)state;
+TEST(run_lanes_misuse__calls_from_a_kernel_are_refused) {
     for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
         lp p;
         build_steps(&p, (lane_kind)kind, 3);
@@ -91,8 +89,7 @@ static void *rival_main(void *arg) {
 }
 
 // The same run, or two runs of one context: one gets it and the other one is told.
-static void run_lanes_misuse__of_two_threads_one_is_busy(void **state) {
-    (void)state;
+TEST(run_lanes_misuse__of_two_threads_one_is_busy) {
     for (int round = 0; round < 40; round++) {
         lp p;
         build_steps(&p, LANE_OWN, 2);
@@ -142,9 +139,8 @@ static void run_twice(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void
 }
 
 // The work is done all the same; and a failure of a kernel comes first.
-static void run_lanes_misuse__executors_that_break_their_contract(void **state) {
+TEST(run_lanes_misuse__executors_that_break_their_contract) {
     static const ptowsp_run_lanes_fn executors[] = {run_none, run_last_only, run_twice};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         lp p;
         build_steps(&p, LANE_IN_ORDER, 3);
@@ -208,11 +204,10 @@ static void *sharer_main(void *arg) {
 }
 
 // A program is immutable: runs of it are on lanes of several contexts at the same time.
-static void run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts(void **state) {
+TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts) {
     lp p;
     pthread_t threads[3];
     sharer sharers[3];
-    (void)state;
     lp_begin(&p, LANE_IN_ORDER, 2);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -240,9 +235,8 @@ static void run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts(void
 }
 
 // Lanes are for kernels: measuring takes none, and takes the same time.
-static void run_lanes_misuse__measuring_takes_no_notice(void **state) {
+TEST(run_lanes_misuse__measuring_takes_no_notice) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -363,16 +357,14 @@ static void refuse_each(bool has_pipeline) {
     assert_true(executing > 10);
 }
 
-static void run_lanes_misuse__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(run_lanes_misuse__any_allocation_may_fail) {
     refuse_each(false);
     refuse_each(true);
 }
 
 // What is taken while tasks wait for each other: 2000 readers of one tile, then a writer, and again.
-static void run_lanes_misuse__memory_may_end_while_tasks_wait(void **state) {
+TEST(run_lanes_misuse__memory_may_end_while_tasks_wait) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_IN_ORDER, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -411,9 +403,8 @@ static void run_lanes_misuse__memory_may_end_while_tasks_wait(void **state) {
 
 // The same in a process, whose tasks have cycles that are known: it goes on while they wait. They read all
 // elements of x, one by one, then write them, and again.
-static void run_lanes_misuse__memory_may_end_in_a_process(void **state) {
+TEST(run_lanes_misuse__memory_may_end_in_a_process) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_IN_ORDER, 2);
     const ptowsp_kernel get = lp_kernel_make(&p, "get known", true, PTOWSP_IN, LP_CYCLES);
     const ptowsp_kernel touch = lp_kernel_make(&p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
@@ -462,19 +453,4 @@ static void run_lanes_misuse__memory_may_end_in_a_process(void **state) {
     }
     assert_true(refused > 0);
     lp_end(&p);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_lanes_misuse__more_lanes_than_there_are),
-        cmocka_unit_test(run_lanes_misuse__calls_from_a_kernel_are_refused),
-        cmocka_unit_test(run_lanes_misuse__of_two_threads_one_is_busy),
-        cmocka_unit_test(run_lanes_misuse__executors_that_break_their_contract),
-        cmocka_unit_test(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts),
-        cmocka_unit_test(run_lanes_misuse__measuring_takes_no_notice),
-        cmocka_unit_test(run_lanes_misuse__any_allocation_may_fail),
-        cmocka_unit_test(run_lanes_misuse__memory_may_end_while_tasks_wait),
-        cmocka_unit_test(run_lanes_misuse__memory_may_end_in_a_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

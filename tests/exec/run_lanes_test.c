@@ -5,9 +5,8 @@
 
 // -- data -----------------------------------------------------------------------------------------
 
-static void run_lanes__a_write_waits_for_all_readers_of_its_tile(void **state) {
+TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -42,10 +41,9 @@ static void run_lanes__a_write_waits_for_all_readers_of_its_tile(void **state) {
 }
 
 // Readers of readers: each round many read and one writes, and rounds overlap in flight.
-static void run_lanes__many_readers_and_one_writer_take_turns(void **state) {
+TEST(run_lanes__many_readers_and_one_writer_take_turns) {
     enum { ROUNDS = 8, READERS = 12, EACH = READERS + 1 };
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -72,9 +70,8 @@ static void run_lanes__many_readers_and_one_writer_take_turns(void **state) {
 }
 
 // What is loaded decides how many tasks follow: 1 by then, and 2 when the second load is done.
-static void run_lanes__a_slot_load_waits_for_its_writer(void **state) {
+TEST(run_lanes__a_slot_load_waits_for_its_writer) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -103,9 +100,8 @@ static void run_lanes__a_slot_load_waits_for_its_writer(void **state) {
 // -- what else is waited for ----------------------------------------------------------------------
 
 // 0, then 1 and 2 and (3, then 4) side by side, then 5; then nothing in scopes, then 6.
-static void run_lanes__sequential_scopes_order_tasks_that_share_nothing(void **state) {
+TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         lp_step(&p, 0);
@@ -138,9 +134,8 @@ static void run_lanes__sequential_scopes_order_tasks_that_share_nothing(void **s
     lp_end(&p);
 }
 
-static void run_lanes__for_each_orders_its_iterations(void **state) {
+TEST(run_lanes__for_each_orders_its_iterations) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_FOR_EACH(p.m, i, p.batch) {
@@ -164,9 +159,8 @@ static void run_lanes__for_each_orders_its_iterations(void **state) {
 }
 
 // 2 after 0 and 1, though nothing else orders them; and 3 after 0 of its own iteration.
-static void run_lanes__explicit_edges_order_tasks(void **state) {
+TEST(run_lanes__explicit_edges_order_tasks) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -191,9 +185,8 @@ static void run_lanes__explicit_edges_order_tasks(void **state) {
 }
 
 // Tasks of one stream run one after another.
-static void run_lanes__streams_order_tasks(void **state) {
+TEST(run_lanes__streams_order_tasks) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -220,9 +213,8 @@ static void run_lanes__streams_order_tasks(void **state) {
 }
 
 // With room for 4 no task begins before the fourth one before it is done.
-static void run_lanes__tasks_in_flight_are_no_more_than_the_window(void **state) {
+TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_PARALLEL(p.m, i, p.batch) {
@@ -255,9 +247,8 @@ static void meet(lp *p, const ptowsp_task *task) {
 }
 
 // A lane may be late, so not every time.
-static void run_lanes__independent_tasks_run_at_the_same_time(void **state) {
+TEST(run_lanes__independent_tasks_run_at_the_same_time) {
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
@@ -332,8 +323,7 @@ static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
     lp_end(&p);
 }
 
-static void run_lanes__affinity_chooses_the_lane(void **state) {
-    (void)state;
+TEST(run_lanes__affinity_chooses_the_lane) {
     affinity_is(PTOWSP_DISPATCH_AFFINITY, 5);
     affinity_is(PTOWSP_DISPATCH_CUSTOM, 2);
     affinity_is(PTOWSP_DISPATCH_HASH, 4);
@@ -424,9 +414,8 @@ static void tiles_fill(tiles *data) {
     }
 }
 
-static void run_lanes__tile_kernels_give_the_same_bits(void **state) {
+TEST(run_lanes__tile_kernels_give_the_same_bits) {
     static tiles data, expected;
-    (void)state;
     for (int in_pipeline = 0; in_pipeline < 2; in_pipeline++) {
         for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
             lp p;
@@ -473,11 +462,10 @@ static ptowsp_cycles count_only(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void run_lanes__memory_does_not_grow_with_the_number_of_tasks(void **state) {
+TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks) {
     enum { WINDOW = 64 };
     const int64_t many = LANE_IS_CHECKED ? 50000 : 1000000;
     lp p;
-    (void)state;
     lp_begin(&p, LANE_OWN, 2);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -524,8 +512,7 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
 // With three tiles, in a window that is full of them, beside what simulated time takes. Tasks that go in
 // blocks have records, too: 1,024 of them, however many are in flight. On a busy machine tasks take long
 // enough for these.
-static void run_lanes__a_task_in_flight_takes_no_more_than_256_bytes(void **state) {
-    (void)state;
+TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     enum { SIDE = 64, EDGE = 4, TASKS = SIDE * SIDE, RECORDS = 1024 };
     static float data[2][SIDE * EDGE * SIDE * EDGE];
     static const char *const names[] = {"x", "y"};
@@ -587,8 +574,7 @@ static void run_lanes__a_task_in_flight_takes_no_more_than_256_bytes(void **stat
 
 // Sums n columns of 8 rows, eight at a time. Tasks have other numbers of rows, and other n, than the one
 // before, or the same: in time alone they are counted once as long as they are the same.
-static void run_lanes__tile_kernels_take_as_long_as_their_sizes_say(void **state) {
-    (void)state;
+TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
     enum { PIECES = 12, ROWS = 8, COLS = 64, LAST = 4 };  // the last tile has four rows
     for (int way = 0; way < 4; way++) {  // the same n; another n each time; two alike
         lp p;
@@ -664,24 +650,4 @@ static void run_lanes__tile_kernels_take_as_long_as_their_sizes_say(void **state
         }
         lp_end(&p);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_lanes__a_write_waits_for_all_readers_of_its_tile),
-        cmocka_unit_test(run_lanes__many_readers_and_one_writer_take_turns),
-        cmocka_unit_test(run_lanes__a_slot_load_waits_for_its_writer),
-        cmocka_unit_test(run_lanes__sequential_scopes_order_tasks_that_share_nothing),
-        cmocka_unit_test(run_lanes__for_each_orders_its_iterations),
-        cmocka_unit_test(run_lanes__explicit_edges_order_tasks),
-        cmocka_unit_test(run_lanes__streams_order_tasks),
-        cmocka_unit_test(run_lanes__tasks_in_flight_are_no_more_than_the_window),
-        cmocka_unit_test(run_lanes__independent_tasks_run_at_the_same_time),
-        cmocka_unit_test(run_lanes__affinity_chooses_the_lane),
-        cmocka_unit_test(run_lanes__tile_kernels_give_the_same_bits),
-        cmocka_unit_test(run_lanes__memory_does_not_grow_with_the_number_of_tasks),
-        cmocka_unit_test(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes),
-        cmocka_unit_test(run_lanes__tile_kernels_take_as_long_as_their_sizes_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,7 @@ static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void refused__all_changes_while_it_runs(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__all_changes_while_it_runs) {
     const ptowsp_parse_kernel kernel = {.name = "meddle", .fn = meddle, .user = f};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     program_make(f, "module m\nkernel meddle(axes 0) vector\nworkload w\n  task meddle()\n",
@@ -50,8 +49,7 @@ static void refused__all_changes_while_it_runs(void **state) {
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
 }
 
-static void refused__what_ifs_of_no_kernel(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__what_ifs_of_no_kernel) {
     program_make(f,
                  "module m\nkernel k(axes 0) vector, 4 cycles, time only\nworkload w\n  task k()\n",
                  NULL, NULL);
@@ -70,8 +68,7 @@ static void refused__what_ifs_of_no_kernel(void **state) {
     assert_int_equal(what_if.makespan_cycles, 40);  // ten times 4
 }
 
-static void refused__ranks_that_are_not_there(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__ranks_that_are_not_there) {
     program_make(f,
                  "module m\nkernel sum(axes 0, inout data i64 ? x ?) link, all_reduce\n"
                  "tensor x i64 [4, 4] global\nworkload w\n  task sum() data = x\n",
@@ -128,8 +125,7 @@ static const char transient_text[] = "module m slots 2\n"
                                      "  task put() x = mid\n"
                                      "  slot_load 1 = mid element (0, 0)\n";
 
-static void refused__time_alone_that_depends_on_transient_data(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__time_alone_that_depends_on_transient_data) {
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     program_make(f, transient_text, &attached, NULL);
@@ -144,8 +140,7 @@ static void refused__time_alone_that_depends_on_transient_data(void **state) {
 
 // The error of too little memory names the four largest tensors, in whatever order they are declared, and
 // the first place where they all live: where the last one is written.
-static void refused__memory_that_is_not_there(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__memory_that_is_not_there) {
     static const int64_t sizes[6] = {1, 2, 3,
                                      4, 5, 6};  // of 64 bytes each; those before are smaller
     char text[2048], *at = text;
@@ -182,8 +177,7 @@ static void refused__memory_that_is_not_there(void **state) {
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
 }
 
-static void refused__sizes_that_no_memory_has(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__sizes_that_no_memory_has) {
     program_make(f,
                  "module m\naxis n dynamic\n"
                  "tensor a i64 [size(n), 8] global transient\n"
@@ -203,9 +197,8 @@ static void refused__sizes_that_no_memory_has(void **state) {
 }
 
 // On a device the block is the device's, and large enough.
-static void refused__blocks_that_are_not_the_devices(void **state) {
+TEST_F(refused__blocks_that_are_not_the_devices) {
 #ifndef PTOWSP_NO_THREADS
-    fixture *f = (fixture *)*state;
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     static _Alignas(64) char own[64];
@@ -239,20 +232,5 @@ static void refused__blocks_that_are_not_the_devices(void **state) {
     assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
 #else
-    (void)state;
 #endif
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(refused__all_changes_while_it_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__what_ifs_of_no_kernel, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__ranks_that_are_not_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__time_alone_that_depends_on_transient_data, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(refused__memory_that_is_not_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__sizes_that_no_memory_has, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__blocks_that_are_not_the_devices, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

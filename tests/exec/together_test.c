@@ -190,8 +190,7 @@ static void ranks_end(ranks *r) {
 // A mesh of 4 x 4 whose rows share a link to other rows. Rings of 4 down all columns at once: in each
 // of 6 rounds 4 messages of 1 us take a row's link, by rank; so a round takes 4 us. That of column j
 // begins at 4 k + j and is there 2 us later; the last one begins at 20 + j.
-static void together__groups_share_the_link_of_a_node(void **state) {
-    (void)state;
+TEST(together__groups_share_the_link_of_a_node) {
     ptowsp_links links;
     memset(&links, 0, sizeof links);
     links.axis_count = 2;
@@ -248,8 +247,7 @@ static void together__groups_share_the_link_of_a_node(void **state) {
 
 // Nodes {0, 1} and {2, 3}. 0 sends 3000 bytes to 2 at 0, which are there at 4. 1 sends 1000 bytes to 3
 // at 1: the link is free at 3, so 1 is done at 4, and they are there at 5.
-static void together__a_message_waits_for_that_of_another_group(void **state) {
-    (void)state;
+TEST(together__a_message_waits_for_that_of_another_group) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 2);
     for (int late = 0; late < 2; late++) {
         ranks r;
@@ -289,8 +287,7 @@ static void together__a_message_waits_for_that_of_another_group(void **state) {
 // A ring of 2 over 768 bytes, of which rank 1 begins at 5000: as in communicate_test. Beside it, rank
 // 0 has a task of 6000 on another tensor, and behind it one of 100: on one lane that chooses, the
 // latter waits for the lane until 6000, or for the sum until 6768; by priorities, too.
-static void together__lanes_that_choose_go_on_beside_a_collective(void **state) {
-    (void)state;
+TEST(together__lanes_that_choose_go_on_beside_a_collective) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     step s;
     memset(&s, 0, sizeof s);
@@ -336,8 +333,7 @@ static void together__lanes_that_choose_go_on_beside_a_collective(void **state) 
 // Both ranks submit a task in 30, dispatch it in 100 and complete it in 50. Their first tasks start at
 // 130 and take 1000 and 3000; the collective can start at 1130 + 50 + 100 and at 3280. 0 sends 1000
 // bytes by 2280, which are there at 3280. 1 sends them back by 4280: there at 5280.
-static void together__threads_dispatch_collectives_too(void **state) {
-    (void)state;
+TEST(together__threads_dispatch_collectives_too) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     step s;
     memset(&s, 0, sizeof s);
@@ -371,8 +367,7 @@ static void together__threads_dispatch_collectives_too(void **state) {
 // from 630 to 1330; a sum, at 260, from 1130 to 5050. It is held while the third task waits for the
 // window, from 260 to 1330, or is submitted, until 1460. The third runs from 1960 to 2660, the fourth
 // from 2790 + 500 to 3990, the last from 4120 + 500 to 5320. A rank alone waits for the same.
-static void together__a_task_that_is_held_waits_for_the_same_as_alone(void **state) {
-    (void)state;
+TEST(together__a_task_that_is_held_waits_for_the_same_as_alone) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2, .window = 2};
@@ -748,8 +743,7 @@ static ptowsp_schedule random_schedule(uint64_t *seed, ptowsp_module *m) {
     return schedule;
 }
 
-static void together__random_groups_end_as_in_a_slow_simulator(void **state) {
-    (void)state;
+TEST(together__random_groups_end_as_in_a_slow_simulator) {
     uint64_t seed = test_seed(), waits = 0;
     slow *s = (slow *)malloc(sizeof *s);
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
@@ -860,8 +854,7 @@ static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
 }
 
 // Ranks that do the same are each as one alone: in all results and records, whatever the schedule.
-static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
-    (void)state;
+TEST(together__ranks_that_do_the_same_are_as_one_alone) {
     uint64_t seed = test_seed();
     uint32_t good = 0, held = 0;
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
@@ -911,8 +904,7 @@ static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
 }
 
 // 8 ranks along one axis, or along 4 times 2.
-static void together__the_first_size_of_a_mesh_changes_no_time(void **state) {
-    (void)state;
+TEST(together__the_first_size_of_a_mesh_changes_no_time) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     for (uint32_t i = 0; i < 3 * 2 * 4; i++) {
@@ -942,8 +934,7 @@ static void together__the_first_size_of_a_mesh_changes_no_time(void **state) {
 // -- thousands ------------------------------------------------------------------------------------
 
 // Members that stand for all end as all of them do, one by one.
-static void together__symmetry_changes_no_time(void **state) {
-    (void)state;
+TEST(together__symmetry_changes_no_time) {
     uint64_t seed = test_seed(), fewer = 0;
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -981,8 +972,7 @@ static void together__symmetry_changes_no_time(void **state) {
 // 512 nodes of 8, 1 us and 1 byte/ns within them, 5 us and 0.5 byte/ns between. A part is 8 bytes.
 //      within nodes    2 * 7 rounds of 512 parts, one after another: 512 * 8 + 1000 ns
 //      between nodes   2 * 511 rounds of a part: 16 + 5000 ns
-static void together__four_thousand_ranks_are_one_node_by_symmetry(void **state) {
-    (void)state;
+TEST(together__four_thousand_ranks_are_one_node_by_symmetry) {
     ptowsp_links links = links_of(PTOWSP_LINK_PAIR, PTOWSP_LINK_PORT, 8);
     links.between.latency_ps = 5000000;
     links.between.bytes_per_us = 500;
@@ -1024,8 +1014,7 @@ static void together__four_thousand_ranks_are_one_node_by_symmetry(void **state)
 
 // 2048 stages of a pipeline, one program for all: each receives 1000 bytes, works for 300 cycles, and
 // sends them on: 2 us from stage to stage.
-static void together__two_thousand_stages_are_simulated_one_by_one(void **state) {
-    (void)state;
+TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     enum { STAGES = 2048 };
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
@@ -1091,8 +1080,7 @@ static void group_is_refused(ptowsp_context *context, const ptowsp_run_group *gr
     assert_int_equal(ptowsp_context_error(context).index, index);
 }
 
-static void together__wrong_groups_are_refused(void **state) {
-    (void)state;
+TEST(together__wrong_groups_are_refused) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
     ranks_begin(&r, 2, &links);
@@ -1169,8 +1157,7 @@ static void steps_fail(const step *steps[2], uint32_t count, ptowsp_status statu
     ranks_end(&r);
 }
 
-static void together__ranks_that_disagree_fail(void **state) {
-    (void)state;
+TEST(together__ranks_that_disagree_fail) {
     step all, pair;
     memset(&all, 0, sizeof all);
     all.count = 4;
@@ -1244,8 +1231,7 @@ static void together__ranks_that_disagree_fail(void **state) {
 }
 
 // Counts that differ between ranks.
-static void together__ragged_counts_that_disagree_fail(void **state) {
-    (void)state;
+TEST(together__ragged_counts_that_disagree_fail) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     step s;
     memset(&s, 0, sizeof s);
@@ -1344,8 +1330,7 @@ static void ranks_begin_three(ranks *r) {
     ranks_add(r, m, NULL);
 }
 
-static void together__pictures_have_all_ranks(void **state) {
-    (void)state;
+TEST(together__pictures_have_all_ranks) {
     ranks r;
     ranks_begin_three(&r);
     assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
@@ -1413,8 +1398,7 @@ static void together__pictures_have_all_ranks(void **state) {
 }
 
 // Spans of ranks, as they are gathered from processes.
-static void together__measured_ranks_are_drawn_alike(void **state) {
-    (void)state;
+TEST(together__measured_ranks_are_drawn_alike) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     const ptowsp_span spans[] = {
@@ -1481,8 +1465,7 @@ static void together__measured_ranks_are_drawn_alike(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void together__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(together__every_allocation_may_be_refused) {
     ranks r;
     ranks_begin_three(&r);
     const ptowsp_export_format formats[] = {PTOWSP_EXPORT_CHROME, PTOWSP_EXPORT_PERFETTO,
@@ -1550,8 +1533,7 @@ static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
 
 // A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
 // has not ended by then: the task is called once all the same, and its rank is named.
-static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
-    (void)state;
+TEST(together__a_task_beside_a_collective_ends_its_rank) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     for (uint32_t way = 0; way < 8; way++) {
         const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
@@ -1613,8 +1595,7 @@ static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
 // Hosts launch a sum at 1000: 2 rounds of 1 us and 960 bytes, until 4920. In order, a pipeline of two
 // tasks follows when both ranks have joined the sum, but it has run by then: once. A task of rank 0
 // that fails in it ends all.
-static void together__a_pipeline_that_is_held_runs_once(void **state) {
-    (void)state;
+TEST(together__a_pipeline_that_is_held_runs_once) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2};
@@ -1668,8 +1649,7 @@ static ptowsp_cycles more_rows(const ptowsp_task *task, void *user) {
 }
 
 // Counts are read once more when the task begins, and a cost function has changed those of rank 0 by then.
-static void together__counts_that_change_until_a_task_begins_are_found(void **state) {
-    (void)state;
+TEST(together__counts_that_change_until_a_task_begins_are_found) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     int64_t counts[2][4] = {{5, 250, 125, 7}, {5, 250, 125, 7}};
@@ -1703,8 +1683,7 @@ static void together__counts_that_change_until_a_task_begins_are_found(void **st
 }
 
 // The links count 10^6 units each cycle, in 64 bits: 2^64 / 10^6 is more than 2^44 cycles and less than 2^45.
-static void together__collectives_begin_before_units_are_over(void **state) {
-    (void)state;
+TEST(together__collectives_begin_before_units_are_over) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
     for (int is_late = 0; is_late < 2; is_late++) {
@@ -1729,31 +1708,4 @@ static void together__collectives_begin_before_units_are_over(void **state) {
         }
         ranks_end(&r);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together__groups_share_the_link_of_a_node),
-        cmocka_unit_test(together__threads_dispatch_collectives_too),
-        cmocka_unit_test(together__a_task_that_is_held_waits_for_the_same_as_alone),
-        cmocka_unit_test(together__a_message_waits_for_that_of_another_group),
-        cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
-        cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
-        cmocka_unit_test(together__ranks_that_do_the_same_are_as_one_alone),
-        cmocka_unit_test(together__the_first_size_of_a_mesh_changes_no_time),
-        cmocka_unit_test(together__symmetry_changes_no_time),
-        cmocka_unit_test(together__four_thousand_ranks_are_one_node_by_symmetry),
-        cmocka_unit_test(together__two_thousand_stages_are_simulated_one_by_one),
-        cmocka_unit_test(together__wrong_groups_are_refused),
-        cmocka_unit_test(together__ranks_that_disagree_fail),
-        cmocka_unit_test(together__ragged_counts_that_disagree_fail),
-        cmocka_unit_test(together__a_task_beside_a_collective_ends_its_rank),
-        cmocka_unit_test(together__a_pipeline_that_is_held_runs_once),
-        cmocka_unit_test(together__pictures_have_all_ranks),
-        cmocka_unit_test(together__measured_ranks_are_drawn_alike),
-        cmocka_unit_test(together__every_allocation_may_be_refused),
-        cmocka_unit_test(together__counts_that_change_until_a_task_begins_are_found),
-        cmocka_unit_test(together__collectives_begin_before_units_are_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,8 +86,7 @@ static void fixture_free(fixture *f) {
     ptowsp_context_destroy(f->context);
 }
 
-static void coarse__lifetimes_share_no_memory(void **state) {
-    (void)state;
+TEST(coarse__lifetimes_share_no_memory) {
     for (uint32_t i = 0; i < 2; i++) {
         fixture f;
         ptowsp_transient_sizes sizes;
@@ -115,11 +114,4 @@ static void coarse__lifetimes_share_no_memory(void **state) {
         assert_int_equal(f.calls, i ? 0 : 4);
         fixture_free(&f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coarse__lifetimes_share_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

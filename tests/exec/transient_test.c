@@ -188,8 +188,7 @@ static void tensors_make(fixture *f, bool is_transient) {
 
 // -- lifetimes ------------------------------------------------------------------------------------
 
-static void test_lifetimes_in_a_sequence(void **state) {
-    (void)state;
+TEST(test_lifetimes_in_a_sequence) {
     fixture f;
     fixture_begin(&f);
     tensors_make(&f, true);
@@ -212,8 +211,7 @@ static void test_lifetimes_in_a_sequence(void **state) {
     fixture_end(&f);
 }
 
-static void test_lifetimes_in_loops(void **state) {
-    (void)state;
+TEST(test_lifetimes_in_loops) {
     fixture f;
     fixture_begin(&f);
     tensors_make(&f, true);
@@ -243,8 +241,7 @@ static void test_lifetimes_in_loops(void **state) {
     fixture_end(&f);
 }
 
-static void test_lifetimes_across_calls(void **state) {
-    (void)state;
+TEST(test_lifetimes_across_calls) {
     fixture f;
     fixture_begin(&f);
     tensors_make(&f, true);
@@ -274,8 +271,7 @@ static void test_lifetimes_across_calls(void **state) {
 }
 
 // Places by paper: sizes are multiples of 64 bytes.
-static void test_places(void **state) {
-    (void)state;
+TEST(test_places) {
     fixture f;
     fixture_begin(&f);
     ptowsp_tensor x = tensor_make(&f, "x", true, 0, 4), y = tensor_make(&f, "y", true, 3, 8);
@@ -384,8 +380,7 @@ static void bind_out(fixture *f, uint64_t *out) {
 }
 
 // The out tensor, which all sinks of a program add to, is compared.
-static void test_random_programs(void **state) {
-    (void)state;
+TEST(test_random_programs) {
     static uint64_t cells[TENSORS][64];
     uint64_t random = test_seed(), saved = 0;
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
@@ -443,8 +438,7 @@ static void pair_make(fixture *f) {
 
 // A run that is cancelled or fails at any call can be repeated, with the results as before, on lanes too; it
 // keeps no memory but what it has already. (On lanes that is what tasks in flight have taken, so far.)
-static void test_cancelled_and_failed_runs(void **state) {
-    (void)state;
+TEST(test_cancelled_and_failed_runs) {
     static const ptowsp_status statuses[] = {PTOWSP_UNSUPPORTED, PTOWSP_CANCELLED};
     uint64_t random = test_seed();
     uint32_t met[2] = {0, 0};
@@ -479,8 +473,7 @@ static void test_cancelled_and_failed_runs(void **state) {
     assert_true(met[0] > 0 && met[1] > 0);
 }
 
-static void test_blocks_and_limits(void **state) {
-    (void)state;
+TEST(test_blocks_and_limits) {
     static _Alignas(64) unsigned char block[4096];
     uint64_t out[15];
     fixture f;
@@ -523,8 +516,7 @@ static void test_blocks_and_limits(void **state) {
     fixture_end(&f);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     fixture f;
     ptowsp_buffer buffer;
     uint64_t out[15];
@@ -555,8 +547,7 @@ static void compile_says(fixture *f, const char *text) {
     fixture_end(f);
 }
 
-static void test_reads_before_writes(void **state) {
-    (void)state;
+TEST(test_reads_before_writes) {
     fixture f;
     fixture_begin(&f);
     tensors_make(&f, true);
@@ -577,8 +568,7 @@ static void test_reads_before_writes(void **state) {
                      "before it in the block around all its uses");
 }
 
-static void test_sizes_are_checked(void **state) {
-    (void)state;
+TEST(test_sizes_are_checked) {
     ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_expr sizes[1];
     fixture f;
@@ -607,8 +597,7 @@ static void test_sizes_are_checked(void **state) {
         "sizes, symbols and arrays, which are the same during a run");
 }
 
-static void test_size_of_an_array(void **state) {
-    (void)state;
+TEST(test_size_of_an_array) {
     const int32_t lengths[2] = {3, -1};
     ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_transient_sizes sizes;
@@ -635,8 +624,7 @@ static void test_size_of_an_array(void **state) {
     fixture_end(&f);
 }
 
-static void test_every_allocation_refused(void **state) {
-    (void)state;
+TEST(test_every_allocation_refused) {
     uint64_t out[15];
     for (size_t refused = 1;; refused++) {
         fixture f;
@@ -666,8 +654,7 @@ static void test_every_allocation_refused(void **state) {
 
 // -- text and pictures ----------------------------------------------------------------------------
 
-static void test_drawn(void **state) {
-    (void)state;
+TEST(test_drawn) {
     static char text[20000];
     uint64_t out[15];
     ptowsp_output_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
@@ -718,8 +705,7 @@ static void test_drawn(void **state) {
 }
 
 // The text of a module has its transient tensors, and is read with them.
-static void test_read_from_text(void **state) {
-    (void)state;
+TEST(test_read_from_text) {
     static const char *const wrong[][2] = {
         {"module m\naxis rows dynamic\ntensor a u64 [size(rows), 1] global\n",
          "3:36: a size by an expression is for transient tensors"},
@@ -759,24 +745,4 @@ static void test_read_from_text(void **state) {
         assert_string_equal(said, wrong[i][1]);
     }
     fixture_end(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes_in_a_sequence),
-        cmocka_unit_test(test_lifetimes_in_loops),
-        cmocka_unit_test(test_lifetimes_across_calls),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_random_programs),
-        cmocka_unit_test(test_cancelled_and_failed_runs),
-        cmocka_unit_test(test_blocks_and_limits),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_reads_before_writes),
-        cmocka_unit_test(test_sizes_are_checked),
-        cmocka_unit_test(test_size_of_an_array),
-        cmocka_unit_test(test_every_allocation_refused),
-        cmocka_unit_test(test_drawn),
-        cmocka_unit_test(test_read_from_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
 
 #include "test.h"
 
-static void workers__in_a_chain_the_walking_lane_is_left_asleep(void **state) {
-    (void)state;
+TEST(workers__in_a_chain_the_walking_lane_is_left_asleep) {
     static pwsp_workers_lane lanes[2];
     static pwsp_workers workers;
     pwsp_workers_lane *lane = &lanes[1];
@@ -38,11 +37,4 @@ static void workers__in_a_chain_the_walking_lane_is_left_asleep(void **state) {
     lanes[0].lane.with_index.lists[0].count = 0;
     lanes[1].lane.with_index.lists[0].count = 1;  // one that only the other lane runs
     assert_true(pwsp_workers_may_be_quiet(&workers, lane));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers__in_a_chain_the_walking_lane_is_left_asleep),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

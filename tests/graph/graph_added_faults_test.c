@@ -4,9 +4,7 @@
 
 // -- cancelled, late and failed ------------------------------------------------------------------
 
-static void graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated(
-    void **state) {
-    (void)state;
+TEST(graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated) {
     for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
         ptowsp_context *context = any_context(kind);
         wide w = {.graph = growing(context, WIDE, 0)};
@@ -38,9 +36,7 @@ static void graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_c
 }
 
 // Children 7, 14, ... fail, with -100 - number: their parent is -107, whatever runs first.
-static void graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail(
-    void **state) {
-    (void)state;
+TEST(graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail) {
     for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
         ptowsp_context *context = any_context(kind);
         wide w = {.graph = growing(context, WIDE, 0), .fails = 7};
@@ -117,8 +113,7 @@ static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
     return n->parent_fails ? PTOWSP_STUCK : status;
 }
 
-static void graph_added_faults__failures_go_up_to_the_graphs_own_tasks(void **state) {
-    (void)state;
+TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
     for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
         ptowsp_context *context = any_context(kind);
         nest n = {.graph = growing(context, 4, 1)};
@@ -203,8 +198,7 @@ static ptowsp_cycles some_kernel(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void graph_added_faults__bad_parts(void **state) {
-    (void)state;
+TEST(graph_added_faults__bad_parts) {
     static const ptowsp_graph_call call = {0}, whole = {.fn = some_kernel};
     const ptowsp_graph_task_desc tasks[] = {{.fn = succeed, .range = succeed_range},
                                             {.fn = succeed, .item_count = 1},
@@ -257,8 +251,7 @@ static void graph_added_faults__bad_parts(void **state) {
     }
 }
 
-static void graph_added_faults__tasks_that_do_not_run_cannot_add(void **state) {
-    (void)state;
+TEST(graph_added_faults__tasks_that_do_not_run_cannot_add) {
     for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
         ptowsp_context *context = any_context(kind);
         const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
@@ -295,8 +288,7 @@ static ptowsp_status add_bad_and_fail(void *user, uint64_t task, uint32_t lane) 
 }
 
 // A task that fails by itself keeps its status, whatever it has asked for.
-static void graph_added_faults__a_status_of_its_own_stays(void **state) {
-    (void)state;
+TEST(graph_added_faults__a_status_of_its_own_stays) {
     for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
         ptowsp_context *context = any_context(kind);
         bad b = {.graph = growing(context, 8, 8)};
@@ -324,8 +316,7 @@ static ptowsp_status ask(void *user, uint64_t task, uint32_t lane) {
 }
 
 // A graph without bounds has room for no task and no edge.
-static void graph_added_faults__a_graph_without_bounds_has_room_for_nothing(void **state) {
-    (void)state;
+TEST(graph_added_faults__a_graph_without_bounds_has_room_for_nothing) {
     static const ptowsp_graph_task_desc empty = {.fn = NULL};
     static const uint32_t edges[][2] = {{0, 0}};
     static const ptowsp_graph_part none = {NULL, 0, NULL, 0}, task = {&empty, 1, NULL, 0},
@@ -348,8 +339,7 @@ static void graph_added_faults__a_graph_without_bounds_has_room_for_nothing(void
     }
 }
 
-static void graph_added_faults__bounds_that_no_graph_has(void **state) {
-    (void)state;
+TEST(graph_added_faults__bounds_that_no_graph_has) {
     static const struct {
         uint64_t tasks, edges;
         const char *text;
@@ -381,8 +371,7 @@ static void graph_added_faults__bounds_that_no_graph_has(void **state) {
 }
 
 #ifndef PTOWSP_NO_THREADS
-static void graph_added_faults__a_device_needs_a_core_of_the_unit(void **state) {
-    (void)state;
+TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
     ptowsp_context *context = plain_context();
     const ptowsp_graph_task_desc cube = {.fn = succeed, .unit = PTOWSP_UNIT_CUBE};
     const ptowsp_graph_part part = {&cube, 1, NULL, 0};
@@ -406,22 +395,3 @@ static void graph_added_faults__a_device_needs_a_core_of_the_unit(void **state) 
     ptowsp_context_destroy(context);
 }
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated),
-        cmocka_unit_test(
-            graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail),
-        cmocka_unit_test(graph_added_faults__failures_go_up_to_the_graphs_own_tasks),
-        cmocka_unit_test(graph_added_faults__bad_parts),
-        cmocka_unit_test(graph_added_faults__tasks_that_do_not_run_cannot_add),
-        cmocka_unit_test(graph_added_faults__a_status_of_its_own_stays),
-        cmocka_unit_test(graph_added_faults__a_graph_without_bounds_has_room_for_nothing),
-        cmocka_unit_test(graph_added_faults__bounds_that_no_graph_has),
-#ifndef PTOWSP_NO_THREADS
-        cmocka_unit_test(graph_added_faults__a_device_needs_a_core_of_the_unit),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

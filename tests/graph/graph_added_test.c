@@ -50,8 +50,7 @@ static ptowsp_status fib_check(void *user, uint64_t task, uint32_t lane) {
 
 // fib(12) = 144. Each of the 232 calls above 1 adds three tasks and two edges: the number of those calls is
 // c(n) = 1 + c(n - 1) + c(n - 2) = fib(n + 1) - 1, from c(0) = c(1) = 0.
-static void graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past(void **state) {
-    (void)state;
+TEST(graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past) {
     fib_tree *tree = (fib_tree *)calloc(1, sizeof *tree);
     assert_non_null(tree);
     static const struct {
@@ -151,8 +150,7 @@ static int compare_u32(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void graph_added__quicksort_sorts(void **state) {
-    (void)state;
+TEST(graph_added__quicksort_sorts) {
     enum { COUNT = 9000 };
     sort *s = (sort *)calloc(1, sizeof *s);
     uint32_t *expected = (uint32_t *)calloc(COUNT, sizeof(uint32_t));
@@ -225,8 +223,7 @@ static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
     return status;
 }
 
-static void graph_added__what_a_task_adds_runs_between_it_and_what_comes_after(void **state) {
-    (void)state;
+TEST(graph_added__what_a_task_adds_runs_between_it_and_what_comes_after) {
     static const int before[][2] = {{O_BEFORE, O_PARENT}, {O_PARENT, O_X}, {O_PARENT, O_Y},
                                     {O_X, O_X1},          {O_X1, O_X2},    {O_X2, O_Z},
                                     {O_Y, O_Z},           {O_Z, O_AFTER}};
@@ -277,8 +274,7 @@ static void graph_added__what_a_task_adds_runs_between_it_and_what_comes_after(v
 // -- wide -----------------------------------------------------------------------------------------
 
 // More than the ring of a lane holds, so some go to blocks; or to queues of classes.
-static void graph_added__a_task_adds_thousands(void **state) {
-    (void)state;
+TEST(graph_added__a_task_adds_thousands) {
     for (size_t i = 0; i < 3 * ANY_KIND_COUNT; i++) {
         size_t kind = i / 3;
         ptowsp_context *context = any_context(kind);
@@ -388,8 +384,7 @@ static ptowsp_status tree_walk(const tree_node *node, bool is_skipped) {
     return status < 0 ? status : below;
 }
 
-static void graph_added__random_trees_end_as_a_slow_walk_says(void **state) {
-    (void)state;
+TEST(graph_added__random_trees_end_as_a_slow_walk_says) {
     uint64_t random = test_seed();
     tree_node *nodes = (tree_node *)calloc(100000, sizeof *nodes);
     for (uint64_t round = 0; round < test_rounds(200); round++) {
@@ -424,8 +419,7 @@ static void graph_added__random_trees_end_as_a_slow_walk_says(void **state) {
 
 // -- memory ---------------------------------------------------------------------------------------
 
-static void graph_added__every_allocation_may_be_refused_and_running_makes_none(void **state) {
-    (void)state;
+TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
     fib_tree *calls = (fib_tree *)calloc(1, sizeof *calls);
     for (size_t refuse_at = 3;; refuse_at++) {  // those before are the context's
         test_memory memory = {0};
@@ -461,16 +455,4 @@ static void graph_added__every_allocation_may_be_refused_and_running_makes_none(
         }
     }
     free(calls);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past),
-        cmocka_unit_test(graph_added__quicksort_sorts),
-        cmocka_unit_test(graph_added__what_a_task_adds_runs_between_it_and_what_comes_after),
-        cmocka_unit_test(graph_added__a_task_adds_thousands),
-        cmocka_unit_test(graph_added__random_trees_end_as_a_slow_walk_says),
-        cmocka_unit_test(graph_added__every_allocation_may_be_refused_and_running_makes_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

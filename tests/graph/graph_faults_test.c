@@ -28,8 +28,7 @@ static void add(ptowsp_graph *graph, uint32_t count, const char *name) {
 
 // -- bad input ------------------------------------------------------------------------------------
 
-static void graph_faults__bad_tasks(void **state) {
-    (void)state;
+TEST(graph_faults__bad_tasks) {
     const struct {
         ptowsp_graph_task_desc desc;
         const char *text;
@@ -74,8 +73,7 @@ static void graph_faults__bad_tasks(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void graph_faults__bad_edges(void **state) {
-    (void)state;
+TEST(graph_faults__bad_edges) {
     static const struct {
         uint64_t before, after;
         const char *text;
@@ -102,8 +100,7 @@ static void graph_faults__bad_edges(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void graph_faults__circles_are_found_with_their_tasks(void **state) {
-    (void)state;
+TEST(graph_faults__circles_are_found_with_their_tasks) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     // 0 -> 4 -> 2 -> 5 -> 4, and 5 -> 1, and 3 by itself.
@@ -132,8 +129,7 @@ static void graph_faults__circles_are_found_with_their_tasks(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void graph_faults__a_circle_of_a_million_tasks_has_a_short_text(void **state) {
-    (void)state;
+TEST(graph_faults__a_circle_of_a_million_tasks_has_a_short_text) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     add(graph, 1000000, NULL);
@@ -152,8 +148,7 @@ static void graph_faults__a_circle_of_a_million_tasks_has_a_short_text(void **st
 
 // Tasks 10 to 9 + count in a circle: their numbers take 2 bytes, and 4 between two. The text goes on while it
 // has no more than 220 bytes: with 37 tasks it has 218, with 38 224.
-static void graph_faults__a_circle_is_named_whole_as_far_as_there_is_room(void **state) {
-    (void)state;
+TEST(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     for (uint64_t count = 37; count <= 40; count++) {
@@ -180,8 +175,7 @@ static void graph_faults__a_circle_is_named_whole_as_far_as_there_is_room(void *
 }
 
 // Of 2^32 - 1 tasks or edges only the counts are made: they would take 24 and 4 bytes each.
-static void graph_faults__more_tasks_or_edges_than_can_be_counted(void **state) {
-    (void)state;
+TEST(graph_faults__more_tasks_or_edges_than_can_be_counted) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     add(graph, 2, NULL);
@@ -211,8 +205,7 @@ static ptowsp_status fail_if_told(void *user, uint64_t task, uint32_t lane) {
 }
 
 // Tasks 1 and 3 fail. 0 -> 1 -> 4 -> 6; 3 -> 4; 3 -> 5; 2 -> 7.
-static void graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else(void **state) {
-    (void)state;
+TEST(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else) {
     static const uint64_t edges[][2] = {{0, 1}, {1, 4}, {4, 6}, {3, 4}, {3, 5}, {2, 7}};
     ptowsp_status told[8] = {0, PTOWSP_UNSUPPORTED, 0, PTOWSP_LIMIT_EXCEEDED, 0, 0, 0, 5};
     for (size_t k = 0; k < lanes_kind_count; k++) {
@@ -273,8 +266,7 @@ static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_faults__cancelling_inside_a_task_starts_nothing_more(void **state) {
-    (void)state;
+TEST(graph_faults__cancelling_inside_a_task_starts_nothing_more) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         canceller c = {graph_of(context), 100, 0};
@@ -325,8 +317,7 @@ static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_faults__cancelling_from_another_thread(void **state) {
-    (void)state;
+TEST(graph_faults__cancelling_from_another_thread) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         canceller c = {graph_of(context), 0, 0};
@@ -386,8 +377,7 @@ static ptowsp_status run_on_thread(void *user, uint64_t task, uint32_t lane) {
     return result ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
 }
 
-static void graph_faults__a_running_graph_is_busy(void **state) {
-    (void)state;
+TEST(graph_faults__a_running_graph_is_busy) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         meddler m = {context, graph_of(context), graph_of(context)};
@@ -405,8 +395,7 @@ static void graph_faults__a_running_graph_is_busy(void **state) {
     }
 }
 
-static void graph_faults__what_has_not_been_started_is_not_waited_for(void **state) {
-    (void)state;
+TEST(graph_faults__what_has_not_been_started_is_not_waited_for) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     add(graph, 1, NULL);
@@ -431,8 +420,7 @@ static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void
     }
 }
 
-static void graph_faults__an_executor_that_leaves_a_lane_out_is_reported(void **state) {
-    (void)state;
+TEST(graph_faults__an_executor_that_leaves_a_lane_out_is_reported) {
     ptowsp_context_desc desc = {
         .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = leave_out};
     ptowsp_context *context;
@@ -464,8 +452,7 @@ static ptowsp_status build_and_run(ptowsp_context *context, ptowsp_graph **out_g
     return status ? status : ptowsp_graph_run(*out_graph);
 }
 
-static void graph_faults__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(graph_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 2;; refuse_at++) {  // 1 and 2 are the context's
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -498,8 +485,7 @@ static void graph_faults__every_allocation_may_be_refused(void **state) {
 }
 
 // A random graph of 100,000 tasks with two edges each, in a context that counts bytes.
-static void graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes(void **state) {
-    (void)state;
+TEST(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes) {
     for (int has_threads = 0; has_threads < 2; has_threads++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -559,8 +545,7 @@ static void edges_make(ptowsp_graph *graph, uint64_t task_count, bool is_backwar
 
 // A graph that has had edges in any order, 4 bytes more each, and then more of them in order: the
 // memory of the former does not grow.
-static void graph_faults__memory_of_unordered_edges_stays_as_it_was(void **state) {
-    (void)state;
+TEST(graph_faults__memory_of_unordered_edges_stays_as_it_was) {
     ptowsp_graph *graph, *fresh;
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -576,25 +561,4 @@ static void graph_faults__memory_of_unordered_edges_stays_as_it_was(void **state
     ptowsp_graph_destroy(fresh);
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_faults__bad_tasks),
-        cmocka_unit_test(graph_faults__bad_edges),
-        cmocka_unit_test(graph_faults__circles_are_found_with_their_tasks),
-        cmocka_unit_test(graph_faults__a_circle_of_a_million_tasks_has_a_short_text),
-        cmocka_unit_test(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room),
-        cmocka_unit_test(graph_faults__more_tasks_or_edges_than_can_be_counted),
-        cmocka_unit_test(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else),
-        cmocka_unit_test(graph_faults__cancelling_inside_a_task_starts_nothing_more),
-        cmocka_unit_test(graph_faults__cancelling_from_another_thread),
-        cmocka_unit_test(graph_faults__a_running_graph_is_busy),
-        cmocka_unit_test(graph_faults__what_has_not_been_started_is_not_waited_for),
-        cmocka_unit_test(graph_faults__an_executor_that_leaves_a_lane_out_is_reported),
-        cmocka_unit_test(graph_faults__every_allocation_may_be_refused),
-        cmocka_unit_test(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes),
-        cmocka_unit_test(graph_faults__memory_of_unordered_edges_stays_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

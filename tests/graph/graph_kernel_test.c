@@ -34,8 +34,7 @@ static ptowsp_cycles look(const ptowsp_task *task, void *user) {
     return 77;
 }
 
-static void graph_kernel__sees_copies_of_its_arguments_and_tiles(void **state) {
-    (void)state;
+TEST(graph_kernel__sees_copies_of_its_arguments_and_tiles) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     float data[6];
@@ -81,8 +80,7 @@ static ptowsp_cycles count_args(const ptowsp_task *task, void *user) {
     return PTOWSP_CYCLES_MAX;
 }
 
-static void graph_kernel__may_have_as_many_arguments_as_tasks_have(void **state) {
-    (void)state;
+TEST(graph_kernel__may_have_as_many_arguments_as_tasks_have) {
     enum { ARGS = PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX };
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
@@ -121,8 +119,7 @@ static ptowsp_cycles add_half(const ptowsp_task *task, void *user) {
     return s->values[i];
 }
 
-static void graph_kernel__gives_the_same_cycles_on_any_lanes(void **state) {
-    (void)state;
+TEST(graph_kernel__gives_the_same_cycles_on_any_lanes) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph = graph_of(context);
@@ -161,8 +158,7 @@ static ptowsp_cycles return_told(const ptowsp_task *task, void *user) {
 }
 
 // 0 -> 1 -> 2, and 3 by itself.
-static void graph_kernel__fails_with_its_status_and_then_has_no_cycles(void **state) {
-    (void)state;
+TEST(graph_kernel__fails_with_its_status_and_then_has_no_cycles) {
     const struct {
         ptowsp_cycles result;
         ptowsp_status status;
@@ -218,8 +214,7 @@ static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uin
     return PTOWSP_OK;
 }
 
-static void graph_kernel__other_tasks_have_no_cycles(void **state) {
-    (void)state;
+TEST(graph_kernel__other_tasks_have_no_cycles) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     ptowsp_cycles told[4] = {1, 1, 1, 9};
@@ -240,8 +235,7 @@ static void graph_kernel__other_tasks_have_no_cycles(void **state) {
 
 // -- bad calls ------------------------------------------------------------------------------------
 
-static void graph_kernel__bad_calls(void **state) {
-    (void)state;
+TEST(graph_kernel__bad_calls) {
     static const uint64_t args[64] = {0};
     static const ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX + 1];
     const struct {
@@ -294,8 +288,7 @@ static void graph_kernel__bad_calls(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported(void **state) {
-    (void)state;
+TEST(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported) {
     for (size_t refuse_at = 0;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -333,17 +326,4 @@ static void graph_kernel__building_anew_allocates_nothing_and_refusals_are_repor
             break;
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_kernel__sees_copies_of_its_arguments_and_tiles),
-        cmocka_unit_test(graph_kernel__may_have_as_many_arguments_as_tasks_have),
-        cmocka_unit_test(graph_kernel__gives_the_same_cycles_on_any_lanes),
-        cmocka_unit_test(graph_kernel__fails_with_its_status_and_then_has_no_cycles),
-        cmocka_unit_test(graph_kernel__other_tasks_have_no_cycles),
-        cmocka_unit_test(graph_kernel__bad_calls),
-        cmocka_unit_test(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,7 @@ static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next(void **state) {
-    (void)state;
+TEST(graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph;
     sequence s = {0};
@@ -72,8 +71,7 @@ static bool is_worth_another_run(uint64_t start_ns) {
 
 // Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
 // tasks of a unit whose lanes were late. Lane 2 of 3 is for cube tasks, which have odd numbers.
-static void graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there(void **state) {
-    (void)state;
+TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
     ptowsp_context *context = lanes_context(1);
     ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
     ptowsp_graph *graph;
@@ -98,8 +96,7 @@ static void graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there(vo
     ptowsp_context_destroy(context);
 }
 
-static void graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for(void **state) {
-    (void)state;
+TEST(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for) {
     ptowsp_context *context = lanes_context(2);             // one after another, the last first
     ptowsp_graph_desc graph_desc = {.cube_lane_count = 7};  // that is 2 of 3
     ptowsp_graph *graph;
@@ -128,8 +125,7 @@ static ptowsp_status note_items(void *user, uint64_t begin, uint64_t end, uint32
     return PTOWSP_OK;
 }
 
-static void graph_lanes__ranges_of_a_unit_are_done_by_its_lanes(void **state) {
-    (void)state;
+TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
     ptowsp_context *context = lanes_context(1);
     ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
     ptowsp_graph *graph;
@@ -172,8 +168,7 @@ static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint3
 
 // Where one lane would rather run the short tasks alone. A machine that is busy may now and then
 // wake a lane too late.
-static void graph_lanes__all_help_with_a_range_beside_short_tasks(void **state) {
-    (void)state;
+TEST(graph_lanes__all_help_with_a_range_beside_short_tasks) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
     ptowsp_context *context;
     ptowsp_graph *graph;
@@ -241,8 +236,7 @@ static ptowsp_status wait_for_high(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority(void **state) {
-    (void)state;
+TEST(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_context *context;
     ptowsp_graph *graph;
@@ -293,8 +287,7 @@ static ptowsp_status meet(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_lanes__all_lanes_wake_for_as_many_tasks(void **state) {
-    (void)state;
+TEST(graph_lanes__all_lanes_wake_for_as_many_tasks) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
     ptowsp_context *context;
     ptowsp_graph *graph;
@@ -350,8 +343,7 @@ static ptowsp_status sum_phase(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_lanes__tasks_that_become_long_and_short_again(void **state) {
-    (void)state;
+TEST(graph_lanes__tasks_that_become_long_and_short_again) {
     phases p = {0, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
     phases wanted = {1, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
     assert_true(p.values && wanted.values);
@@ -395,8 +387,7 @@ static ptowsp_status count_phase(void *user, uint64_t task, uint32_t lane) {
 }
 
 // Lanes take many sources where tasks are short and give them back where they are long.
-static void graph_lanes__sources_that_become_long_and_short_again(void **state) {
-    (void)state;
+TEST(graph_lanes__sources_that_become_long_and_short_again) {
     enum { COUNT = 51000 };
     uint8_t *counts = (uint8_t *)malloc(COUNT);
     assert_non_null(counts);
@@ -422,8 +413,7 @@ static void graph_lanes__sources_that_become_long_and_short_again(void **state) 
 }
 
 // Small graphs run again and again: with and without other lanes, as it is tried out.
-static void graph_lanes__small_graphs_run_thousands_of_times(void **state) {
-    (void)state;
+TEST(graph_lanes__small_graphs_run_thousands_of_times) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         shape s = shape_make(context, 40);
@@ -451,8 +441,7 @@ static void run_all_but_the_first(void *user, uint32_t lane_count, ptowsp_lane_f
 }
 
 // More tasks become ready at once than a lane's ring holds, in graphs of a few microseconds.
-static void graph_lanes__what_one_lane_has_begun_the_others_end(void **state) {
-    (void)state;
+TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
     static const ptowsp_run_lanes_fn run_lanes[] = {run_all_but_the_first,
                                                     test_run_lanes_backwards};
     for (size_t k = 0; k < 2; k++) {
@@ -477,8 +466,7 @@ static void graph_lanes__what_one_lane_has_begun_the_others_end(void **state) {
 
 // Tasks count as long at first, so a lane offers all that it has: 299 of the 300 after task 0. The first
 // of these has another 300 after it, of which 213 fill the ring of 512; the others go to the list.
-static void graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list(void **state) {
-    (void)state;
+TEST(graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 601);
         for (uint64_t i = 1; i <= 600; i++) {
@@ -493,8 +481,7 @@ static void graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list(void 
 
 // Of 512 tasks 300 are on offer, and thieves have taken 150, 75 and 38: the ring has room for 263 more, and not
 // for the next.
-static void graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many(void **state) {
-    (void)state;
+TEST(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many) {
     shape s = shape_make(lanes_context(1), 800);
     shape_run(&s, 1);
     pwsp_engine *engine = &s.graph->engine;
@@ -525,25 +512,4 @@ static void graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many(void **s
     assert_int_equal(pwsp_engine_own(engine, lane, 1), PWSP_ENGINE_NONE);
     shape_run(&s, 2);
     shape_destroy(&s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next),
-        cmocka_unit_test(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there),
-        cmocka_unit_test(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for),
-        cmocka_unit_test(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes),
-#ifndef PTOWSP_NO_THREADS
-        cmocka_unit_test(graph_lanes__all_help_with_a_range_beside_short_tasks),
-        cmocka_unit_test(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority),
-        cmocka_unit_test(graph_lanes__all_lanes_wake_for_as_many_tasks),
-#endif
-        cmocka_unit_test(graph_lanes__tasks_that_become_long_and_short_again),
-        cmocka_unit_test(graph_lanes__sources_that_become_long_and_short_again),
-        cmocka_unit_test(graph_lanes__small_graphs_run_thousands_of_times),
-        cmocka_unit_test(graph_lanes__what_one_lane_has_begun_the_others_end),
-        cmocka_unit_test(graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list),
-        cmocka_unit_test(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

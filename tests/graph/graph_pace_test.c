@@ -89,27 +89,15 @@ static uint32_t alone_count(uint64_t ticks, uint64_t time_limit_ns, bool is_reco
     return count;
 }
 
-static void graph_pace__one_lane_runs_short_tasks_that_are_added(void **state) {
-    (void)state;
+TEST(graph_pace__one_lane_runs_short_tasks_that_are_added) {
     assert_true(alone_count(PWSP_GRAPH_SHORT_TICKS, 0, false) > 0);
 }
 
-static void graph_pace__one_lane_runs_short_tasks_within_a_time_limit_or_recorded(void **state) {
-    (void)state;
+TEST(graph_pace__one_lane_runs_short_tasks_within_a_time_limit_or_recorded) {
     assert_true(alone_count(PWSP_GRAPH_SHORT_TICKS, UINT64_C(1) << 60, false) > 0);
     assert_true(alone_count(PWSP_GRAPH_SHORT_TICKS, 0, true) > 0);
 }
 
-static void graph_pace__all_lanes_run_long_tasks_that_are_added(void **state) {
-    (void)state;
+TEST(graph_pace__all_lanes_run_long_tasks_that_are_added) {
     assert_int_equal(alone_count(PWSP_GRAPH_WINDOW * PWSP_GRAPH_LONG_TICKS, 0, false), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_pace__one_lane_runs_short_tasks_that_are_added),
-        cmocka_unit_test(graph_pace__one_lane_runs_short_tasks_within_a_time_limit_or_recorded),
-        cmocka_unit_test(graph_pace__all_lanes_run_long_tasks_that_are_added),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,13 +42,11 @@ static void run_rounds(uint32_t round_count, bool has_classes) {
     free(g);
 }
 
-static void graph_random__agrees_with_running_in_order(void **state) {
-    (void)state;
+TEST(graph_random__agrees_with_running_in_order) {
     run_rounds(4000, false);
 }
 
-static void graph_random__agrees_with_priorities_and_units(void **state) {
-    (void)state;
+TEST(graph_random__agrees_with_priorities_and_units) {
     run_rounds(1500, true);
 }
 
@@ -72,8 +70,7 @@ static ptowsp_status add_inputs(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph_random__wide_layers_of_short_tasks(void **state) {
-    (void)state;
+TEST(graph_random__wide_layers_of_short_tasks) {
     uint64_t random = test_seed();
     layers *l = (layers *)calloc(1, sizeof *l), *wanted = (layers *)calloc(1, sizeof *wanted);
     assert_true(l && wanted);
@@ -105,13 +102,4 @@ static void graph_random__wide_layers_of_short_tasks(void **state) {
     }
     free(l);
     free(wanted);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_random__agrees_with_running_in_order),
-        cmocka_unit_test(graph_random__agrees_with_priorities_and_units),
-        cmocka_unit_test(graph_random__wide_layers_of_short_tasks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
 
 // -- order ----------------------------------------------------------------------------------------
 
-static void graph__runs_tasks_in_the_order_of_edges(void **state) {
-    (void)state;
+TEST(graph__runs_tasks_in_the_order_of_edges) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph;
@@ -38,8 +37,7 @@ static void graph__runs_tasks_in_the_order_of_edges(void **state) {
     }
 }
 
-static void graph__empty_and_single_graphs_run(void **state) {
-    (void)state;
+TEST(graph__empty_and_single_graphs_run) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph;
@@ -57,8 +55,7 @@ static void graph__empty_and_single_graphs_run(void **state) {
     }
 }
 
-static void graph__grows_between_runs_and_is_cleared(void **state) {
-    (void)state;
+TEST(graph__grows_between_runs_and_is_cleared) {
     ptowsp_context *context = lanes_context(1);
     ptowsp_graph *graph;
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
@@ -94,8 +91,7 @@ static void graph__grows_between_runs_and_is_cleared(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void graph__an_edge_may_be_added_again(void **state) {
-    (void)state;
+TEST(graph__an_edge_may_be_added_again) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph;
@@ -120,8 +116,7 @@ static void graph__an_edge_may_be_added_again(void **state) {
 }
 
 // Edges in the order of the tasks that they lead to need less memory; then one is out of order.
-static void graph__edges_come_in_any_order(void **state) {
-    (void)state;
+TEST(graph__edges_come_in_any_order) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph;
@@ -154,8 +149,7 @@ static void graph__edges_come_in_any_order(void **state) {
 // -- shapes ---------------------------------------------------------------------------------------
 
 // A million tasks one after another: no recursion, and the end waits for all.
-static void graph__a_chain_of_a_million_tasks(void **state) {
-    (void)state;
+TEST(graph__a_chain_of_a_million_tasks) {
     for (size_t k = 0; k < 2; k++) {
         shape s = shape_make(lanes_context(k), 1000000);
         for (uint64_t i = 1; i < s.task_count; i++) {
@@ -166,8 +160,7 @@ static void graph__a_chain_of_a_million_tasks(void **state) {
     }
 }
 
-static void graph__a_million_independent_tasks(void **state) {
-    (void)state;
+TEST(graph__a_million_independent_tasks) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 1000000);
         shape_run(&s, 2);
@@ -181,8 +174,7 @@ static void graph__a_million_independent_tasks(void **state) {
 }
 
 // One task, 100,000 behind it, one behind all of them; and once more behind that.
-static void graph__fans_of_a_hundred_thousand(void **state) {
-    (void)state;
+TEST(graph__fans_of_a_hundred_thousand) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 200003);
         for (uint64_t half = 0; half < 2; half++) {
@@ -234,8 +226,7 @@ static ptowsp_status check_cells(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static void graph__ranges_do_each_item_once_between_what_is_before_and_after(void **state) {
-    (void)state;
+TEST(graph__ranges_do_each_item_once_between_what_is_before_and_after) {
     static const uint64_t counts[] = {0, 1, 2, 7, 1000, 100000},
                           grains[] = {0, 1, 3, 4096, 1000000};
     cells *c = (cells *)calloc(1, sizeof *c);
@@ -266,8 +257,7 @@ static void graph__ranges_do_each_item_once_between_what_is_before_and_after(voi
     free(c);
 }
 
-static void graph__ranges_may_be_open_at_the_same_time(void **state) {
-    (void)state;
+TEST(graph__ranges_may_be_open_at_the_same_time) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph;
@@ -294,8 +284,7 @@ static void graph__ranges_may_be_open_at_the_same_time(void **state) {
 }
 
 // A range of nothing has a time, between those of the tasks around it.
-static void graph__an_empty_range_has_run(void **state) {
-    (void)state;
+TEST(graph__an_empty_range_has_run) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 1);
         const ptowsp_graph_task_desc range = {.range = add_one};
@@ -312,8 +301,7 @@ static void graph__an_empty_range_has_run(void **state) {
 }
 
 // Ranges of 10 items from 50 on fail, with -100 - begin / 10: the first begins at 50.
-static void graph__a_range_task_fails_as_its_lowest_range(void **state) {
-    (void)state;
+TEST(graph__a_range_task_fails_as_its_lowest_range) {
     cells *c = (cells *)calloc(1, sizeof *c);
     assert_non_null(c);
     for (size_t k = 0; k < lanes_kind_count; k++) {
@@ -343,8 +331,7 @@ static void graph__a_range_task_fails_as_its_lowest_range(void **state) {
     free(c);
 }
 
-static void graph__a_cancelled_range_starts_no_more_ranges(void **state) {
-    (void)state;
+TEST(graph__a_cancelled_range_starts_no_more_ranges) {
     cells *c = (cells *)calloc(1, sizeof *c);
     assert_non_null(c);
     for (size_t k = 0; k < lanes_kind_count; k++) {
@@ -368,23 +355,4 @@ static void graph__a_cancelled_range_starts_no_more_ranges(void **state) {
         ptowsp_context_destroy(context);
     }
     free(c);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph__runs_tasks_in_the_order_of_edges),
-        cmocka_unit_test(graph__empty_and_single_graphs_run),
-        cmocka_unit_test(graph__grows_between_runs_and_is_cleared),
-        cmocka_unit_test(graph__an_edge_may_be_added_again),
-        cmocka_unit_test(graph__edges_come_in_any_order),
-        cmocka_unit_test(graph__a_chain_of_a_million_tasks),
-        cmocka_unit_test(graph__a_million_independent_tasks),
-        cmocka_unit_test(graph__fans_of_a_hundred_thousand),
-        cmocka_unit_test(graph__ranges_do_each_item_once_between_what_is_before_and_after),
-        cmocka_unit_test(graph__ranges_may_be_open_at_the_same_time),
-        cmocka_unit_test(graph__an_empty_range_has_run),
-        cmocka_unit_test(graph__a_range_task_fails_as_its_lowest_range),
-        cmocka_unit_test(graph__a_cancelled_range_starts_no_more_ranges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,10 +13,6 @@ enum { ROUNDS = 2000, SIDE = 150 };
 static const ptoisa_compare modes[6] = {PTOISA_EQ, PTOISA_NE, PTOISA_LT,
                                         PTOISA_LE, PTOISA_GT, PTOISA_GE};
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 static test_tile *mask_make(test_bench *bench, ptoisa_family family, uint32_t rows, uint32_t cols) {
     return family == PTOISA_A5 ? test_vec(bench, PTOISA_U32, rows, (cols + 31) / 32)
                                : test_vec(bench, PTOISA_U8, rows, (cols + 7) / 8);
@@ -81,15 +77,13 @@ static void compare_round(test_bench *bench, uint32_t round, bool is_scalar) {
     test_end(bench);
 }
 
-static void compare__sets_the_bits(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(compare__sets_the_bits) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         compare_round(bench, round, round % 4 < 2);
     }
 }
 
-static void compare__of_nan_is_false_but_for_ne(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(compare__of_nan_is_false_but_for_ne) {
     for (uint32_t round = 0; round < 24; round++) {
         ptoisa_compare mode = modes[round % 6];
         ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -114,8 +108,7 @@ static void compare__of_nan_is_false_but_for_ne(void **state) {
     }
 }
 
-static void select__takes_one_or_the_other(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(select__takes_one_or_the_other) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_scalar = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, SET(F16) | SET(F32) | SET(I16) | SET(I32) |
@@ -156,8 +149,7 @@ static void select__takes_one_or_the_other(void **state) {
 }
 
 // A comparison and the selection by its mask, with columns that fill no whole byte.
-static void select__undoes_a_comparison_with_a_tail(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(select__undoes_a_comparison_with_a_tail) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
         ptoisa_dtype dtype = round % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -185,8 +177,7 @@ static void select__undoes_a_comparison_with_a_tail(void **state) {
 }
 
 // 1 2 3 .. 16 < 4: the first byte is 00000111, the second nothing.
-static void compare__by_hand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(compare__by_hand) {
     static const double want[6][2] = {{8, 0}, {247, 255}, {7, 0}, {15, 0}, {240, 255}, {248, 255}};
     for (uint32_t i = 0; i < 6; i++) {
         test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
@@ -202,17 +193,4 @@ static void compare__by_hand(void **state) {
         test_expect(bench, mask, 0, 1, want[i][1], 0);
         test_end(bench);
     }
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(compare__sets_the_bits, &bench),
-        cmocka_unit_test_prestate(compare__of_nan_is_false_but_for_ne, &bench),
-        cmocka_unit_test_prestate(compare__by_hand, &bench),
-        cmocka_unit_test_prestate(select__takes_one_or_the_other, &bench),
-        cmocka_unit_test_prestate(select__undoes_a_comparison_with_a_tail, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,6 @@
 
 enum { ROUNDS = 200 };
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 static const ptoisa_round rounds[7] = {PTOISA_CAST_NONE,  PTOISA_CAST_RINT, PTOISA_CAST_ROUND,
                                        PTOISA_CAST_FLOOR, PTOISA_CAST_CEIL, PTOISA_CAST_TRUNC,
                                        PTOISA_CAST_ODD};
@@ -121,8 +117,7 @@ static ptoisa_round mode_of(test_bench *bench, const pair *p) {
     return rounds[test_in(bench, 0, 6)];
 }
 
-static void cvt__every_pair_and_mode(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(cvt__every_pair_and_mode) {
     for (uint32_t round = 0; round < PAIR_COUNT * ROUNDS; round++) {
         const pair *p = &pairs[round % PAIR_COUNT];
         ptoisa_round mode = mode_of(bench, p);
@@ -155,8 +150,7 @@ static void cvt__every_pair_and_mode(void **state) {
 }
 
 // All 65536 numbers of f16 (or bf16), in rows of 4096.
-static void cvt__every_half(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(cvt__every_half) {
     for (uint32_t i = 0; i < PAIR_COUNT; i++) {
         const pair *p = &pairs[i];
         if (p->from != PTOISA_F16 && p->from != PTOISA_BF16) {
@@ -183,8 +177,7 @@ static void cvt__every_half(void **state) {
 }
 
 // Every f16, the middle between it and the next, and the f32 on both sides of the middle.
-static void cvt__f32_to_f16_around_every_half(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(cvt__f32_to_f16_around_every_half) {
     static const pair p = {PTOISA_F32, PTOISA_F16, false};
     for (uint32_t part = 0; part < 31; part++) {
         test_begin(bench, PTOISA_A2A3, "TCVT around every half");
@@ -208,8 +201,7 @@ static void cvt__f32_to_f16_around_every_half(void **state) {
     }
 }
 
-static void cvt__by_hand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(cvt__by_hand) {
     static const double x[8] = {2.5, -2.5, 3.5, -0.5, 0.5, 1.25, -1.75, 7};
     static const double want[7][8] = {{2, -2, 4, 0, 0, 1, -2, 7},  {2, -2, 4, 0, 0, 1, -2, 7},
                                       {3, -3, 4, -1, 1, 1, -2, 7}, {2, -3, 3, -1, 0, 1, -2, 7},
@@ -233,8 +225,7 @@ static void cvt__by_hand(void **state) {
 }
 
 // 300 is 44 in i8 when it wraps, and 127 when it saturates.
-static void cvt__wraps_by_default_and_saturates_on_demand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(cvt__wraps_by_default_and_saturates_on_demand) {
     static const struct {
         ptoisa_dtype from, to;
         double x, wrapped, saturated;
@@ -288,8 +279,7 @@ static test_tile *per_row(test_bench *bench, uint32_t rows, bool is_scale) {
     return t;
 }
 
-static void quant__by_row(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(quant__by_row) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         bool is_sym = round % 2;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
@@ -336,8 +326,7 @@ static void quant__by_row(void **state) {
     }
 }
 
-static void dequant__by_row(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(dequant__by_row) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         ptoisa_dtype dtype = round % 2 ? PTOISA_I8 : PTOISA_I16;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
@@ -357,19 +346,4 @@ static void dequant__by_row(void **state) {
         }
         test_end(bench);
     }
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(cvt__every_pair_and_mode, &bench),
-        cmocka_unit_test_prestate(cvt__every_half, &bench),
-        cmocka_unit_test_prestate(cvt__f32_to_f16_around_every_half, &bench),
-        cmocka_unit_test_prestate(cvt__by_hand, &bench),
-        cmocka_unit_test_prestate(cvt__wraps_by_default_and_saturates_on_demand, &bench),
-        cmocka_unit_test_prestate(quant__by_row, &bench),
-        cmocka_unit_test_prestate(dequant__by_row, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

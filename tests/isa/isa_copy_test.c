@@ -4,6 +4,7 @@
 // for conversions, and counts of faults for what must be refused.
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <float.h>
 #include <math.h>
@@ -195,8 +196,7 @@ static const ptoisa_dtype dtypes[4] = {PTOISA_U8, PTOISA_F16, PTOISA_F32, PTOISA
 
 // -- moves ----------------------------------------------------------------------------------------
 
-static void tload__puts_any_window_into_any_layout_and_pads(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tload__puts_any_window_into_any_layout_and_pads) {
     randomise(f, f->a);
     for (int round = 0; round < 400; round++) {
         ptoisa_layout layout = (ptoisa_layout)next_in(&f->random, 0, PTOISA_NN);
@@ -232,8 +232,7 @@ static void tload__puts_any_window_into_any_layout_and_pads(void **state) {
     }
 }
 
-static void tstore__writes_the_valid_region_only(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tstore__writes_the_valid_region_only) {
     randomise(f, f->a);
     for (int round = 0; round < 400; round++) {
         ptoisa_layout layout = (ptoisa_layout)next_in(&f->random, 0, PTOISA_NN);
@@ -255,8 +254,7 @@ static void tstore__writes_the_valid_region_only(void **state) {
     }
 }
 
-static void tmov__changes_layouts(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tmov__changes_layouts) {
     randomise(f, f->a);
     for (int round = 0; round < 400; round++) {
         bool is_left = next_in(&f->random, 0, 1);
@@ -297,8 +295,7 @@ static void tmov__changes_layouts(void **state) {
     }
 }
 
-static void fixpipe__converts_on_the_way_out(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(fixpipe__converts_on_the_way_out) {
     for (int round = 0; round < 200; round++) {
         bool is_int = next_in(&f->random, 0, 3) == 0;
         ptoisa_tile s =
@@ -358,8 +355,7 @@ static void fixpipe__converts_on_the_way_out(void **state) {
     }
 }
 
-static void tstore_add__adds_and_tinsert_places(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tstore_add__adds_and_tinsert_places) {
     const ptoisa_dtype types[6] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16,
                                    PTOISA_I32, PTOISA_I16, PTOISA_I8};
     for (int i = 0; i < 6; i++) {
@@ -406,8 +402,7 @@ static void tstore_add__adds_and_tinsert_places(void **state) {
 
 // -- shapes ---------------------------------------------------------------------------------------
 
-static void shapes__match_double_loops(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(shapes__match_double_loops) {
     randomise(f, f->a);
     for (int round = 0; round < 200; round++) {
         ptoisa_dtype dtype = dtypes[next_in(&f->random, 0, 2)];
@@ -450,8 +445,7 @@ static void shapes__match_double_loops(void **state) {
     }
 }
 
-static void interleave__is_undone_by_deinterleave(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(interleave__is_undone_by_deinterleave) {
     for (uint32_t n = 1; n < 70; n++) {
         uint32_t cols = (n + 15) / 16 * 16, bytes = 3 * cols * 2;
         ptoisa_tile all[6];
@@ -474,8 +468,7 @@ static void interleave__is_undone_by_deinterleave(void **state) {
     }
 }
 
-static void ramps_triangles_and_views(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(ramps_triangles_and_views) {
     ptoisa_tile d = ptoisa_tile_valid(ptoisa_tile_vec(f->a, PTOISA_I16, 1, 64), 1, 50);
     ptoisa_tci(&f->core, &d, 32760, false);
     assert_true(ptoisa_get(&d, 0, 7) == 32767 && ptoisa_get(&d, 0, 8) == -32768);
@@ -562,8 +555,7 @@ static long double converted(long double x, ptoisa_dtype to, ptoisa_dtype from, 
     return x < low ? low : x > high ? high : x;
 }
 
-static void tcvt__rounds_saturates_and_wraps(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tcvt__rounds_saturates_and_wraps) {
     const ptoisa_dtype all[11] = {PTOISA_F16, PTOISA_BF16, PTOISA_F32, PTOISA_I8,
                                   PTOISA_I16, PTOISA_I32,  PTOISA_I64, PTOISA_U8,
                                   PTOISA_U16, PTOISA_U32,  PTOISA_U64};
@@ -629,8 +621,7 @@ static void tcvt__rounds_saturates_and_wraps(void **state) {
     assert_int_equal(pairs_a5, 4 + 4 + 2);
 }
 
-static void tcvt__half_and_bfloat_are_exact_for_all_bits(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tcvt__half_and_bfloat_are_exact_for_all_bits) {
     const ptoisa_dtype types[2] = {PTOISA_F16, PTOISA_BF16};
     for (int i = 0; i < 2; i++) {
         for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -650,8 +641,7 @@ static void tcvt__half_and_bfloat_are_exact_for_all_bits(void **state) {
     }
 }
 
-static void tcvt__in_place_narrows_and_keeps_width(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(tcvt__in_place_narrows_and_keeps_width) {
     const ptoisa_dtype types[3] = {PTOISA_F16, PTOISA_I32, PTOISA_I16};
     for (int i = 0; i < 3; i++) {
         for (uint32_t at = 0; at < 4 * 640; at++) {
@@ -677,8 +667,7 @@ static void tcvt__in_place_narrows_and_keeps_width(void **state) {
     expect_fault("d is at the address of s, and its elements are larger");
 }
 
-static void quantising__follows_its_formulas(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(quantising__follows_its_formulas) {
     for (int round = 0; round < 40; round++) {
         ptoisa_tile s = random_tile(f, f->a, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR);
         ptoisa_tile d = s;
@@ -733,8 +722,7 @@ static void quantising__follows_its_formulas(void **state) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void checks__name_the_operand_and_its_numbers(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(checks__name_the_operand_and_its_numbers) {
     ptoisa_core *core = &f->core, *a5 = &f->a5;
     ptoisa_tile vec = ptoisa_tile_vec(f->a, PTOISA_F32, 16, 16);
     ptoisa_tile other = ptoisa_tile_vec(f->b, PTOISA_F32, 16, 16);
@@ -796,8 +784,7 @@ static void checks__name_the_operand_and_its_numbers(void **state) {
     expect_fault("scale is no column: it has 8 valid columns of 8");
 }
 
-static void empty_regions_and_dry_cores_compute_nothing(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(empty_regions_and_dry_cores_compute_nothing) {
     memset(f->b, 0xaa, BYTES_MAX);
     ptoisa_tile s = ptoisa_tile_valid(ptoisa_tile_vec(f->a, PTOISA_F32, 8, 8), 0, 0);
     ptoisa_tile d = s;
@@ -825,27 +812,4 @@ static void empty_regions_and_dry_cores_compute_nothing(void **state) {
     ptoisa_tstore(&f->core, &g, &none);
     expect_no_fault();
     assert_int_equal(ptoisa_cycles(&f->core), 256);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tload__puts_any_window_into_any_layout_and_pads, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(tstore__writes_the_valid_region_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(tmov__changes_layouts, setup, teardown),
-        cmocka_unit_test_setup_teardown(fixpipe__converts_on_the_way_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(tstore_add__adds_and_tinsert_places, setup, teardown),
-        cmocka_unit_test_setup_teardown(shapes__match_double_loops, setup, teardown),
-        cmocka_unit_test_setup_teardown(interleave__is_undone_by_deinterleave, setup, teardown),
-        cmocka_unit_test_setup_teardown(ramps_triangles_and_views, setup, teardown),
-        cmocka_unit_test_setup_teardown(tcvt__rounds_saturates_and_wraps, setup, teardown),
-        cmocka_unit_test_setup_teardown(tcvt__half_and_bfloat_are_exact_for_all_bits, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(tcvt__in_place_narrows_and_keeps_width, setup, teardown),
-        cmocka_unit_test_setup_teardown(quantising__follows_its_formulas, setup, teardown),
-        cmocka_unit_test_setup_teardown(checks__name_the_operand_and_its_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(empty_regions_and_dry_cores_compute_nothing, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

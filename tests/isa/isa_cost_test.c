@@ -2,6 +2,7 @@
 // what was measured, and the clocks of a core under flags and barriers.
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +40,7 @@ static uint64_t of_tile(ptoisa_model model, ptoisa_op op, ptoisa_tile tile) {
 
 // -- moves ----------------------------------------------------------------------------------------
 
-static void transfers__bytes_over_the_rate_of_their_path(void **state) {
-    (void)state;
+TEST(transfers__bytes_over_the_rate_of_their_path) {
     // 16 KiB: 16384 / 2^30 / BW * 1.85e9, rounded down.
     static const struct {
         ptoisa_op op;
@@ -81,8 +81,7 @@ static void transfers__bytes_over_the_rate_of_their_path(void **state) {
     }
 }
 
-static void transfers__only_what_is_valid_counts(void **state) {
-    (void)state;
+TEST(transfers__only_what_is_valid_counts) {
     // 10 rows of 33 floats: 1320 bytes of 58.56 a cycle from GM, of 109.4 to it.
     ptoisa_tile part = ptoisa_tile_valid(vec(PTOISA_F32, 64, 64), 10, 33);
     assert_int_equal(alone(A2A3, PTOISA_TLOAD, &part, NULL, NULL), 22);
@@ -103,8 +102,7 @@ static void transfers__only_what_is_valid_counts(void **state) {
     assert_int_equal(alone(A2A3, PTOISA_TLOAD, &huge, NULL, NULL), 36669970);
 }
 
-static void transfers__a_path_without_a_rate_is_the_slowest(void **state) {
-    (void)state;
+TEST(transfers__a_path_without_a_rate_is_the_slowest) {
     ptoisa_machine machine = *ptoisa_machine_910b();
     machine.rate[PTOISA_GM_TO_UB] = 0;
     ptoisa_tile tile = vec(PTOISA_F32, 64, 64);
@@ -121,8 +119,7 @@ static void transfers__a_path_without_a_rate_is_the_slowest(void **state) {
     assert_int_equal(ptoisa_cycles(&core), 307);
 }
 
-static void transfers__a_copy_in_ub_is_a_vector_instruction(void **state) {
-    (void)state;
+TEST(transfers__a_copy_in_ub_is_a_vector_instruction) {
     // 64 repeats and 24, where the path alone would take 27.
     assert_int_equal(of_tile(A2A3, PTOISA_TMOV, vec(PTOISA_F32, 64, 64)), 88);
     // Out of a wider tile: 64 rows of a repeat each are as many.
@@ -136,8 +133,7 @@ static void transfers__a_copy_in_ub_is_a_vector_instruction(void **state) {
 
 // -- matrices -------------------------------------------------------------------------------------
 
-static void matmul__counts_blocks(void **state) {
-    (void)state;
+TEST(matmul__counts_blocks) {
     static const struct {
         ptoisa_dtype dtype;
         uint32_t m, k, n;
@@ -170,8 +166,7 @@ static void matmul__counts_blocks(void **state) {
 
 // -- the vector unit of A2/A3 ---------------------------------------------------------------------
 
-static void vector__each_instruction_at_64_repeats(void **state) {
-    (void)state;
+TEST(vector__each_instruction_at_64_repeats) {
     static const struct {
         ptoisa_op op;
         uint64_t cycles;
@@ -227,8 +222,7 @@ static void vector__each_instruction_at_64_repeats(void **state) {
     }
 }
 
-static void vector__row_expands_broadcast_blocks_first(void **state) {
-    (void)state;
+TEST(vector__row_expands_broadcast_blocks_first) {
     ptoisa_tile full = vec(PTOISA_F32, 64, 64);
     ptoisa_tile column = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 64, 1);
     ptoisa_tile blocks = vec(PTOISA_F32, 64, 8);
@@ -244,8 +238,7 @@ static void vector__row_expands_broadcast_blocks_first(void **state) {
                      18 + 1 + 152 + 16);
 }
 
-static void vector__rows_apart_go_one_by_one(void **state) {
-    (void)state;
+TEST(vector__rows_apart_go_one_by_one) {
     // Whole: 64 * 60 * 4 = 15360 bytes, 60 repeats. With 60 valid of 64: 64 rows of a repeat, and
     // the mask. A source with a wider row takes the rows apart too.
     ptoisa_tile whole = vec(PTOISA_F32, 64, 56), wide = vec(PTOISA_F32, 64, 64);
@@ -265,8 +258,7 @@ static void vector__rows_apart_go_one_by_one(void **state) {
     assert_int_equal(of_tile(A2A3, PTOISA_TDIVS, ptoisa_tile_valid(wide, 64, 0)), 0);
 }
 
-static void vector__elements_count_by_their_size(void **state) {
-    (void)state;
+TEST(vector__elements_count_by_their_size) {
     assert_int_equal(of_tile(A2A3, PTOISA_TADD, vec(PTOISA_F16, 64, 64)), 2 * 32 + 24);
     assert_int_equal(of_tile(A2A3, PTOISA_TAND, vec(PTOISA_I8, 64, 64)), 2 * 16 + 20);
     // A conversion goes by the wider type, a compare by what it compares.
@@ -279,8 +271,7 @@ static void vector__elements_count_by_their_size(void **state) {
     assert_int_equal(alone(A2A3, PTOISA_TSEL, &f16, &mask, &f16), 2 * 32 + 27);
 }
 
-static void readings__each_listed_point(void **state) {
-    (void)state;
+TEST(readings__each_listed_point) {
     // slope * 16 * cols + bias, to nearest.
     static const uint32_t cols[] = {32, 64, 128, 240, 336};
     static const struct {
@@ -309,8 +300,7 @@ static void readings__each_listed_point(void **state) {
     }
 }
 
-static void readings__between_and_beyond_the_listed_widths(void **state) {
-    (void)state;
+TEST(readings__between_and_beyond_the_listed_widths) {
     static const struct {
         ptoisa_op op;
         uint32_t cols;
@@ -365,8 +355,7 @@ static double point_ratio(const measured_point *point) {
 }
 
 // What looks measured in the public data.
-static void points__measured_ones(void **state) {
-    (void)state;
+TEST(points__measured_ones) {
     static const measured_point points[] = {
         {PTOISA_TADD, PTOISA_F32, 64, 64, 64, 160, NULL},
         {PTOISA_TADD, PTOISA_I32, 64, 64, 64, 151, NULL},
@@ -397,8 +386,7 @@ static void points__measured_ones(void **state) {
 // The fits of element-wise instructions that come with the readings: another source for the same,
 // and the model agrees. Rows of half a repeat cost 2 cycles each in them and 17 more in all, which
 // is what rows apart and one partial mask are here.
-static void points__fits_of_elementwise_instructions(void **state) {
-    (void)state;
+TEST(points__fits_of_elementwise_instructions) {
     static const measured_point points[] = {
         {PTOISA_TSUB, PTOISA_F32, 64, 64, 64, .0313 * 4096 + 25, NULL},
         {PTOISA_TSUB, PTOISA_F32, 64, 128, 128, .0325 * 8192 + 16.5, NULL},
@@ -429,8 +417,7 @@ static void points__fits_of_elementwise_instructions(void **state) {
 
 // -- pipes ----------------------------------------------------------------------------------------
 
-static void pipes__two_loads_an_add_and_a_store_overlap(void **state) {
-    (void)state;
+TEST(pipes__two_loads_an_add_and_a_store_overlap) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64);
     ptoisa_core core;
     ptoisa_core_init(&core, A2A3, NULL);
@@ -460,8 +447,7 @@ static void pipes__two_loads_an_add_and_a_store_overlap(void **state) {
     assert_true(ptoisa_core_finish(&core));
 }
 
-static void pipes__head_and_tail_only_where_the_pipe_ran_empty(void **state) {
-    (void)state;
+TEST(pipes__head_and_tail_only_where_the_pipe_ran_empty) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64);
     ptoisa_core core;
     ptoisa_core_init(&core, A2A3, NULL);
@@ -505,8 +491,7 @@ static void pipes__head_and_tail_only_where_the_pipe_ran_empty(void **state) {
     assert_int_equal(*v, 152 + 64 + 1 + 286);
 }
 
-static void pipes__a_barrier_of_all_joins_the_clocks(void **state) {
-    (void)state;
+TEST(pipes__a_barrier_of_all_joins_the_clocks) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64);
     ptoisa_core core;
     ptoisa_core_init(&core, A2A3, NULL);
@@ -526,8 +511,7 @@ static void count_fault(ptoisa_core *core, const char *text) {
     ++*(int *)core->fault_user;
 }
 
-static void pipes__a_wrong_flag_costs_nothing(void **state) {
-    (void)state;
+TEST(pipes__a_wrong_flag_costs_nothing) {
     ptoisa_core core;
     int faults = 0;
     ptoisa_core_init(&core, A2A3, NULL);
@@ -545,8 +529,7 @@ static void pipes__a_wrong_flag_costs_nothing(void **state) {
     assert_false(ptoisa_core_finish(&core));
 }
 
-static void models__unit_is_the_sum_and_knows_no_flags(void **state) {
-    (void)state;
+TEST(models__unit_is_the_sum_and_knows_no_flags) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64);
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -571,8 +554,7 @@ static uint64_t ask_user(const ptoisa_issue_info *info, void *user) {
     return info->op == PTOISA_TADD ? 100 : info->op == PTOISA_TLOAD ? 1000 : 5;
 }
 
-static void models__user_is_told_everything(void **state) {
-    (void)state;
+TEST(models__user_is_told_everything) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64), b = vec(PTOISA_F32, 64, 64), c = b;
     ptoisa_core core;
     asked told;
@@ -614,8 +596,7 @@ static void models__user_is_told_everything(void **state) {
 
 // -- A5 -------------------------------------------------------------------------------------------
 
-static void a5__each_fit(void **state) {
-    (void)state;
+TEST(a5__each_fit) {
     static const struct {
         ptoisa_op op;
         ptoisa_dtype dst, src;
@@ -659,8 +640,7 @@ static void a5__each_fit(void **state) {
     }
 }
 
-static void a5__one_row_is_one_loop(void **state) {
-    (void)state;
+TEST(a5__one_row_is_one_loop) {
     // 63 registers of 4 bytes, odd: 3.9143 * 63 + 63.89 = 310.49.
     assert_int_equal(of_tile(A5, PTOISA_TSEL, vec(PTOISA_F32, 63, 64)), 310);
     ptoisa_tile row = ptoisa_tile_valid(vec(PTOISA_F32, 16, 128), 1, 100);
@@ -675,8 +655,7 @@ static void a5__one_row_is_one_loop(void **state) {
     assert_int_equal(ptoisa_cycles(&core), 116);
 }
 
-static void a5__what_has_no_fit_is_as_on_a2a3(void **state) {
-    (void)state;
+TEST(a5__what_has_no_fit_is_as_on_a2a3) {
     static const ptoisa_op ops[] = {PTOISA_TROWSUM, PTOISA_TCOLMAX, PTOISA_TROWEXPANDMUL,
                                     PTOISA_TMAX,    PTOISA_TADDS,   PTOISA_TSORT32,
                                     PTOISA_TMOV,    PTOISA_TSHLS};
@@ -692,8 +671,7 @@ static void a5__what_has_no_fit_is_as_on_a2a3(void **state) {
 
 // Every vector instruction over many shapes, in both models, as one number: whatever compiler,
 // optimisation level and machine runs this.
-static void models__are_the_same_everywhere(void **state) {
-    (void)state;
+TEST(models__are_the_same_everywhere) {
     static const ptoisa_dtype dtypes[] = {PTOISA_F32, PTOISA_F16, PTOISA_I8, PTOISA_I64};
     uint64_t hash = UINT64_C(0xcbf29ce484222325), count = 0;
     for (int model = A2A3; model <= A5; model++) {
@@ -713,33 +691,4 @@ static void models__are_the_same_everywhere(void **state) {
     }
     print_message("%llu costs: %016llx\n", (unsigned long long)count, (unsigned long long)hash);
     assert_true(hash == UINT64_C(0xd7d71201f0ddc210));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transfers__bytes_over_the_rate_of_their_path),
-        cmocka_unit_test(transfers__only_what_is_valid_counts),
-        cmocka_unit_test(transfers__a_path_without_a_rate_is_the_slowest),
-        cmocka_unit_test(transfers__a_copy_in_ub_is_a_vector_instruction),
-        cmocka_unit_test(matmul__counts_blocks),
-        cmocka_unit_test(vector__each_instruction_at_64_repeats),
-        cmocka_unit_test(vector__row_expands_broadcast_blocks_first),
-        cmocka_unit_test(vector__rows_apart_go_one_by_one),
-        cmocka_unit_test(vector__elements_count_by_their_size),
-        cmocka_unit_test(readings__each_listed_point),
-        cmocka_unit_test(readings__between_and_beyond_the_listed_widths),
-        cmocka_unit_test(points__measured_ones),
-        cmocka_unit_test(points__fits_of_elementwise_instructions),
-        cmocka_unit_test(pipes__two_loads_an_add_and_a_store_overlap),
-        cmocka_unit_test(pipes__head_and_tail_only_where_the_pipe_ran_empty),
-        cmocka_unit_test(pipes__a_barrier_of_all_joins_the_clocks),
-        cmocka_unit_test(pipes__a_wrong_flag_costs_nothing),
-        cmocka_unit_test(models__unit_is_the_sum_and_knows_no_flags),
-        cmocka_unit_test(models__user_is_told_everything),
-        cmocka_unit_test(a5__each_fit),
-        cmocka_unit_test(a5__one_row_is_one_loop),
-        cmocka_unit_test(a5__what_has_no_fit_is_as_on_a2a3),
-        cmocka_unit_test(models__are_the_same_everywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,10 @@
 
 #include "isa_calls.h"
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 // -- dry cores ------------------------------------------------------------------------------------
 
 // A dry core charges what the call costs on paper, and changes no element.
-static void dry__instructions_cost_time_and_write_nothing(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(dry__instructions_cost_time_and_write_nothing) {
     for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
         test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
         for (uint32_t k = 0; k < bench->tile_count; k++) {
@@ -31,8 +26,7 @@ static void dry__instructions_cost_time_and_write_nothing(void **state) {
 // -- the ends of ranges ---------------------------------------------------------------------------
 
 // 1.5, 0.5, -0.5, -1.5: numbers of f16 and of f32.
-static void ramp__of_floats_goes_down_and_up(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(ramp__of_floats_goes_down_and_up) {
     static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
     for (uint32_t i = 0; i < 4; i++) {
         const bool is_down = i % 2;
@@ -49,8 +43,7 @@ static void ramp__of_floats_goes_down_and_up(void **state) {
 }
 
 // No results, of rows and of columns: nothing is written.
-static void reduce__of_no_results_writes_nothing(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(reduce__of_no_results_writes_nothing) {
     static _Alignas(32) float scratch[8 * 16];
     for (uint32_t i = 0; i < 2; i++) {
         test_begin(bench, PTOISA_A2A3, "TROWSUM, TCOLARGMAX");
@@ -85,8 +78,7 @@ static void refused(test_bench *bench, const char *text) {
 // -- tiles that are none --------------------------------------------------------------------------
 
 // No columns; boxes cut off below, and on the right.
-static void tile__has_columns_and_whole_boxes(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(tile__has_columns_and_whole_boxes) {
     static const struct {
         uint32_t rows, cols;
         const char *text;
@@ -107,8 +99,7 @@ static void tile__has_columns_and_whole_boxes(void **state) {
 }
 
 // A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
-static void assign__of_a_tile_larger_than_its_memory(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(assign__of_a_tile_larger_than_its_memory) {
     for (uint32_t i = 0; i < 3; i++) {
         test_begin(bench, i == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
         bench->core.is_as_simulator = i == 1;
@@ -131,8 +122,7 @@ static void assign__of_a_tile_larger_than_its_memory(void **state) {
 // -- operands that do not go together -------------------------------------------------------------
 
 // d of 8 indices; values of 7, a column of indices that is not one, and no scratch.
-static void reduce__columns_go_together(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(reduce__columns_go_together) {
     static _Alignas(32) float data[8 * 16], other[8 * 16];
     static _Alignas(32) uint32_t at[8 * 16];
     const ptoisa_tile s = ptoisa_tile_vec(data, PTOISA_F32, 8, 16);
@@ -161,8 +151,7 @@ static void reduce__columns_go_together(void **state) {
 }
 
 // One is to be valid in all of d, the other in a part of it.
-static void part__is_no_larger_than_the_whole(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(part__is_no_larger_than_the_whole) {
     static _Alignas(32) float a[8 * 16], b[8 * 16], c[8 * 16];
     const ptoisa_tile d = ptoisa_tile_valid(ptoisa_tile_vec(c, PTOISA_F32, 8, 16), 4, 8);
     const ptoisa_tile whole = ptoisa_tile_valid(ptoisa_tile_vec(a, PTOISA_F32, 8, 16), 4, 8);
@@ -178,20 +167,3 @@ static void part__is_no_larger_than_the_whole(void **state) {
 }
 
 #endif
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(dry__instructions_cost_time_and_write_nothing, &bench),
-        cmocka_unit_test_prestate(ramp__of_floats_goes_down_and_up, &bench),
-        cmocka_unit_test_prestate(reduce__of_no_results_writes_nothing, &bench),
-#if PTOISA_CHECKED_DEFAULT
-        cmocka_unit_test_prestate(tile__has_columns_and_whole_boxes, &bench),
-        cmocka_unit_test_prestate(assign__of_a_tile_larger_than_its_memory, &bench),
-        cmocka_unit_test_prestate(reduce__columns_go_together, &bench),
-        cmocka_unit_test_prestate(part__is_no_larger_than_the_whole, &bench),
-#endif
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

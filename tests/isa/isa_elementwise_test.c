@@ -15,10 +15,6 @@ static const uint32_t set_bin = SET(F16) | SET(F32) | SET(I16) | SET(I32);
 static const uint32_t set_wide =
     SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 typedef void (*binary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *,
                           const ptoisa_tile *);
 typedef void (*unary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *);
@@ -184,8 +180,7 @@ static void binary_round(test_bench *bench, const binary_case *one, ptoisa_famil
     test_end(bench);
 }
 
-static void binary__all_match_the_reference(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(binary__all_match_the_reference) {
     const binary_case *cases;
     uint32_t count = binary_cases(&cases);
     for (uint32_t i = 0; i < count; i++) {
@@ -220,8 +215,7 @@ static void scalar_round(test_bench *bench, const binary_case *one, ptoisa_famil
     test_end(bench);
 }
 
-static void scalar__all_match_the_reference(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(scalar__all_match_the_reference) {
     const binary_case *cases;
     uint32_t count = binary_cases(&cases);
     for (uint32_t i = 0; i < count; i++) {
@@ -231,8 +225,7 @@ static void scalar__all_match_the_reference(void **state) {
     }
 }
 
-static void scalar__divided_by_a_tile(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(scalar__divided_by_a_tile) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_bin);
         uint32_t rows, cols;
@@ -253,8 +246,7 @@ static void scalar__divided_by_a_tile(void **state) {
 }
 
 // A scalar is of the tile's element type: 0.1 is the f32 (or f16) next to 0.1.
-static void scalar__is_rounded_to_the_tiles_type(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(scalar__is_rounded_to_the_tiles_type) {
     for (uint32_t round = 0; round < 40; round++) {
         ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
         test_begin(bench, PTOISA_A2A3, "scalar");
@@ -276,8 +268,7 @@ static void scalar__is_rounded_to_the_tiles_type(void **state) {
 
 // One source is as big as the destination; the other covers a part, and elsewhere the first is
 // copied.
-static void part__copies_where_one_source_ends(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(part__copies_where_one_source_ends) {
     static const char *const names[4] = {"TPARTADD", "TPARTMUL", "TPARTMAX", "TPARTMIN"};
     static const ptoisa_op ops[4] = {PTOISA_TADD, PTOISA_TMUL, PTOISA_TMAX, PTOISA_TMIN};
     static const binary_fn runs[4] = {ptoisa_tpartadd, ptoisa_tpartmul, ptoisa_tpartmax,
@@ -340,8 +331,7 @@ static void unary_round(test_bench *bench, const char *name, ptoisa_op op, uint3
     test_end(bench);
 }
 
-static void unary__all_match_the_reference(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(unary__all_match_the_reference) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         unary_round(bench, "TEXP", PTOISA_TEXP, set_float, ptoisa_texp, 3);
         unary_round(bench, "TLOG", PTOISA_TLOG, set_float, ptoisa_tlog, 3);
@@ -357,8 +347,7 @@ static void unary__all_match_the_reference(void **state) {
 
 // Functions that are approximated, over their whole range: where exponents carry, results go
 // subnormal or overflow, and logarithms cancel.
-static void unary__is_accurate_over_the_whole_range(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(unary__is_accurate_over_the_whole_range) {
     static const double low[4] = {-104, -149, -149, -149}, high[4] = {89, 128, 128, 128};
     static const char *const names[4] = {"TEXP", "TLOG", "TRSQRT", "TRECIP"};
     static const ptoisa_op ops[4] = {PTOISA_TEXP, PTOISA_TLOG, PTOISA_TRSQRT, PTOISA_TRECIP};
@@ -399,8 +388,7 @@ static void expect_fused(const test_bench *bench, const test_tile *d, uint32_t r
     test_expect_near(bench, d, r, c, sum, 1, ref_ulp(dtype, product));
 }
 
-static void fused__multiply_and_add(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(fused__multiply_and_add) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         static const char *const names[4] = {"TFUSEDMULADD", "TMULADDDST", "TFUSEDMULADDRELU",
                                              "TSUBRELU"};
@@ -432,8 +420,7 @@ static void fused__multiply_and_add(void **state) {
     }
 }
 
-static void fused__axpy_adds_a_multiple(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(fused__axpy_adds_a_multiple) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype from = test_dtype(bench, set_float);
         ptoisa_dtype to = test_chance(bench, 2) ? PTOISA_F32 : from;
@@ -456,8 +443,7 @@ static void fused__axpy_adds_a_multiple(void **state) {
     }
 }
 
-static void fused__leaky_and_parametric_relu(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(fused__leaky_and_parametric_relu) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_leaky = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_float);
@@ -487,8 +473,7 @@ static void fused__leaky_and_parametric_relu(void **state) {
     }
 }
 
-static void ternary__adds_and_subtracts(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(ternary__adds_and_subtracts) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         static const char *const names[4] = {"TADDC", "TSUBC", "TADDSC", "TSUBSC"};
         uint32_t which = round % 4, rows, cols;
@@ -546,8 +531,7 @@ static void expect_row(test_bench *bench, ptoisa_dtype dtype, const char *name, 
     test_end(bench);
 }
 
-static void special__max_and_min_keep_nan(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(special__max_and_min_keep_nan) {
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double a[6] = {nan, 1, nan, -inf, inf, -inf}, b[6] = {1, nan, nan, nan, 5, inf};
     const double greater[6] = {nan, nan, nan, nan, inf, inf};
@@ -561,8 +545,7 @@ static void special__max_and_min_keep_nan(void **state) {
     }
 }
 
-static void special__integers_wrap(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(special__integers_wrap) {
     const double a[5] = {32767, -32768, 256, -32768, 181}, b[5] = {1, -1, 256, -1, 182};
     const double sum[5] = {-32768, 32767, 512, 32767, 363};
     const double difference[5] = {32766, -32767, 0, -32767, -1};
@@ -585,8 +568,7 @@ static void tfmod(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *a,
     ptoisa_tfmod(core, d, a, b, NULL);
 }
 
-static void special__integers_divided_by_nothing_are_nothing(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(special__integers_divided_by_nothing_are_nothing) {
     const double least = -2147483648.0;
     const double a[7] = {7, least, least, 0, -7, 7, -7}, b[7] = {0, 0, -1, 0, 2, -2, -2};
     const double rem[7] = {0, 0, 0, 0, 1, -1, -1}, mod[7] = {0, 0, 0, 0, -1, 1, -1};
@@ -613,8 +595,7 @@ static void special__integers_divided_by_nothing_are_nothing(void **state) {
 }
 
 // Shifts by as much as the element has bits, or more, have no defined result, but must be safe.
-static void special__shifts_by_any_amount_are_safe(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(special__shifts_by_any_amount_are_safe) {
     for (uint32_t round = 0; round < 40; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_shift);
         test_begin(bench, PTOISA_A2A3, "shift");
@@ -629,8 +610,7 @@ static void special__shifts_by_any_amount_are_safe(void **state) {
     }
 }
 
-static void special__by_hand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(special__by_hand) {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const double x[9] = {0, -0.0, inf, -inf, nan, -1, 1, 4, 100};
     const double want[8][9] = {
@@ -671,8 +651,7 @@ static void special__by_hand(void **state) {
 
 // What the simulator takes: i16 and i32 with slopes that are integers, and their logarithms, which
 // are computed in f32.
-static void simulator__integers_have_slopes_and_logarithms(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(simulator__integers_have_slopes_and_logarithms) {
     static const char *const names[3] = {"TLRELU", "TPRELU", "TLOG"};
     for (uint32_t round = 0; round < 900; round++) {
         uint32_t which = round % 3, rows = test_size(bench, 9), cols = test_size(bench, 70);
@@ -712,8 +691,7 @@ static void simulator__integers_have_slopes_and_logarithms(void **state) {
 }
 
 // Such an instruction has tiles of one size, too.
-static void simulator__integers_of_other_sizes_are_refused(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(simulator__integers_of_other_sizes_are_refused) {
     test_begin(bench, PTOISA_A2A3, "TLRELU");
     bench->core.is_as_simulator = true;
     test_tile *s = test_vec(bench, PTOISA_I32, 4, 8), *d = test_vec(bench, PTOISA_I32, 4, 8);
@@ -728,30 +706,4 @@ static void simulator__integers_of_other_sizes_are_refused(void **state) {
     d->role = TEST_READ;  // not written
 #endif
     test_end(bench);
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(binary__all_match_the_reference, &bench),
-        cmocka_unit_test_prestate(scalar__all_match_the_reference, &bench),
-        cmocka_unit_test_prestate(scalar__divided_by_a_tile, &bench),
-        cmocka_unit_test_prestate(scalar__is_rounded_to_the_tiles_type, &bench),
-        cmocka_unit_test_prestate(part__copies_where_one_source_ends, &bench),
-        cmocka_unit_test_prestate(unary__all_match_the_reference, &bench),
-        cmocka_unit_test_prestate(unary__is_accurate_over_the_whole_range, &bench),
-        cmocka_unit_test_prestate(fused__multiply_and_add, &bench),
-        cmocka_unit_test_prestate(fused__axpy_adds_a_multiple, &bench),
-        cmocka_unit_test_prestate(fused__leaky_and_parametric_relu, &bench),
-        cmocka_unit_test_prestate(ternary__adds_and_subtracts, &bench),
-        cmocka_unit_test_prestate(special__max_and_min_keep_nan, &bench),
-        cmocka_unit_test_prestate(special__integers_wrap, &bench),
-        cmocka_unit_test_prestate(special__integers_divided_by_nothing_are_nothing, &bench),
-        cmocka_unit_test_prestate(special__shifts_by_any_amount_are_safe, &bench),
-        cmocka_unit_test_prestate(special__by_hand, &bench),
-        cmocka_unit_test_prestate(simulator__integers_have_slopes_and_logarithms, &bench),
-        cmocka_unit_test_prestate(simulator__integers_of_other_sizes_are_refused, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #define ISA_FACE_H
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>

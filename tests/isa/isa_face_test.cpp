@@ -37,7 +37,7 @@ static_assert(TileAcc<float, 16, 32>::InnerCols == 16 && TileAcc<float, 16, 32>:
 static_assert(sizeof(half) == 2 && sizeof(bfloat16_t) == 2, "");
 // clang-format on
 
-static void face__tiles_take_their_dynamic_sizes_in_order(void **) {
+TEST(face__tiles_take_their_dynamic_sizes_in_order) {
     Dynamic both(3, 5);
     assert_int_equal(both.GetValidRow(), 3);
     assert_int_equal(both.GetValidCol(), 5);
@@ -56,7 +56,7 @@ static void face__tiles_take_their_dynamic_sizes_in_order(void **) {
     assert_int_equal(acc.GetValidRow() * 100 + acc.GetValidCol(), 232);
 }
 
-static void face__shapes_and_strides_of_five_values_need_no_template_arguments(void **) {
+TEST(face__shapes_and_strides_of_five_values_need_no_template_arguments) {
     float data[64];
     Shape shape(1, 1, 1, 4, 8);
     Stride stride(64, 64, 64, int64_t(16), 1u);
@@ -71,7 +71,7 @@ static void face__shapes_and_strides_of_five_values_need_no_template_arguments(v
 // (17, 20) is in the second column of boxes (512 before it), its second box (256), row 1 (16), 4.
 // Zn in boxes of 16 x 16, each by columns: the second row of boxes (512), second box (256), column
 // 4 (64), row 1.
-static void face__tiles_tell_their_size_and_where_elements_are(void **) {
+TEST(face__tiles_tell_their_size_and_where_elements_are) {
     using Nz = Tile<TileType::Mat, half, 32, 32, BLayout::ColMajor, 32, 32, SLayout::RowMajor>;
     using Zn = Tile<TileType::Mat, half, 32, 32, BLayout::RowMajor, 32, 32, SLayout::ColMajor>;
     assert_int_equal(Matrix::GetSizeInBytes(), 2048);
@@ -85,7 +85,7 @@ static void face__tiles_tell_their_size_and_where_elements_are(void **) {
     static_assert(BLOCK_BYTE_SIZE == 32 && C0_SIZE_BYTE == 32 && FRACTAL_NZ_ROW == 16, "");
 }
 
-static void face__shapes_take_all_five_or_the_dynamic_values(void **) {
+TEST(face__shapes_take_all_five_or_the_dynamic_values) {
     float data[4096];
     using Sh = Shape<1, 1, -1, 16, -1>;
     using St = Stride<1, 1, -1, 64, 1>;
@@ -109,7 +109,7 @@ static void face__shapes_take_all_five_or_the_dynamic_values(void **) {
     assert_true(fixed.GetShape(3) == 4 && fixed.GetStride(3) == 8);
 }
 
-static void face__shapes_of_matrices_are_those_of_their_layout(void **) {
+TEST(face__shapes_of_matrices_are_those_of_their_layout) {
     half data[64 * 64];
     using Nd = GlobalTensor<half, TileShape2D<half, 16, 32>, BaseShape2D<half, 48, 64>>;
     Nd nd(data);
@@ -141,7 +141,7 @@ template <typename T> static uint16_t bits_of(T value) {
     return bits;
 }
 
-static void face__half_is_f16_and_rounds_once(void **) {
+TEST(face__half_is_f16_and_rounds_once) {
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         half h = float16_of<half>((uint16_t)bits);
         bfloat16_t b = float16_of<bfloat16_t>((uint16_t)bits);
@@ -168,7 +168,7 @@ static void face__half_is_f16_and_rounds_once(void **) {
 
 // -- binding --------------------------------------------------------------------------------------
 
-static void face__tiles_bind_to_offsets_of_their_memory(void **) {
+TEST(face__tiles_bind_to_offsets_of_their_memory) {
     ptoisa_core &core = ptoisa_this_core();
     Matrix a, b;
     Tile<TileType::Mat, float, 16, 32> mat;
@@ -199,7 +199,7 @@ static void face__tiles_bind_to_offsets_of_their_memory(void **) {
     assert_ptr_equal(part.data(), a.data() + 3 * 32 + 8);
 }
 
-static void face__elements_are_where_their_layout_says(void **) {
+TEST(face__elements_are_where_their_layout_says) {
     Matrix a;
     TASSIGN(a, 0);
     for (uint32_t i = 0; i < 512; i++) {
@@ -231,7 +231,7 @@ static void face__elements_are_where_their_layout_says(void **) {
     }
 }
 
-static void face__every_thread_is_a_core(void **) {
+TEST(face__every_thread_is_a_core) {
     Matrix mine;
     TASSIGN(mine, 0);
     mine.SetValue(0, 1);
@@ -256,7 +256,7 @@ static void face__every_thread_is_a_core(void **) {
 }
 
 // A host may start its core anew; the memories stay.
-static void face__core_init_keeps_memories(void **) {
+TEST(face__core_init_keeps_memories) {
     Matrix a;
     TASSIGN(a, 0);
     float *before = a.data();
@@ -267,7 +267,7 @@ static void face__core_init_keeps_memories(void **) {
     ptoisa_this_core().machine = shim::machine_of(shim::default_arch);
 }
 
-static void face__sizes_are_those_of_the_machine(void **) {
+TEST(face__sizes_are_those_of_the_machine) {
     face_faults faults;
     Matrix a;  // 2 KiB
     NPU_MEMORY_INIT(NPUArch::A2A3);
@@ -296,7 +296,7 @@ static void face__sizes_are_those_of_the_machine(void **) {
 }
 
 // Memories are made for the core's machine, also where another one was there before.
-static void face__memories_grow_with_the_machine(void **) {
+TEST(face__memories_grow_with_the_machine) {
     face_faults faults;
     ptoisa_machine large = *shim::machine_of(shim::default_arch);
     large.memory_size[PTOISA_VEC] = 2 << 20;
@@ -328,12 +328,12 @@ static void bind_without_memory() {
     }).join();
 }
 
-static void face__a_core_without_memories_ends_the_process(void **) {
+TEST(face__a_core_without_memories_ends_the_process) {
     isa_expect_abort(bind_without_memory, "ptoisa: no memory for a core\n");
 }
 
 // An NZ window and an Nz tile hold the same bytes.
-static void face__nz_windows_load_and_store(void **) {
+TEST(face__nz_windows_load_and_store) {
     using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
                             BaseShape2D<half, 64, 96, Layout::NZ>, Layout::NZ>;
     using Mat = Tile<TileType::Mat, half, 32, 48, BLayout::ColMajor, 32, 48, SLayout::RowMajor>;
@@ -365,7 +365,7 @@ static void face__nz_windows_load_and_store(void **) {
     ptoisa_core_reset(&ptoisa_this_core());
 }
 
-static void face__nz_windows_fit_their_tiles(void **) {
+TEST(face__nz_windows_fit_their_tiles) {
     using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
                             BaseShape2D<half, 64, 96, Layout::NZ>, Layout::NZ>;
     using Vec = Tile<TileType::Vec, half, 32, 64, BLayout::ColMajor, 32, 64, SLayout::RowMajor>;
@@ -446,7 +446,7 @@ struct Pair {
 #define SAME_BY_INT(OP, op)  SAME(pair, false, OP(di, ai, 5), ptoisa_##op(core, &cdi, &cai, 5))
 #define SAME_ROW_INT(OP, op) SAME(pair, true, OP(coli, a, b), ptoisa_##op(core, &ccoli, &ca, &cb))
 
-static void face__gives_the_bits_and_cycles_of_c(void **) {
+TEST(face__gives_the_bits_and_cycles_of_c) {
     static Pair pair;
     ptoisa_core *core = &ptoisa_this_core();
     for (int round = 0; round < 20; round++) {
@@ -558,7 +558,7 @@ static void face__gives_the_bits_and_cycles_of_c(void **) {
     ptoisa_core_reset(core);
 }
 
-static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
+TEST(face__masks_and_quantised_tiles_are_those_of_c) {
     static Pair pair;
     ptoisa_core *core = &ptoisa_this_core();
     Matrix d, a, b;
@@ -617,7 +617,7 @@ static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
 // -- tables ---------------------------------------------------------------------------------------
 
 // Tables in each half of a buffer: one for the face, one for C.
-static void face__tables_and_blocks_are_those_of_c(void **) {
+TEST(face__tables_and_blocks_are_those_of_c) {
     static Pair pair;
     ptoisa_core *core = &ptoisa_this_core();
     static float tables[2][8 * 32];
@@ -684,7 +684,7 @@ static void face__tables_and_blocks_are_those_of_c(void **) {
 
 // A DN window has its columns outside: element (r, c) of the tile of 4 x (3 x 5) is at
 // c / 5 * stride of dimension 2 + c % 5 * that of dimension 4 + r.
-static void face__dn_windows_have_columns_in_their_outer_dimensions(void **) {
+TEST(face__dn_windows_have_columns_in_their_outer_dimensions) {
     using Sh = Shape<1, 1, 3, 4, 5>;
     using St = Stride<1, 1, 100, 1, 7>;
     float from[300], to[300];
@@ -714,7 +714,7 @@ static void face__dn_windows_have_columns_in_their_outer_dimensions(void **) {
     ptoisa_core_reset(&ptoisa_this_core());
 }
 
-static void face__pads_are_numbers_and_windows_have_elements(void **) {
+TEST(face__pads_are_numbers_and_windows_have_elements) {
     using Sh = Shape<1, 1, 1, 3, 5>;
     float data[64] = {0};
     GlobalTensor<float, Sh, Stride<1, 1, 1, 8, 1>> window(data);
@@ -746,7 +746,7 @@ static void face__pads_are_numbers_and_windows_have_elements(void **) {
     ptoisa_core_reset(&ptoisa_this_core());
 }
 
-static void face__prints_tiles(void **) {
+TEST(face__prints_tiles) {
     Tile<TileType::Vec, int16_t, 2, 16, BLayout::RowMajor, 2, 3> a;
     TASSIGN(a, 0);
     for (uint32_t i = 0; i < 32; i++) {
@@ -767,7 +767,7 @@ static void face__prints_tiles(void **) {
 
 // -- stores of the matrix unit --------------------------------------------------------------------
 
-static void face__stores_convert_add_and_quantise(void **) {
+TEST(face__stores_convert_add_and_quantise) {
     TileLeft<float, 16, 16> left;
     TileRight<float, 16, 16> right;
     TileAcc<float, 16, 16> acc;
@@ -837,7 +837,7 @@ static void face__stores_convert_add_and_quantise(void **) {
 
 // -- faults ---------------------------------------------------------------------------------------
 
-static void face__wrong_flags_are_faults(void **) {
+TEST(face__wrong_flags_are_faults) {
     face_faults faults;
     set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
@@ -860,7 +860,7 @@ static void face__wrong_flags_are_faults(void **) {
     assert_string_equal(faults.text.c_str(), "");
 }
 
-static void face__events_are_recorded_and_waited_for_once(void **) {
+TEST(face__events_are_recorded_and_waited_for_once) {
     face_faults faults;
     Event<Op::TLOAD, Op::TADD> event;
     event = RecordEvent();
@@ -886,7 +886,7 @@ template <typename T> PTO_INST T thrice(T n) {
 }
 
 // Words of sources that were written beside PTO-ISA's own.
-static void face__has_the_words_of_sources_of_pto_isa(void **) {
+TEST(face__has_the_words_of_sources_of_pto_isa) {
     assert_int_equal(twice(thrice(7)), 42);
     assert_int_equal(NUM_77 + NUM_96, 173);
     assert_true(ScatterAxis::SCATTER_ROW != ScatterAxis::SCATTER_COL);
@@ -894,7 +894,7 @@ static void face__has_the_words_of_sources_of_pto_isa(void **) {
 }
 
 // A prefetch leaves the tile, and the core's clocks, as a load does.
-static void face__prefetches_load(void **) {
+TEST(face__prefetches_load) {
     face_faults faults;
     ptoisa_core &core = ptoisa_this_core();
     float data[8 * 16];
@@ -929,7 +929,7 @@ static void face__prefetches_load(void **) {
 
 #if PTOISA_CHECKED_DEFAULT
 // What the device refuses and the simulator takes: a fault, and in the mode "as the simulator" none.
-static void face__as_the_simulator_permits_more(void **) {
+TEST(face__as_the_simulator_permits_more) {
     face_faults faults;
     ptoisa_core &core = ptoisa_this_core();
     NPU_MEMORY_INIT(NPUArch::A2A3);
@@ -1010,7 +1010,7 @@ static void face__as_the_simulator_permits_more(void **) {
 
 // Bit c of row r says a > b; what TCMP leaves of a row's 32 bytes is 0, and is stored with a window
 // of all columns. A device stores what is valid.
-static void face__masks_are_stored_whole_as_the_simulator_stores_them(void **) {
+TEST(face__masks_are_stored_whole_as_the_simulator_stores_them) {
     face_faults faults;
     ptoisa_core &core = ptoisa_this_core();
     NPU_MEMORY_INIT(NPUArch::A2A3);
@@ -1063,7 +1063,7 @@ static void face__masks_are_stored_whole_as_the_simulator_stores_them(void **) {
     NPU_MEMORY_INIT(shim::default_arch);
 }
 
-static void face__what_a_device_refuses_is_a_fault(void **) {
+TEST(face__what_a_device_refuses_is_a_fault) {
     face_faults faults;
     Matrix a, b, unbound;
     TASSIGN(a, 0);
@@ -1097,40 +1097,3 @@ static void face__what_a_device_refuses_is_a_fault(void **) {
     NPU_MEMORY_INIT(shim::default_arch);
 }
 #endif
-
-int main(void) {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(face__tiles_take_their_dynamic_sizes_in_order),
-        cmocka_unit_test(face__shapes_and_strides_of_five_values_need_no_template_arguments),
-        cmocka_unit_test(face__tiles_tell_their_size_and_where_elements_are),
-        cmocka_unit_test(face__shapes_take_all_five_or_the_dynamic_values),
-        cmocka_unit_test(face__shapes_of_matrices_are_those_of_their_layout),
-        cmocka_unit_test(face__half_is_f16_and_rounds_once),
-        cmocka_unit_test(face__tiles_bind_to_offsets_of_their_memory),
-        cmocka_unit_test(face__elements_are_where_their_layout_says),
-        cmocka_unit_test(face__every_thread_is_a_core),
-        cmocka_unit_test(face__core_init_keeps_memories),
-        cmocka_unit_test(face__sizes_are_those_of_the_machine),
-        cmocka_unit_test(face__memories_grow_with_the_machine),
-        cmocka_unit_test(face__a_core_without_memories_ends_the_process),
-        cmocka_unit_test(face__nz_windows_load_and_store),
-        cmocka_unit_test(face__nz_windows_fit_their_tiles),
-        cmocka_unit_test(face__gives_the_bits_and_cycles_of_c),
-        cmocka_unit_test(face__masks_and_quantised_tiles_are_those_of_c),
-        cmocka_unit_test(face__tables_and_blocks_are_those_of_c),
-        cmocka_unit_test(face__dn_windows_have_columns_in_their_outer_dimensions),
-        cmocka_unit_test(face__pads_are_numbers_and_windows_have_elements),
-        cmocka_unit_test(face__prints_tiles),
-        cmocka_unit_test(face__stores_convert_add_and_quantise),
-        cmocka_unit_test(face__wrong_flags_are_faults),
-        cmocka_unit_test(face__has_the_words_of_sources_of_pto_isa),
-        cmocka_unit_test(face__prefetches_load),
-        cmocka_unit_test(face__events_are_recorded_and_waited_for_once),
-#if PTOISA_CHECKED_DEFAULT
-        cmocka_unit_test(face__as_the_simulator_permits_more),
-        cmocka_unit_test(face__masks_are_stored_whole_as_the_simulator_stores_them),
-        cmocka_unit_test(face__what_a_device_refuses_is_a_fault),
-#endif
-    };
-    return cmocka_run_group_tests_name("isa_face", tests, NULL, NULL);
-}

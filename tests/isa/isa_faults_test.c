@@ -6,10 +6,6 @@
 
 #if PTOISA_CHECKED_DEFAULT
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 // The call was refused, once, with a text that begins with the instruction's name and has a part.
 static void refused(test_bench *bench, const test_call *call, const char *how, uint32_t operand,
                     const char *part) {
@@ -132,8 +128,7 @@ static bool spoiled_call(test_bench *bench, call_id id, ptoisa_family family, ui
     return is_there;
 }
 
-static void operand__spoiled_in_every_way_is_refused(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(operand__spoiled_in_every_way_is_refused) {
     for (uint32_t id = 0; id < CALL_COUNT; id++) {
         for (uint32_t how = 0; how < SPOIL_COUNT; how++) {
             for (uint32_t family = 0; family < 2; family++) {
@@ -147,8 +142,7 @@ static void operand__spoiled_in_every_way_is_refused(void **state) {
 }
 
 // Good calls are no faults on either machine (else the test above tests nothing).
-static void operand__good_ones_are_taken(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(operand__good_ones_are_taken) {
     for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
         test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
         for (uint32_t k = 0; k < bench->tile_count; k++) {
@@ -161,8 +155,7 @@ static void operand__good_ones_are_taken(void **state) {
 }
 
 // Windows: of other sizes than the tile, of another element size, without memory.
-static void window__must_fit_the_tile(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(window__must_fit_the_tile) {
     static const call_id ids[4] = {CALL_TLOAD, CALL_TSTORE, CALL_TSTORE_ACC, CALL_TSTORE_ADD};
     for (uint32_t i = 0; i < 24; i++) {
         test_call call = call_make(bench, ids[i / 6], PTOISA_A2A3, 6, 64);
@@ -202,8 +195,7 @@ static void text_is(test_bench *bench, call_id id, uint32_t operand, spoil how, 
     test_end(bench);
 }
 
-static void text__says_what_is_wrong(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(text__says_what_is_wrong) {
     static const call_id ids[4] = {CALL_TADD, CALL_TSUB, CALL_TDIV, CALL_TSUBRELU};
     for (uint32_t i = 0; i < 4; i++) {
         text_is(bench, ids[i], 1, SPOIL_DTYPE, "is f64");
@@ -234,8 +226,7 @@ static void on_family(test_bench *bench, test_call *call, bool is_refused, uint3
     test_end(bench);
 }
 
-static void alias__is_refused_on_a2a3_only(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(alias__is_refused_on_a2a3_only) {
     static const call_id ids[4] = {CALL_TRSQRT, CALL_TRECIP, CALL_TANDS, CALL_TORS};
     for (uint32_t i = 0; i < 8; i++) {
         ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
@@ -252,8 +243,7 @@ static void alias__is_refused_on_a2a3_only(void **state) {
     test_end(bench);
 }
 
-static void matmul__has_sizes_from_1_to_4095(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__has_sizes_from_1_to_4095) {
     static const uint32_t bad[6][3] = {{0, 5, 7},    {6, 0, 7},    {6, 5, 0},
                                        {4096, 1, 1}, {1, 4096, 1}, {1, 1, 4096}};
     static const call_id ids[3] = {CALL_TMATMUL, CALL_TMATMUL_ACC, CALL_TMATMUL_BIAS};
@@ -299,8 +289,7 @@ static void matmul__has_sizes_from_1_to_4095(void **state) {
 }
 
 // Left is Zz on A2/A3 and Nz on A5, Right Zn, Acc Nz: for products, and for what fills L0.
-static void layout__of_l0_is_the_machines(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(layout__of_l0_is_the_machines) {
     static const struct {
         call_id id;
         ptoisa_family family;
@@ -324,8 +313,7 @@ static void layout__of_l0_is_the_machines(void **state) {
     }
 }
 
-static void matmul__types_and_one_row(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__types_and_one_row) {
     for (uint32_t i = 0; i < 7; i++) {
         call_id id = i < 3 ? (call_id)(CALL_TGEMV + i) : CALL_TMATMUL;
         test_call call = call_make(bench, id, PTOISA_A2A3, 1, 64);
@@ -350,8 +338,7 @@ static void matmul__types_and_one_row(void **state) {
     }
 }
 
-static void move__has_no_way_between_some_memories(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(move__has_no_way_between_some_memories) {
     static const struct {
         ptoisa_memory to, from;
         bool is_refused[2];  // on A2/A3, on A5
@@ -382,8 +369,7 @@ static void move__has_no_way_between_some_memories(void **state) {
     }
 }
 
-static void move__parts_stay_inside(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(move__parts_stay_inside) {
     static const uint32_t at[4][2] = {{32, 0}, {0, 32}, {UINT32_MAX - 15, 0}, {0, UINT32_MAX - 31}};
     for (uint32_t i = 0; i < 8; i++) {
         bool is_insert = i >= 4;
@@ -402,8 +388,7 @@ static void move__parts_stay_inside(void **state) {
 }
 
 // Changes a good call by a function of i, and expects a refusal.
-static void rule__shapes_and_types(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(rule__shapes_and_types) {
     static const call_id ids[] = {
         CALL_TFILLPAD,   CALL_TFILLPAD_EXPAND, CALL_TCVT,      CALL_TTRANS,   CALL_TCONCAT,
         CALL_TROWSUM,    CALL_TROWMAX,         CALL_TSORT32,   CALL_TMRGSORT, CALL_TCI,
@@ -450,8 +435,7 @@ static void rule__shapes_and_types(void **state) {
     }
 }
 
-static void rule__integers_compare_for_equality_only_on_a2a3(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(rule__integers_compare_for_equality_only_on_a2a3) {
     for (uint32_t i = 0; i < 12; i++) {
         ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
         ptoisa_compare mode = (ptoisa_compare)(i / 2);
@@ -471,8 +455,7 @@ static void rule__integers_compare_for_equality_only_on_a2a3(void **state) {
     }
 }
 
-static void rule__runs_to_merge(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(rule__runs_to_merge) {
     static const uint32_t lengths[5] = {0, 32, 96, 128, UINT32_MAX};
     for (uint32_t i = 0; i < 5; i++) {
         // 256 elements: four runs of 64.
@@ -502,8 +485,7 @@ static void rule__runs_to_merge(void **state) {
 }
 
 // Counts of what lists gave are 16 bits: a list has up to 65535 pairs. The core is dry.
-static void rule__a_list_has_up_to_65535_pairs(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(rule__a_list_has_up_to_65535_pairs) {
     for (uint32_t i = 0; i < 2; i++) {
         test_call call = call_make(bench, CALL_TMRGSORT_LISTS, PTOISA_A2A3, 1, 64);
         bench->core.is_dry = true;
@@ -524,8 +506,7 @@ static void rule__a_list_has_up_to_65535_pairs(void **state) {
 }
 
 // Indices beyond what they point into.
-static void rule__indices_stay_inside(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(rule__indices_stay_inside) {
     static const call_id ids[4] = {CALL_TGATHER, CALL_TSCATTER, CALL_MGATHER, CALL_MSCATTER};
     for (uint32_t i = 0; i < 8; i++) {
         test_call call = call_make(bench, ids[i / 2], PTOISA_A2A3, 6, 64);
@@ -544,8 +525,7 @@ static void fault_is(test_bench *bench, const char *text) {
     bench->fault_count = 0;
 }
 
-static void flag__is_one_bit(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(flag__is_one_bit) {
     test_begin(bench, PTOISA_A2A3, "flags");
     ptoisa_core *core = &bench->core;
     ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
@@ -577,8 +557,7 @@ static void flag__is_one_bit(void **state) {
     test_end(bench);
 }
 
-static void assign__keeps_tiles_inside_their_memory(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(assign__keeps_tiles_inside_their_memory) {
     static const uint64_t ends[2][PTOISA_MEMORY_COUNT] = {
         {184 << 10, 512 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 10, 2 << 10},
         {256 << 10, 512 << 10, 64 << 10, 64 << 10, 256 << 10, 4 << 10, 4 << 10}};
@@ -612,31 +591,6 @@ static void assign__keeps_tiles_inside_their_memory(void **state) {
         bench->fault_count = 0;
         test_end(bench);
     }
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(operand__good_ones_are_taken, &bench),
-        cmocka_unit_test_prestate(operand__spoiled_in_every_way_is_refused, &bench),
-        cmocka_unit_test_prestate(window__must_fit_the_tile, &bench),
-        cmocka_unit_test_prestate(text__says_what_is_wrong, &bench),
-        cmocka_unit_test_prestate(alias__is_refused_on_a2a3_only, &bench),
-        cmocka_unit_test_prestate(matmul__has_sizes_from_1_to_4095, &bench),
-        cmocka_unit_test_prestate(layout__of_l0_is_the_machines, &bench),
-        cmocka_unit_test_prestate(matmul__types_and_one_row, &bench),
-        cmocka_unit_test_prestate(move__has_no_way_between_some_memories, &bench),
-        cmocka_unit_test_prestate(move__parts_stay_inside, &bench),
-        cmocka_unit_test_prestate(rule__shapes_and_types, &bench),
-        cmocka_unit_test_prestate(rule__integers_compare_for_equality_only_on_a2a3, &bench),
-        cmocka_unit_test_prestate(rule__runs_to_merge, &bench),
-        cmocka_unit_test_prestate(rule__a_list_has_up_to_65535_pairs, &bench),
-        cmocka_unit_test_prestate(rule__indices_stay_inside, &bench),
-        cmocka_unit_test_prestate(flag__is_one_bit, &bench),
-        cmocka_unit_test_prestate(assign__keeps_tiles_inside_their_memory, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else

@@ -140,7 +140,7 @@ static void overlap_vector(ptoisa_block *block, uint32_t core_index, void *arg) 
 //
 // The second product (400-700) is under the first softmax (450-1450). One after the other, four
 // times 1450 would be 5800.
-static void fifo__products_run_under_the_vector_cores_work(void **) {
+TEST(fifo__products_run_under_the_vector_cores_work) {
     const uint64_t want[3][2] = {{1, 2650}, {2, 2000}, {4, 1600}};
     for (const uint64_t *each : want) {
         Three three(PTOISA_MODEL_USER);
@@ -157,7 +157,7 @@ static void fifo__products_run_under_the_vector_cores_work(void **) {
 // The cube waits for the slower vector core: its push ends at 300, the other's at 100. And frees
 // for both: slot 0 is free at 350, so the second push of either is 350-450 and 350-650, at the one
 // slot.
-static void fifo__the_cube_core_waits_for_both_vector_cores(void **) {
+TEST(fifo__the_cube_core_waits_for_both_vector_cores) {
     Three three(PTOISA_MODEL_USER);
     uint64_t times = 3;
     three.core[2].cost_user = &times;
@@ -183,7 +183,7 @@ static void fifo__the_cube_core_waits_for_both_vector_cores(void **) {
 // UB at 100.9 GiB/s 139.88. Narrowed to f16 the push costs the same, as it leaves L0C as f32, and
 // the pop half. The unit model counts 4,096 elements twice. A5 moves 16,384 bytes into UB, at 393.39
 // GiB/s and 1.65 GHz 64.0 cycles, and the pop moves nothing.
-static void fifo__moves_cost_what_loads_and_stores_cost(void **) {
+TEST(fifo__moves_cost_what_loads_and_stores_cost) {
     const struct {
         ptoisa_model model;
         ptoisa_dtype dtype;
@@ -393,7 +393,7 @@ static void relay_random(Relay *relay, uint64_t *seed, bool is_a5) {
 }
 
 // Interleaved on one thread in a random order, and as a block: the same bits and clocks.
-static void fifo__every_split_brings_tiles_there_and_back_in_any_order(void **) {
+TEST(fifo__every_split_brings_tiles_there_and_back_in_any_order) {
     const char *text = getenv("PTOWSP_SEED"), *scale = getenv("PTOWSP_SCALE");
     uint64_t seed = text ? strtoull(text, NULL, 0) : 20261123;
     print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed);
@@ -435,7 +435,7 @@ static bool has_fault(const char *text) {
 }
 
 // Each is one step past what fits, and leaves everything undone.
-static void fifo__what_does_not_fit_is_a_fault(void **) {
+TEST(fifo__what_does_not_fit_is_a_fault) {
     Three three(PTOISA_MODEL_UNIT);
     ptoisa_core *cube = three.cores[0], *vector = three.cores[1];
     const struct {
@@ -495,7 +495,7 @@ static void fifo__what_does_not_fit_is_a_fault(void **) {
 }
 
 // What A5 moves into UB and L1, and one step past it; in the mode as the simulator all of it goes.
-static void fifo__a5_moves_directly_what_its_documentation_says(void **) {
+TEST(fifo__a5_moves_directly_what_its_documentation_says) {
     const struct {
         ptoisa_direction direction;
         ptoisa_dtype dtype;
@@ -546,7 +546,7 @@ static void fifo__a5_moves_directly_what_its_documentation_says(void **) {
                           "global memory"));
 }
 
-static void fifo__a_missing_step_is_a_fault(void **) {
+TEST(fifo__a_missing_step_is_a_fault) {
     Three three(PTOISA_MODEL_UNIT);
     ptoisa_core *cube = three.cores[0], *vector = three.cores[1];
     ptoisa_fifo fifo;
@@ -692,7 +692,7 @@ static bool face_run(Wrong wrong, int count, float *back, uint64_t *cycles,
 // Element c comes back as 1000 i + c + 1 and is summed i + 1 times, for i of 0, 1, 2: 8,006 + 6 c.
 // In time: push 4,096 B at 70 GiB/s 100.8; pieces of 1,024 B in at 100.9 GiB/s 17.5, out at 188.46
 // GiB/s 9.4; pop 4,096 B at 135 GiB/s 52.3.
-static void fifo__the_face_moves_by_tile_and_by_address(void **) {
+TEST(fifo__the_face_moves_by_tile_and_by_address) {
     float back[32 * 32] = {0};
     uint64_t cycles, again;
     std::vector<float> gm;
@@ -716,7 +716,7 @@ static void fifo__the_face_moves_by_tile_and_by_address(void **) {
 }
 
 // A core that misses a step does not hang: the others are told, and end.
-static void fifo__a_deadlock_is_reported_with_where_each_core_is(void **) {
+TEST(fifo__a_deadlock_is_reported_with_where_each_core_is) {
     const struct {
         Wrong wrong;
         int count;
@@ -776,7 +776,7 @@ static void ran_half(ptoisa_block *, uint32_t core_index, void *arg) {
 
 // Two threads are started, one for each vector core. Without one of them no half runs; the next block
 // has both.
-static void fifo__a_block_without_a_thread_for_a_core_is_a_fault(void **) {
+TEST(fifo__a_block_without_a_thread_for_a_core_is_a_fault) {
     for (uint32_t refused = 1; refused <= 3; refused++) {
         Three three(PTOISA_MODEL_UNIT);
         bool has_run[3] = {false, false, false};
@@ -805,7 +805,7 @@ static void flags_half(ptoisa_block *block, uint32_t core_index, void *arg) {
     }
 }
 
-static void fifo__two_flags_are_one_fifos(void **) {
+TEST(fifo__two_flags_are_one_fifos) {
     Three three(PTOISA_MODEL_UNIT);
     ptoisa_fifo *made[7];
     assert_true(ptoisa_block_run(three.cores, flags_half, flags_half, made));
@@ -820,7 +820,7 @@ static void fifo__two_flags_are_one_fifos(void **) {
 }
 
 // A pipe of one direction is pushed on one side and popped on the other.
-static void fifo__a_pipe_has_only_the_directions_it_was_made_with(void **) {
+TEST(fifo__a_pipe_has_only_the_directions_it_was_made_with) {
     using Pipe = TPipe<4, Direction::DIR_C2V, 32 * 32 * 4, 2>;
     std::vector<float> gm(2 * 32 * 32);
     reset(PTOISA_MODEL_A2A3);
@@ -939,7 +939,7 @@ template <typename S, typename D, ReluPreMode Relu, bool IsQuant> static void fi
     assert_int_equal(ptoisa_this_core().busy[PTOISA_PIPE_FIX], by == 2 ? 100 + 13 + 2 : 100);
 }
 
-static void fifo__what_is_pushed_is_changed_on_its_way(void **) {
+TEST(fifo__what_is_pushed_is_changed_on_its_way) {
     constexpr ReluPreMode as_is = ReluPreMode::NoRelu, relu = ReluPreMode::NormalRelu;
     fixpipe_case<float, float, as_is, false>(0);
     fixpipe_case<float, float, relu, false>(0);
@@ -956,7 +956,7 @@ static void fifo__what_is_pushed_is_changed_on_its_way(void **) {
 }
 
 // The C function refuses what does not leave L0C so.
-static void fifo__what_does_not_go_through_the_fixpipe_is_a_fault(void **) {
+TEST(fifo__what_does_not_go_through_the_fixpipe_is_a_fault) {
     Three three(PTOISA_MODEL_UNIT);
     ptoisa_fifo fifo;
     ptoisa_tile acc = tile_in(PTOISA_ACC, PTOISA_F32, 32, 32);
@@ -1094,7 +1094,7 @@ static void attention_case(int rows, int keys, int cols) {
     assert_true(a.cycles == b.cycles && a.out == b.out);
 }
 
-static void fifo__attention_on_three_cores_is_good_to_half_in_every_split(void **) {
+TEST(fifo__attention_on_three_cores_is_good_to_half_in_every_split) {
     constexpr TileSplitAxis whole = TileSplitAxis::TILE_NO_SPLIT, up = TileSplitAxis::TILE_UP_DOWN,
                             odd = TileSplitAxis::TILE_UP_DOWN_ODD,
                             left = TileSplitAxis::TILE_LEFT_RIGHT,
@@ -1108,25 +1108,4 @@ static void fifo__attention_on_three_cores_is_good_to_half_in_every_split(void *
     attention_case<whole, whole>(29, 128, 64);
     attention_case<whole, left>(32, 128, 64);
     attention_case<whole, left_odd>(5, 64, 63);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fifo__products_run_under_the_vector_cores_work),
-        cmocka_unit_test(fifo__the_cube_core_waits_for_both_vector_cores),
-        cmocka_unit_test(fifo__moves_cost_what_loads_and_stores_cost),
-        cmocka_unit_test(fifo__every_split_brings_tiles_there_and_back_in_any_order),
-        cmocka_unit_test(fifo__what_does_not_fit_is_a_fault),
-        cmocka_unit_test(fifo__a5_moves_directly_what_its_documentation_says),
-        cmocka_unit_test(fifo__a_missing_step_is_a_fault),
-        cmocka_unit_test(fifo__the_face_moves_by_tile_and_by_address),
-        cmocka_unit_test(fifo__a_deadlock_is_reported_with_where_each_core_is),
-        cmocka_unit_test(fifo__a_block_without_a_thread_for_a_core_is_a_fault),
-        cmocka_unit_test(fifo__two_flags_are_one_fifos),
-        cmocka_unit_test(fifo__a_pipe_has_only_the_directions_it_was_made_with),
-        cmocka_unit_test(fifo__what_is_pushed_is_changed_on_its_way),
-        cmocka_unit_test(fifo__what_does_not_go_through_the_fixpipe_is_a_fault),
-        cmocka_unit_test(fifo__attention_on_three_cores_is_good_to_half_in_every_split),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

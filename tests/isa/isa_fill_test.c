@@ -9,10 +9,6 @@ enum { ROUNDS = 1500, SIDE = 70 };
 static const uint32_t set_any =
     SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 static double pad_value(ptoisa_pad pad, ptoisa_dtype dtype) {
     bool is_float = ref_is_float(dtype);
     switch (pad) {
@@ -22,8 +18,7 @@ static double pad_value(ptoisa_pad pad, ptoisa_dtype dtype) {
     }
 }
 
-static void trans__swaps_rows_and_columns(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(trans__swaps_rows_and_columns) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_any);
         uint32_t rows = test_size(bench, SIDE), cols = test_size(bench, SIDE);
@@ -45,8 +40,7 @@ static void trans__swaps_rows_and_columns(void **state) {
     }
 }
 
-static void expands__fills_the_valid_region(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(expands__fills_the_valid_region) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_any);
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
@@ -86,8 +80,7 @@ static void expect_filled(const test_bench *bench, const test_tile *d, const tes
     }
 }
 
-static void fillpad__fills_around_what_is_valid(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(fillpad__fills_around_what_is_valid) {
     for (uint32_t round = 0; round < 3 * ROUNDS; round++) {
         static const char *const names[3] = {"TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND"};
         uint32_t form = round % 3, rows = test_size(bench, 20), cols = test_size(bench, SIDE);
@@ -118,8 +111,7 @@ static void fillpad__fills_around_what_is_valid(void **state) {
     }
 }
 
-static void fillpad__pads_of_every_type(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(fillpad__pads_of_every_type) {
     // By hand: bits of the pad values Zero, Max, Min.
     static const struct {
         ptoisa_dtype dtype;
@@ -148,8 +140,7 @@ static void fillpad__pads_of_every_type(void **state) {
     }
 }
 
-static void concat__joins_columns(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(concat__joins_columns) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_any);
         uint32_t rows = test_size(bench, 20), left = test_size(bench, SIDE);
@@ -176,8 +167,7 @@ static uint64_t was_pair(const test_tile *a, const test_tile *b, uint32_t n, uin
     return c < n ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - n);
 }
 
-static void interleave__and_back(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(interleave__and_back) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_inverse = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_any);
@@ -204,8 +194,7 @@ static void interleave__and_back(void **state) {
     }
 }
 
-static void ci__counts_up_or_down(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(ci__counts_up_or_down) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32));
         uint32_t cols = test_in(bench, 1, 300);
@@ -224,8 +213,7 @@ static void ci__counts_up_or_down(void **state) {
     }
 }
 
-static void tri__is_one_on_one_side_of_the_diagonal(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(tri__is_one_on_one_side_of_the_diagonal) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype =
             test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32) | SET(F16) | SET(F32));
@@ -252,8 +240,7 @@ static void tri__is_one_on_one_side_of_the_diagonal(void **state) {
 }
 
 // A view moves nothing, charges nothing, and an instruction on it works on the elements it shows.
-static void subview__shows_a_part(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(subview__shows_a_part) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         test_begin(bench, PTOISA_A2A3, "TSUBVIEW");
         uint32_t cols = 8 * test_in(bench, 1, 6), rows = test_in(bench, 1, 8);
@@ -286,8 +273,7 @@ static void subview__shows_a_part(void **state) {
     }
 }
 
-static void reshape__is_another_view_of_the_same_bytes(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(reshape__is_another_view_of_the_same_bytes) {
     test_begin(bench, PTOISA_A2A3, "TRESHAPE");
     test_tile *s = test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1, 5, 1);
     ptoisa_tile shape = ptoisa_tile_vec(NULL, PTOISA_F32, 1, 8);
@@ -301,22 +287,4 @@ static void reshape__is_another_view_of_the_same_bytes(void **state) {
     assert_int_equal(row.valid_cols, 5);
     test_run(bench);
     test_end(bench);
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(trans__swaps_rows_and_columns, &bench),
-        cmocka_unit_test_prestate(expands__fills_the_valid_region, &bench),
-        cmocka_unit_test_prestate(fillpad__fills_around_what_is_valid, &bench),
-        cmocka_unit_test_prestate(fillpad__pads_of_every_type, &bench),
-        cmocka_unit_test_prestate(concat__joins_columns, &bench),
-        cmocka_unit_test_prestate(interleave__and_back, &bench),
-        cmocka_unit_test_prestate(ci__counts_up_or_down, &bench),
-        cmocka_unit_test_prestate(tri__is_one_on_one_side_of_the_diagonal, &bench),
-        cmocka_unit_test_prestate(subview__shows_a_part, &bench),
-        cmocka_unit_test_prestate(reshape__is_another_view_of_the_same_bytes, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

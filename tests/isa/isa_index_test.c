@@ -1,6 +1,7 @@
 // Comparisons and selections, sorting and merging, gathering and scattering: against plain loops.
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -98,8 +99,7 @@ static bool compared(double x, double y, ptoisa_compare compare) {
 static const ptoisa_dtype all_types[] = {PTOISA_F16, PTOISA_BF16, PTOISA_F32, PTOISA_I8, PTOISA_I16,
                                          PTOISA_I32, PTOISA_U8,   PTOISA_U16, PTOISA_U32};
 
-static void compare__masks_and_selections_of_all_types_modes_and_sizes(void **state) {
-    (void)state;
+TEST(compare__masks_and_selections_of_all_types_modes_and_sizes) {
     ptoisa_core core = start();
     for (int n = 0; n < 3000; n++) {
         const ptoisa_dtype dtype = all_types[n % 9];
@@ -184,8 +184,7 @@ static void compare__masks_and_selections_of_all_types_modes_and_sizes(void **st
     }
 }
 
-static void compare__faults_say_what_is_wrong(void **state) {
-    (void)state;
+TEST(compare__faults_say_what_is_wrong) {
     if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
@@ -244,8 +243,7 @@ static pair pair_at(const ptoisa_tile *tile, uint32_t r, uint32_t i) {
     return p;
 }
 
-static void sort__runs_of_32_are_descending_stable_and_nan_first(void **state) {
-    (void)state;
+TEST(sort__runs_of_32_are_descending_stable_and_nan_first) {
     ptoisa_core core = start();
     for (int n = 0; n < 500; n++) {
         const ptoisa_dtype dtype = n % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -303,8 +301,7 @@ static void fill_sorted(const ptoisa_tile *list, uint32_t from, uint32_t count, 
     }
 }
 
-static void sort__four_runs_become_one(void **state) {
-    (void)state;
+TEST(sort__four_runs_become_one) {
     ptoisa_core core = start();
     for (int n = 0; n < 100; n++) {
         const ptoisa_dtype dtype = n % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -334,8 +331,7 @@ static void sort__four_runs_become_one(void **state) {
     }
 }
 
-static void sort__lists_are_merged_until_all_or_one_is_used_up(void **state) {
-    (void)state;
+TEST(sort__lists_are_merged_until_all_or_one_is_used_up) {
     ptoisa_core core = start();
     for (int n = 0; n < 400; n++) {
         const ptoisa_dtype dtype = n % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -385,8 +381,7 @@ static void sort__lists_are_merged_until_all_or_one_is_used_up(void **state) {
 }
 
 // The 256 best of scores: sort, merge, merge, gather by mask.
-static void sort__top_k_of_256_scores(void **state) {
-    (void)state;
+TEST(sort__top_k_of_256_scores) {
     ptoisa_core core = start();
     ptoisa_tile s = tile_new(PTOISA_F32, 1, 256), idx = tile_new(PTOISA_U32, 1, 256);
     ptoisa_tile runs = tile_new(PTOISA_F32, 1, 512), merged = tile_new(PTOISA_F32, 1, 512);
@@ -419,8 +414,7 @@ static void sort__top_k_of_256_scores(void **state) {
     free(indices.data);
 }
 
-static void sort__faults_say_what_is_wrong(void **state) {
-    (void)state;
+TEST(sort__faults_say_what_is_wrong) {
     if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
@@ -452,8 +446,7 @@ static void sort__faults_say_what_is_wrong(void **state) {
 // -- gathering ------------------------------------------------------------------------------------
 
 // What is taken of all rows lies together; what is behind it stays.
-static void gather__masks_pack_their_columns(void **state) {
-    (void)state;
+TEST(gather__masks_pack_their_columns) {
     ptoisa_core core = start();
     static const uint32_t steps[] = {2, 2, 4, 4, 4, 4, 1}, firsts[] = {0, 1, 0, 1, 2, 3, 0};
     for (int n = 0; n < 300; n++) {
@@ -478,8 +471,7 @@ static void gather__masks_pack_their_columns(void **state) {
     }
 }
 
-static void gather__indices_read_and_write_elements(void **state) {
-    (void)state;
+TEST(gather__indices_read_and_write_elements) {
     ptoisa_core core = start();
     static const ptoisa_dtype types[] = {PTOISA_F32, PTOISA_F16, PTOISA_U8};
     for (int n = 0; n < 300; n++) {
@@ -527,8 +519,7 @@ static void gather__indices_read_and_write_elements(void **state) {
     }
 }
 
-static void gather__rows_of_a_table_are_read_and_written(void **state) {
-    (void)state;
+TEST(gather__rows_of_a_table_are_read_and_written) {
     ptoisa_core core = start();
     for (int n = 0; n < 200; n++) {
         int32_t table[20 * 48];
@@ -571,8 +562,7 @@ static void gather__rows_of_a_table_are_read_and_written(void **state) {
     }
 }
 
-static void gather__an_index_outside_faults_or_reads_zero_and_writes_nothing(void **state) {
-    (void)state;
+TEST(gather__an_index_outside_faults_or_reads_zero_and_writes_nothing) {
     ptoisa_core core = start();
     core.on_fault = note_fault;
     ptoisa_tile s = ptoisa_tile_vec(aligned_alloc(32, 64), PTOISA_F32, 2, 8), d = s;
@@ -608,21 +598,4 @@ static void gather__an_index_outside_faults_or_reads_zero_and_writes_nothing(voi
     free(s.data);
     free(d.data);
     free(idx.data);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compare__masks_and_selections_of_all_types_modes_and_sizes),
-        cmocka_unit_test(compare__faults_say_what_is_wrong),
-        cmocka_unit_test(sort__runs_of_32_are_descending_stable_and_nan_first),
-        cmocka_unit_test(sort__four_runs_become_one),
-        cmocka_unit_test(sort__lists_are_merged_until_all_or_one_is_used_up),
-        cmocka_unit_test(sort__top_k_of_256_scores),
-        cmocka_unit_test(sort__faults_say_what_is_wrong),
-        cmocka_unit_test(gather__masks_pack_their_columns),
-        cmocka_unit_test(gather__indices_read_and_write_elements),
-        cmocka_unit_test(gather__rows_of_a_table_are_read_and_written),
-        cmocka_unit_test(gather__an_index_outside_faults_or_reads_zero_and_writes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

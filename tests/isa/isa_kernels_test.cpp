@@ -69,7 +69,7 @@ extern "C" AICORE void k_add(__gm__ const uint64_t *args) {
     sync(PIPE_MTE3, PIPE_S, EVENT_ID7);
 }
 
-static void kernels__vector_add_is_exact(void **) {
+TEST(kernels__vector_add_is_exact) {
     const int shapes[][2] = {{64, 64}, {100, 70}, {1, 1}, {129, 257}};
     for (auto shape : shapes) {
         uint64_t seed = 1;
@@ -90,7 +90,7 @@ static void kernels__vector_add_is_exact(void **) {
 }
 
 // The same with the tokens of events for flags.
-static void kernels__events_order_as_flags_do(void **) {
+TEST(kernels__events_order_as_flags_do) {
     uint64_t seed = 2;
     face_matrix<float> a(64, 64), b(64, 64), out(64, 64);
     a.fill(&seed);
@@ -188,7 +188,7 @@ extern "C" AICORE void k_rmsnorm(__gm__ const uint64_t *args) {
     sync(PIPE_MTE3, PIPE_S, EVENT_ID7);
 }
 
-static void kernels__rmsnorm_is_good_to_float(void **) {
+TEST(kernels__rmsnorm_is_good_to_float) {
     const int shapes[][2] = {{16, 512}, {37, 512}, {5, 384}, {3, 100}, {1, 1}};
     for (auto shape : shapes) {
         uint64_t seed = 3;
@@ -341,7 +341,7 @@ static double matmul_error(AICORE void (*kernel)(__gm__ const uint64_t *), size_
     return worst;
 }
 
-static void kernels__matmul_is_good_to_its_output(void **) {
+TEST(kernels__matmul_is_good_to_its_output) {
     const double f32 = 6.3e-6, f16 = 5e-4;  // f16 rounds by up to 2^-11
     assert_true((matmul_error<half, float>(k_matmul<half, float, 64, 128, 64, false>, 64, 128, 64,
                                            false)) <= f32);
@@ -359,7 +359,7 @@ static void kernels__matmul_is_good_to_its_output(void **) {
                                                  64, 128, 64, false)) <= f32);
 }
 
-static void kernels__matmul_takes_a_transposed_b(void **) {
+TEST(kernels__matmul_takes_a_transposed_b) {
     const double f32 = 6.3e-6;
     assert_true((matmul_error<half, float>(k_matmul<half, float, 64, 128, 64, true>, 64, 128, 64,
                                            true)) <= f32);
@@ -369,7 +369,7 @@ static void kernels__matmul_takes_a_transposed_b(void **) {
                                            true)) <= f32);
 }
 
-static void kernels__matmul_sums_over_parts_of_k(void **) {
+TEST(kernels__matmul_sums_over_parts_of_k) {
     const double f32 = 6.3e-6;
     assert_true(
         (matmul_error<half, float>(k_matmul_split<half, 64, 128, 64>, 64, 128, 64, false)) <= f32);
@@ -529,7 +529,7 @@ static double attention_error(size_t length, size_t chunk) {
     return worst;
 }
 
-static void kernels__attention_is_good_to_float(void **) {
+TEST(kernels__attention_is_good_to_float) {
     const size_t lengths[] = {1, 64, 200, 257};
     for (size_t length : lengths) {
         assert_true(attention_error(length, length) <= 1.6e-7);
@@ -587,7 +587,7 @@ extern "C" AICORE void k_topk(__gm__ const uint64_t *args) {
     sync(PIPE_MTE3, PIPE_S, EVENT_ID7);
 }
 
-static void kernels__top_k_sorts_stably(void **) {
+TEST(kernels__top_k_sorts_stably) {
     uint64_t seed = 6;
     face_matrix<float> scores(1, 256), values(1, 256);
     face_matrix<uint32_t> order(1, 256);
@@ -615,7 +615,7 @@ static void kernels__top_k_sorts_stably(void **) {
 // -- clocks ---------------------------------------------------------------------------------------
 
 // In the A2/A3 model the two slots of the add overlap: it takes less time than its instructions.
-static void kernels__flags_let_pipes_overlap(void **) {
+TEST(kernels__flags_let_pipes_overlap) {
     uint64_t seed = 7;
     face_matrix<float> a(256, 256), out(256, 256);
     a.fill(&seed);
@@ -634,19 +634,4 @@ static void kernels__flags_let_pipes_overlap(void **) {
     assert_true(overlapped < sum);
     assert_true(ptoisa_cycles(&core) == 256 * 256 * 4);  // two loads, an add, a store
     ptoisa_core_reset(&core);
-}
-
-int main(void) {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(kernels__vector_add_is_exact),
-        cmocka_unit_test(kernels__events_order_as_flags_do),
-        cmocka_unit_test(kernels__rmsnorm_is_good_to_float),
-        cmocka_unit_test(kernels__matmul_is_good_to_its_output),
-        cmocka_unit_test(kernels__matmul_takes_a_transposed_b),
-        cmocka_unit_test(kernels__matmul_sums_over_parts_of_k),
-        cmocka_unit_test(kernels__attention_is_good_to_float),
-        cmocka_unit_test(kernels__top_k_sorts_stably),
-        cmocka_unit_test(kernels__flags_let_pipes_overlap),
-    };
-    return cmocka_run_group_tests_name("isa_kernels", tests, NULL, NULL);
 }

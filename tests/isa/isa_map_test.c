@@ -2,6 +2,7 @@
 // every set of vector instructions of this machine, with odd sizes and guarded tiles.
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -20,15 +21,15 @@ static uint64_t test_seed(void) {
 }
 
 // SplitMix64 (Steele, Lea and Flood 2014).
-static uint64_t test_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+static uint64_t test_random(uint64_t *random) {
+    uint64_t z = (*random += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
 
-static uint32_t test_below(uint64_t *state, uint32_t n) {
-    return (uint32_t)(test_random(state) % n);
+static uint32_t test_below(uint64_t *random, uint32_t n) {
+    return (uint32_t)(test_random(random) % n);
 }
 
 // -- tiles of random values ----------------------------------------------------------------------
@@ -40,31 +41,31 @@ typedef struct buffer {
     _Alignas(64) uint8_t bytes[BYTES_MAX];
 } buffer;
 
-static float special(uint64_t *state) {
+static float special(uint64_t *random) {
     static const float values[] = {0.0f,    -0.0f,    1.0f,  -1.0f,     INFINITY,  -INFINITY,
                                    NAN,     2.0f,     -3.0f, 0x1p-149f, 0x1p-126f, -0x1p-130f,
                                    3.4e38f, -3.4e38f, 0.5f,  88.7f,     -103.9f,   1e-30f};
-    return values[test_below(state, sizeof values / sizeof *values)];
+    return values[test_below(random, sizeof values / sizeof *values)];
 }
 
-static float random_f32(uint64_t *state) {
-    uint32_t kind = test_below(state, 16);
+static float random_f32(uint64_t *random) {
+    uint32_t kind = test_below(random, 16);
     if (kind == 0) {
-        return special(state);
+        return special(random);
     }
     if (kind == 1) {
-        return ptoisa_f32_from_bits((uint32_t)test_random(state));
+        return ptoisa_f32_from_bits((uint32_t)test_random(random));
     }
-    return (float)((double)test_below(state, 2000001) / 1e5 - 10.0);
+    return (float)((double)test_below(random, 2000001) / 1e5 - 10.0);
 }
 
 // Puts a random value where element i is.
-static void random_at(void *data, ptoisa_dtype dtype, uint64_t i, uint64_t *state) {
-    uint64_t bits = test_below(state, 4) ? test_random(state) % 41 - 20 : test_random(state);
+static void random_at(void *data, ptoisa_dtype dtype, uint64_t i, uint64_t *random) {
+    uint64_t bits = test_below(random, 4) ? test_random(random) % 41 - 20 : test_random(random);
     switch (dtype) {
-    case PTOISA_F32: ((float *)data)[i] = random_f32(state); return;
-    case PTOISA_F16: ((uint16_t *)data)[i] = ptoisa_f16_from_f32(random_f32(state)); return;
-    case PTOISA_BF16: ((uint16_t *)data)[i] = ptoisa_bf16_from_f32(random_f32(state)); return;
+    case PTOISA_F32: ((float *)data)[i] = random_f32(random); return;
+    case PTOISA_F16: ((uint16_t *)data)[i] = ptoisa_f16_from_f32(random_f32(random)); return;
+    case PTOISA_BF16: ((uint16_t *)data)[i] = ptoisa_bf16_from_f32(random_f32(random)); return;
     case PTOISA_I8:
     case PTOISA_U8: ((uint8_t *)data)[i] = (uint8_t)bits; return;
     case PTOISA_I16:
@@ -74,14 +75,14 @@ static void random_at(void *data, ptoisa_dtype dtype, uint64_t i, uint64_t *stat
 }
 
 static ptoisa_tile random_tile(buffer *memory, ptoisa_dtype dtype, uint32_t rows, uint32_t cols,
-                               uint64_t *state) {
+                               uint64_t *random) {
     uint32_t block = 32 / ptoisa_dtype_size(dtype);
-    uint32_t pitch = (cols + block - 1) / block * block + block * test_below(state, 2);
+    uint32_t pitch = (cols + block - 1) / block * block + block * test_below(random, 2);
     memset(memory, GUARD, sizeof *memory);
     ptoisa_tile tile = ptoisa_tile_vec(memory->bytes, dtype, rows, pitch);
     assert_true(ptoisa_tile_bytes(&tile) <= BYTES_MAX);
     for (uint32_t i = 0; i < rows * pitch; i++) {
-        random_at(memory->bytes, dtype, i, state);
+        random_at(memory->bytes, dtype, i, random);
     }
     return ptoisa_tile_valid(tile, rows, cols);
 }
@@ -292,19 +293,19 @@ static const instruction instructions[] = {
 enum { UNARY, BINARY, SCALAR, ROW, COL, FORMS };
 
 // One instruction in one form, with random operands; all of d outside its valid region stays.
-static void check_form(const instruction *it, int form, ptoisa_dtype dtype, uint64_t *state) {
+static void check_form(const instruction *it, int form, ptoisa_dtype dtype, uint64_t *random) {
     static buffer d_bytes, before, s0_bytes, s1_bytes;
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    uint32_t cols = some_cols[test_below(state, sizeof some_cols / sizeof *some_cols)];
-    uint32_t rows = 1 + test_below(state, 9);
-    ptoisa_tile d = random_tile(&d_bytes, dtype, rows, cols, state);
-    ptoisa_tile s0 = random_tile(&s0_bytes, dtype, rows, cols, state);
-    ptoisa_tile s1 = random_tile(&s1_bytes, dtype, form == COL ? 1 : rows, cols, state);
+    uint32_t cols = some_cols[test_below(random, sizeof some_cols / sizeof *some_cols)];
+    uint32_t rows = 1 + test_below(random, 9);
+    ptoisa_tile d = random_tile(&d_bytes, dtype, rows, cols, random);
+    ptoisa_tile s0 = random_tile(&s0_bytes, dtype, rows, cols, random);
+    ptoisa_tile s1 = random_tile(&s1_bytes, dtype, form == COL ? 1 : rows, cols, random);
     if (form == ROW) {
         uint32_t block = 32 / ptoisa_dtype_size(dtype);
-        s1.valid_cols = test_below(state, 2) || cols < block ? 1 : block;
-        if (test_below(state, 2)) {
+        s1.valid_cols = test_below(random, 2) || cols < block ? 1 : block;
+        if (test_below(random, 2)) {
             s1 = ptoisa_tile_valid(
                 ptoisa_tile_make(s1_bytes.bytes, dtype, PTOISA_VEC, PTOISA_COL_MAJOR, 32, 1), rows,
                 1);
@@ -313,7 +314,7 @@ static void check_form(const instruction *it, int form, ptoisa_dtype dtype, uint
     double x = ptoisa_get(&s1, 0, 0);
     bool is_in_place = it->op != PTOISA_MAP_RSQRT && it->op != PTOISA_MAP_RECIP &&
                        it->op != PTOISA_MAP_AND && it->op != PTOISA_MAP_OR &&
-                       test_below(state, 3) == 0;
+                       test_below(random, 3) == 0;
     memcpy(&before, &d_bytes, sizeof before);
     const ptoisa_tile *a = is_in_place ? &d : &s0;
     switch (form) {
@@ -348,9 +349,8 @@ static void check_form(const instruction *it, int form, ptoisa_dtype dtype, uint
     assert_int_equal(ptoisa_cycles(&core), rows * cols);
 }
 
-static void elementwise__every_form_of_every_type_is_as_defined(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(elementwise__every_form_of_every_type_is_as_defined) {
+    uint64_t random = test_seed();
     for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++) {
         const instruction *it = &instructions[i];
         for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++) {
@@ -362,7 +362,7 @@ static void elementwise__every_form_of_every_type_is_as_defined(void **unused) {
                                    it->row != NULL, it->col != NULL};
                 for (int form = 0; form < FORMS; form++) {
                     if (has[form]) {
-                        check_form(it, form, all_types[t], &state);
+                        check_form(it, form, all_types[t], &random);
                     }
                 }
             }
@@ -370,23 +370,22 @@ static void elementwise__every_form_of_every_type_is_as_defined(void **unused) {
     }
 }
 
-static void elementwise__three_operands(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(elementwise__three_operands) {
+    uint64_t random = test_seed();
     static buffer bytes[4], before;
     for (int repeat = 0; repeat < 200; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
+        ptoisa_dtype dtype = all_types[test_below(&random, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 70), rows = 1 + test_below(&state, 5);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state), old = d, s[3];
+        uint32_t cols = 1 + test_below(&random, 70), rows = 1 + test_below(&random, 5);
+        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &random), old = d, s[3];
         for (int i = 0; i < 3; i++) {
-            s[i] = random_tile(&bytes[i + 1], dtype, rows, cols, &state);
+            s[i] = random_tile(&bytes[i + 1], dtype, rows, cols, &random);
         }
         memcpy(&before, &bytes[0], sizeof before);
         old.data = before.bytes;
         double x = ptoisa_get(&s[1], 0, 0);
-        int form = (int)test_below(&state, ptoisa_dtype_is_float(dtype) ? 6 : 4);
+        int form = (int)test_below(&random, ptoisa_dtype_is_float(dtype) ? 6 : 4);
         ptoisa_map_op op = form == 4   ? PTOISA_MAP_MUL_ADD
                            : form == 5 ? PTOISA_MAP_MUL_ADD_RELU
                            : form % 2  ? PTOISA_MAP_SUB_ADD
@@ -412,8 +411,7 @@ static void elementwise__three_operands(void **unused) {
     }
 }
 
-static void elementwise__axpy_takes_halves_into_f32(void **unused) {
-    (void)unused;
+TEST(elementwise__axpy_takes_halves_into_f32) {
     _Alignas(32) uint16_t halves[16];
     _Alignas(32) float sums[16];
     for (int i = 0; i < 16; i++) {
@@ -430,21 +428,20 @@ static void elementwise__axpy_takes_halves_into_f32(void **unused) {
     }
 }
 
-static void elementwise__parts_copy_where_one_source_is_valid(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(elementwise__parts_copy_where_one_source_is_valid) {
+    uint64_t random = test_seed();
     static buffer bytes[3];
     for (int repeat = 0; repeat < 200; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
+        ptoisa_dtype dtype = all_types[test_below(&random, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 40), rows = 1 + test_below(&state, 6);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state);
-        ptoisa_tile whole = random_tile(&bytes[1], dtype, rows, cols, &state);
-        ptoisa_tile part = random_tile(&bytes[2], dtype, rows, cols, &state);
-        part.valid_rows = test_below(&state, rows + 1);
-        part.valid_cols = test_below(&state, cols + 1);
-        bool is_swapped = test_below(&state, 2);
+        uint32_t cols = 1 + test_below(&random, 40), rows = 1 + test_below(&random, 6);
+        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &random);
+        ptoisa_tile whole = random_tile(&bytes[1], dtype, rows, cols, &random);
+        ptoisa_tile part = random_tile(&bytes[2], dtype, rows, cols, &random);
+        part.valid_rows = test_below(&random, rows + 1);
+        part.valid_cols = test_below(&random, cols + 1);
+        bool is_swapped = test_below(&random, 2);
         ptoisa_tpartadd(&core, &d, is_swapped ? &part : &whole, is_swapped ? &whole : &part);
         for (uint32_t r = 0; r < rows; r++) {
             for (uint32_t c = 0; c < cols; c++) {
@@ -475,19 +472,18 @@ typedef struct f32_loop {
 #endif
 static const f32_loop f32_loops[] = {PTOISA_F32_MAPS(F32_LOOP, c, )};
 
-static void vectors__give_the_same_bits_on_every_machine(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(vectors__give_the_same_bits_on_every_machine) {
+    uint64_t random = test_seed();
     static float a[700], b[700], c[700], want[700], got[700];
     for (int repeat = 0; repeat < 20000; repeat++) {
-        size_t n = 1 + test_below(&state, repeat % 100 ? 70 : 600);
+        size_t n = 1 + test_below(&random, repeat % 100 ? 70 : 600);
         for (size_t i = 0; i < n; i++) {
-            a[i] = random_f32(&state);
-            b[i] = random_f32(&state);
-            c[i] = random_f32(&state);
+            a[i] = random_f32(&random);
+            b[i] = random_f32(&random);
+            c[i] = random_f32(&random);
         }
-        ptoisa_map map = {want, a, b, c, n, n, n, n, 1, n, test_below(&state, 2)};
-        unsigned op = (unsigned)test_below(&state, sizeof f32_loops / sizeof f32_loops[0]);
+        ptoisa_map map = {want, a, b, c, n, n, n, n, 1, n, test_below(&random, 2)};
+        unsigned op = (unsigned)test_below(&random, sizeof f32_loops / sizeof f32_loops[0]);
         const f32_loop *loop = &f32_loops[op];
         loop->by_set[0](&map);
         map.d = got;
@@ -508,17 +504,16 @@ static void vectors__give_the_same_bits_on_every_machine(void **unused) {
     }
 }
 
-static void vectors__portable_fma_is_exact(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(vectors__portable_fma_is_exact) {
+    uint64_t random = test_seed();
     for (int i = 0; i < 2000000; i++) {
-        float a = ptoisa_f32_from_bits((uint32_t)test_random(&state));
-        float b = ptoisa_f32_from_bits((uint32_t)test_random(&state));
-        float c = ptoisa_f32_from_bits((uint32_t)test_random(&state));
+        float a = ptoisa_f32_from_bits((uint32_t)test_random(&random));
+        float b = ptoisa_f32_from_bits((uint32_t)test_random(&random));
+        float c = ptoisa_f32_from_bits((uint32_t)test_random(&random));
         if (i % 2) {  // near cancellation and ties
-            a = (float)(int32_t)test_below(&state, 1 << 24) * 0x1p-12f;
-            b = (float)(int32_t)test_below(&state, 1 << 24) * 0x1p-140f;
-            c = i % 4 == 1 ? -a * b : (float)(int32_t)test_below(&state, 64) * 0x1p-149f;
+            a = (float)(int32_t)test_below(&random, 1 << 24) * 0x1p-12f;
+            b = (float)(int32_t)test_below(&random, 1 << 24) * 0x1p-140f;
+            c = i % 4 == 1 ? -a * b : (float)(int32_t)test_below(&random, 64) * 0x1p-149f;
         }
         float want = fmaf(a, b, c), got = ptoisa_fma_c(a, b, c);
         if (memcmp(&want, &got, 4) != 0 && (want == want || got == got)) {
@@ -556,8 +551,7 @@ static double row_reference(ptoisa_map_op op, const ptoisa_tile *s, uint32_t r) 
 
 // Bits are not of floats, and roots not of integers: such words are left as they are. One lane has no
 // rest of a vector.
-static void vectors__what_there_is_not_writes_nothing(void **unused) {
-    (void)unused;
+TEST(vectors__what_there_is_not_writes_nothing) {
     float from[4] = {4, 9, 16, 25}, to[4] = {1, 2, 3, 4};
     const float was[4] = {1, 2, 3, 4};
     ptoisa_map map;
@@ -579,36 +573,35 @@ static void vectors__what_there_is_not_writes_nothing(void **unused) {
     assert_true(to[0] == 7 && to[1] == 3);
 }
 
-static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(reduce__rows_are_summed_in_the_order_that_is_promised) {
+    uint64_t random = test_seed();
     static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
                                         PTOISA_MAP_MIN};
     static buffer bytes[3];
     for (int repeat = 0; repeat < 1500; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
+        ptoisa_dtype dtype = all_types[test_below(&random, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = some_cols[test_below(&state, 12)];
-        uint32_t rows = repeat % 20 ? 1 + test_below(&state, 9) : 1 + test_below(&state, 70);
+        uint32_t cols = some_cols[test_below(&random, 12)];
+        uint32_t rows = repeat % 20 ? 1 + test_below(&random, 9) : 1 + test_below(&random, 70);
         rows = cols > 130 ? 1 + rows % 5 : rows % 50 + 1;
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state), t = s;
-        if (test_below(&state, 2)) {  // no NaN, no infinities
+        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &random), t = s;
+        if (test_below(&random, 2)) {  // no NaN, no infinities
             for (uint32_t i = 0; i < s.rows * s.cols; i++) {
                 double x = ptoisa_get_at(s.data, dtype, i);
                 while (!(fabs(x) < 100) && ptoisa_dtype_is_float(dtype)) {
-                    random_at(s.data, dtype, i, &state);
+                    random_at(s.data, dtype, i, &random);
                     x = ptoisa_get_at(s.data, dtype, i);
                 }
             }
         }
         ptoisa_tile d = ptoisa_tile_make(bytes[0].bytes, dtype, PTOISA_VEC, PTOISA_COL_MAJOR,
                                          (rows + 31) / 32 * 32, 1);
-        if (test_below(&state, 2)) {
+        if (test_below(&random, 2)) {
             d = ptoisa_tile_vec(bytes[0].bytes, dtype, rows, 32);
         }
         d = ptoisa_tile_valid(d, rows, 1);
-        uint32_t which = test_below(&state, 4);
+        uint32_t which = test_below(&random, 4);
         switch (which) {
         case 0: ptoisa_trowsum(&core, &d, &s, &t); break;
         case 1: ptoisa_trowprod(&core, &d, &s, &t); break;
@@ -662,23 +655,22 @@ static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused)
     }
 }
 
-static void reduce__columns_from_top_to_bottom(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(reduce__columns_from_top_to_bottom) {
+    uint64_t random = test_seed();
     static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
                                         PTOISA_MAP_MIN};
     static buffer bytes[2], before;
     for (int repeat = 0; repeat < 1000; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
+        ptoisa_dtype dtype = all_types[test_below(&random, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = some_cols[test_below(&state, 12)], rows = 1 + test_below(&state, 9);
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, 1, cols, &state);
+        uint32_t cols = some_cols[test_below(&random, 12)], rows = 1 + test_below(&random, 9);
+        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &random);
+        ptoisa_tile d = random_tile(&bytes[0], dtype, 1, cols, &random);
         memcpy(&before, &bytes[0], sizeof before);
-        uint32_t which = test_below(&state, 4);
+        uint32_t which = test_below(&random, 4);
         switch (which) {
-        case 0: ptoisa_tcolsum(&core, &d, &s, &s, test_below(&state, 2)); break;
+        case 0: ptoisa_tcolsum(&core, &d, &s, &s, test_below(&random, 2)); break;
         case 1: ptoisa_tcolprod(&core, &d, &s); break;
         case 2: ptoisa_tcolmax(&core, &d, &s); break;
         default: ptoisa_tcolmin(&core, &d, &s); break;
@@ -696,8 +688,7 @@ static void reduce__columns_from_top_to_bottom(void **unused) {
     }
 }
 
-static void reduce__nothing_gives_the_identity(void **unused) {
-    (void)unused;
+TEST(reduce__nothing_gives_the_identity) {
     static buffer bytes[2];
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -725,18 +716,17 @@ static void reduce__nothing_gives_the_identity(void **unused) {
     }
 }
 
-static void expand__copies_rows_and_columns(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
+TEST(expand__copies_rows_and_columns) {
+    uint64_t random = test_seed();
     static buffer bytes[2], before;
     for (int repeat = 0; repeat < 500; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
+        ptoisa_dtype dtype = all_types[test_below(&random, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 70), rows = 1 + test_below(&state, 80);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state);
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state);
-        bool is_row = test_below(&state, 2);
+        uint32_t cols = 1 + test_below(&random, 70), rows = 1 + test_below(&random, 80);
+        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &random);
+        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &random);
+        bool is_row = test_below(&random, 2);
         memcpy(&before, &bytes[0], sizeof before);
         (is_row ? ptoisa_trowexpand : ptoisa_tcolexpand)(&core, &d, &s);
         size_t size = ptoisa_dtype_size(dtype);
@@ -760,8 +750,7 @@ static void count_fault(ptoisa_core *core, const char *text) {
     ++*(int *)core->fault_user;
 }
 
-static void elementwise__faults_of_the_device_are_faults_here(void **unused) {
-    (void)unused;
+TEST(elementwise__faults_of_the_device_are_faults_here) {
     if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
@@ -808,8 +797,7 @@ static void elementwise__faults_of_the_device_are_faults_here(void **unused) {
     assert_int_equal(faults, 10);
 }
 
-static void elementwise__a_dry_core_takes_tiles_without_memory(void **unused) {
-    (void)unused;
+TEST(elementwise__a_dry_core_takes_tiles_without_memory) {
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
     core.is_dry = true;
@@ -819,23 +807,4 @@ static void elementwise__a_dry_core_takes_tiles_without_memory(void **unused) {
     ptoisa_trowmax(&core, &column, &s, &s);
     ptoisa_trowexpandsub(&core, &s, &s, &column);
     assert_int_equal(ptoisa_cycles(&core), 128 + 8 + 128);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise__every_form_of_every_type_is_as_defined),
-        cmocka_unit_test(elementwise__three_operands),
-        cmocka_unit_test(elementwise__axpy_takes_halves_into_f32),
-        cmocka_unit_test(elementwise__parts_copy_where_one_source_is_valid),
-        cmocka_unit_test(vectors__give_the_same_bits_on_every_machine),
-        cmocka_unit_test(vectors__portable_fma_is_exact),
-        cmocka_unit_test(vectors__what_there_is_not_writes_nothing),
-        cmocka_unit_test(reduce__rows_are_summed_in_the_order_that_is_promised),
-        cmocka_unit_test(reduce__columns_from_top_to_bottom),
-        cmocka_unit_test(reduce__nothing_gives_the_identity),
-        cmocka_unit_test(expand__copies_rows_and_columns),
-        cmocka_unit_test(elementwise__faults_of_the_device_are_faults_here),
-        cmocka_unit_test(elementwise__a_dry_core_takes_tiles_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

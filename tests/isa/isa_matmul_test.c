@@ -6,10 +6,6 @@
 
 enum { ROUNDS = 150 };
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 // Types of c, and of a and b.
 static const ptoisa_dtype triples[4][2] = {{PTOISA_F32, PTOISA_F16},
                                            {PTOISA_F32, PTOISA_BF16},
@@ -105,8 +101,7 @@ static void product_round(test_bench *bench, uint32_t round, uint32_t m, uint32_
     test_end(bench);
 }
 
-static void matmul__matches_three_loops(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__matches_three_loops) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         product_round(bench, round, test_size(bench, 40), test_size(bench, 90),
                       test_size(bench, 70));
@@ -117,8 +112,7 @@ static void matmul__matches_three_loops(void **state) {
 }
 
 // Every remainder of a block of rows, columns and depth that an implementation might have.
-static void matmul__of_every_small_size(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__of_every_small_size) {
     for (uint32_t i = 0; i < 70; i++) {
         product_round(bench, i, 1 + i % 23, 1 + i * 7 % 19, 1 + i);
         product_round(bench, i + 1, 1 + i, 1 + i % 5, 1 + i * 5 % 17);
@@ -126,8 +120,7 @@ static void matmul__of_every_small_size(void **state) {
     }
 }
 
-static void matmul__of_the_longest_sides(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__of_the_longest_sides) {
     for (uint32_t i = 0; i < 4; i++) {
         product_round(bench, i, 1, 4095, 3);
         product_round(bench, i + 4, 3, 2, 4095);
@@ -136,8 +129,7 @@ static void matmul__of_the_longest_sides(void **state) {
 }
 
 // Small whole numbers have exact products and sums, so every type must be exact.
-static void matmul__of_whole_numbers_is_exact(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__of_whole_numbers_is_exact) {
     for (uint32_t round = 0; round < 40; round++) {
         uint32_t m = test_size(bench, 40), k = test_size(bench, 200), n = test_size(bench, 70);
         test_begin(bench, PTOISA_A2A3, "TMATMUL of whole numbers");
@@ -164,8 +156,7 @@ static void matmul__of_whole_numbers_is_exact(void **state) {
 }
 
 // NaN and infinities spoil their own row or column, and garbage outside the valid region nothing.
-static void matmul__keeps_nan_in_its_row(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__keeps_nan_in_its_row) {
     for (uint32_t round = 0; round < 12; round++) {
         uint32_t m = 7, k = 33, n = 20, at = test_in(bench, 0, 6);
         test_begin(bench, PTOISA_A2A3, "TMATMUL of NaN");
@@ -187,8 +178,7 @@ static void matmul__keeps_nan_in_its_row(void **state) {
 }
 
 // (1 2; 3 4) (5 6; 7 8) = (19 22; 43 50), and with the bias (100, -100).
-static void matmul__by_hand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__by_hand) {
     static const double want[4][4] = {
         {19, 22, 43, 50}, {20, 23, 44, 51}, {21, 24, 45, 52}, {119, -78, 143, -50}};
     for (uint32_t round = 0; round < 16; round++) {
@@ -212,8 +202,7 @@ static void matmul__by_hand(void **state) {
 }
 
 // 128 * 128 * k is beyond i32 only for sums that wrap: the old accumulator makes one.
-static void matmul__integers_wrap(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(matmul__integers_wrap) {
     test_begin(bench, PTOISA_A2A3, "TMATMUL_ACC wraps");
     operands o = operands_make(bench, PTOISA_A2A3, triples[3], 1, 64, 1);
     for (uint32_t i = 0; i < 64; i++) {
@@ -225,19 +214,4 @@ static void matmul__integers_wrap(void **state) {
     run(bench, &o, 2, false);
     test_expect(bench, o.c, 0, 0, -2147483648.0 + 64 * 16384 - 1, 0);
     test_end(bench);
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(matmul__matches_three_loops, &bench),
-        cmocka_unit_test_prestate(matmul__of_every_small_size, &bench),
-        cmocka_unit_test_prestate(matmul__of_the_longest_sides, &bench),
-        cmocka_unit_test_prestate(matmul__of_whole_numbers_is_exact, &bench),
-        cmocka_unit_test_prestate(matmul__keeps_nan_in_its_row, &bench),
-        cmocka_unit_test_prestate(matmul__by_hand, &bench),
-        cmocka_unit_test_prestate(matmul__integers_wrap, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

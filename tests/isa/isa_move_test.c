@@ -12,10 +12,6 @@ static const uint32_t set_any =
     SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
 static const uint32_t set_64 = SET(I64) | SET(U64);
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 // A tile that is allocated in whole boxes (or rows of 32 bytes) around its valid sizes.
 static test_tile *tile_in(test_bench *bench, ptoisa_dtype dtype, ptoisa_memory memory,
                           ptoisa_layout layout, uint32_t valid_rows, uint32_t valid_cols) {
@@ -82,8 +78,7 @@ static const place load_places[6] = {
     {PTOISA_MAT, PTOISA_ROW_MAJOR, false}, {PTOISA_MAT, PTOISA_NZ, false},
     {PTOISA_MAT, PTOISA_ZN, true},         {PTOISA_VEC, PTOISA_ROW_MAJOR, false}};
 
-static void load__fills_the_whole_tile(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(load__fills_the_whole_tile) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         const place *at = &load_places[round % 6];
         bool is_boxed = at->layout >= PTOISA_NZ;
@@ -141,8 +136,7 @@ static void expect_stored(const test_bench *bench, const test_window *w, const t
     }
 }
 
-static void store__writes_the_valid_region(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(store__writes_the_valid_region) {
     for (uint32_t round = 0; round < 3 * ROUNDS; round++) {
         const place *at = &load_places[round % 4];
         bool is_boxed = at->layout >= PTOISA_NZ;
@@ -172,8 +166,7 @@ static test_tile *accumulator(test_bench *bench, ptoisa_dtype dtype, uint32_t ro
     return s;
 }
 
-static void store__converts_accumulators(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(store__converts_accumulators) {
     static const ptoisa_dtype to[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I32};
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         ptoisa_dtype dtype = to[round % 4];
@@ -193,8 +186,7 @@ static void store__converts_accumulators(void **state) {
     }
 }
 
-static void store__adds(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(store__adds) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_acc = round % 3 == 0;
         ptoisa_dtype dtype = is_acc ? (round % 2 ? PTOISA_F32 : PTOISA_I32)
@@ -220,8 +212,7 @@ static void store__adds(void **state) {
     }
 }
 
-static void store__quantises(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(store__quantises) {
     static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
                                          PTOISA_I32};
     static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
@@ -306,8 +297,7 @@ static void expect_moved(const test_bench *bench, const test_tile *d, uint32_t d
     }
 }
 
-static void move__keeps_elements_and_changes_layouts(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(move__keeps_elements_and_changes_layouts) {
     uint32_t path_count = (uint32_t)(sizeof move_paths / sizeof move_paths[0]);
     for (uint32_t round = 0; round < 60 * path_count; round++) {
         const path *p = &move_paths[round % path_count];
@@ -336,8 +326,7 @@ static void move__keeps_elements_and_changes_layouts(void **state) {
     }
 }
 
-static void extract__takes_a_panel(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(extract__takes_a_panel) {
     static const path paths[] = {
         {PTOISA_A2A3, PTOISA_MAT, PTOISA_NZ, PTOISA_LEFT, PTOISA_ZZ, 0, 0},
         {PTOISA_A5, PTOISA_MAT, PTOISA_NZ, PTOISA_LEFT, PTOISA_NZ, 0, 0},
@@ -366,8 +355,7 @@ static void extract__takes_a_panel(void **state) {
     }
 }
 
-static void insert__writes_a_panel(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(insert__writes_a_panel) {
     static const path paths[] = {
         {PTOISA_A2A3, PTOISA_ACC, PTOISA_NZ, PTOISA_MAT, PTOISA_NZ, PTOISA_F32, PTOISA_F16},
         {PTOISA_A2A3, PTOISA_ACC, PTOISA_NZ, PTOISA_MAT, PTOISA_NZ, PTOISA_F32, PTOISA_BF16},
@@ -405,8 +393,7 @@ static void insert__writes_a_panel(void **state) {
 }
 
 // TMOV, TEXTRACT and TINSERT with a scale, or a scale for each column that is moved; TSTORE that adds.
-static void quantise__moves_out_of_l0c(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(quantise__moves_out_of_l0c) {
     static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
                                          PTOISA_I32};
     static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
@@ -494,21 +481,4 @@ static void quantise__moves_out_of_l0c(void **state) {
         }
         test_end(bench);
     }
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(load__fills_the_whole_tile, &bench),
-        cmocka_unit_test_prestate(store__writes_the_valid_region, &bench),
-        cmocka_unit_test_prestate(store__converts_accumulators, &bench),
-        cmocka_unit_test_prestate(store__adds, &bench),
-        cmocka_unit_test_prestate(store__quantises, &bench),
-        cmocka_unit_test_prestate(move__keeps_elements_and_changes_layouts, &bench),
-        cmocka_unit_test_prestate(extract__takes_a_panel, &bench),
-        cmocka_unit_test_prestate(insert__writes_a_panel, &bench),
-        cmocka_unit_test_prestate(quantise__moves_out_of_l0c, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

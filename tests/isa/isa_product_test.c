@@ -215,8 +215,7 @@ static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layo
 
 static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
 
-static void matmul__all_small_sizes_in_the_layouts_of_the_device(void **state) {
-    (void)state;
+TEST(matmul__all_small_sizes_in_the_layouts_of_the_device) {
     start_random();
     for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
         for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
@@ -233,8 +232,7 @@ static void matmul__all_small_sizes_in_the_layouts_of_the_device(void **state) {
     }
 }
 
-static void matmul__all_layouts(void **state) {
-    (void)state;
+TEST(matmul__all_layouts) {
     start_random();
     for (uint32_t a = 0; a < PTOISA_LAYOUT_COUNT; a++) {
         for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {
@@ -253,8 +251,7 @@ static void matmul__all_layouts(void **state) {
     }
 }
 
-static void matmul__k_in_parts_gives_the_same_bits(void **state) {
-    (void)state;
+TEST(matmul__k_in_parts_gives_the_same_bits) {
     start_random();
     const uint32_t sizes[] = {255, 256, 257, 511, 512, 513, 1024, 1500, 4095};
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -279,8 +276,7 @@ static void matmul__k_in_parts_gives_the_same_bits(void **state) {
 
 // Every pair of the extremes of i8 in turn and at random, over every rest of k by 4 and k in parts,
 // from an accumulator that is nearly full, where sums wrap.
-static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
-    (void)state;
+TEST(matmul__bytes_at_their_extremes_are_exact_and_wrap) {
     start_random();
     static const int8_t extremes[5] = {-128, 127, -127, -1, 0};
     const uint32_t depths[] = {1, 2, 3, 4, 5, 31, 33, 64, 127, 1023, 1024, 1025, 1026, 2051, 4095};
@@ -337,8 +333,7 @@ static void require_fmaf(void) {
 // c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
 // of them would be halfway between two f32, and rounding it again would go the wrong way. In half
 // of the rounds c is subnormal.
-static void matmul__a_sum_is_rounded_once(void **state) {
-    (void)state;
+TEST(matmul__a_sum_is_rounded_once) {
     require_fmaf();
     start_random();
     for (int i = 0; i < 200; i++) {
@@ -436,8 +431,7 @@ static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
 }
 
 // The instruction for bf16 takes and gives subnormal numbers as 0: it must not meet any.
-static void matmul__whole_blocks_of_bf16_to_the_ends_of_their_range(void **state) {
-    (void)state;
+TEST(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range) {
     require_fmaf();
     start_random();
     static const ranges cases[] = {
@@ -457,8 +451,7 @@ static void matmul__whole_blocks_of_bf16_to_the_ends_of_their_range(void **state
 }
 
 // What panels say of their numbers, and which exponents go together.
-static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
-    (void)state;
+TEST(matmul__spans_tell_where_sums_may_be_subnormal) {
     static const struct {
         uint32_t a_least, a_greatest, b_least, b_greatest;
         bool is_normal;
@@ -507,8 +500,7 @@ static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
 }
 
 // Sums that may be subnormal go on by multiply-adds, those of other rows and columns do not.
-static void matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds(void **state) {
-    (void)state;
+TEST(matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds) {
     static const struct {
         uint32_t row;
         bool is_first;
@@ -543,8 +535,7 @@ static void note_fault(ptoisa_core *core, const char *text) {
     snprintf(last_fault, sizeof last_fault, "%s", text);
 }
 
-static void matmul__instructions_charge_and_compute(void **state) {
-    (void)state;
+TEST(matmul__instructions_charge_and_compute) {
     start_random();
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -588,8 +579,7 @@ static void matmul__instructions_charge_and_compute(void **state) {
         assert_string_equal(last_fault, text);                                                     \
     } while (0)
 
-static void matmul__faults_say_what_is_wrong(void **state) {
-    (void)state;
+TEST(matmul__faults_say_what_is_wrong) {
     if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
@@ -625,20 +615,4 @@ static void matmul__faults_say_what_is_wrong(void **state) {
           ptoisa_tmatmul_bias(&core, &c, &a, &b, &c));
     FAULT("TMATMUL_BIAS: bias has 1 x 40 valid elements, and 1 x 48 are read",
           (x = ptoisa_tile_valid(bias, 1, 40), ptoisa_tmatmul_bias(&core, &c, &a, &b, &x)));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul__all_small_sizes_in_the_layouts_of_the_device),
-        cmocka_unit_test(matmul__all_layouts),
-        cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
-        cmocka_unit_test(matmul__bytes_at_their_extremes_are_exact_and_wrap),
-        cmocka_unit_test(matmul__a_sum_is_rounded_once),
-        cmocka_unit_test(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range),
-        cmocka_unit_test(matmul__spans_tell_where_sums_may_be_subnormal),
-        cmocka_unit_test(matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds),
-        cmocka_unit_test(matmul__instructions_charge_and_compute),
-        cmocka_unit_test(matmul__faults_say_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,6 @@ static const uint32_t set_any =
 
 typedef enum kind { SUM, MAX, MIN, PROD } kind;
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 static double identity(kind k, ptoisa_dtype dtype) {
     bool is_float = ref_is_float(dtype);
     switch (k) {
@@ -149,16 +145,14 @@ static void row_round(test_bench *bench, kind k, uint32_t rows, uint32_t cols) {
     test_end(bench);
 }
 
-static void row__reductions_match_the_reference(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__reductions_match_the_reference) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
         row_round(bench, (kind)(round % 4), rows, cols);
     }
 }
 
-static void row__reduction_of_nothing_is_the_identity(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__reduction_of_nothing_is_the_identity) {
     for (uint32_t round = 0; round < 48; round++) {
         row_round(bench, (kind)(round % 4), 1 + round % 5, 0);
         row_round(bench, (kind)(round % 4), 0, round % 3 * 4);
@@ -166,8 +160,7 @@ static void row__reduction_of_nothing_is_the_identity(void **state) {
 }
 
 // NaN is greater and less than everything, wherever it stands in a row.
-static void row__nan_is_kept_wherever_it_stands(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__nan_is_kept_wherever_it_stands) {
     for (uint32_t at = 0; at < 70; at++) {
         for (uint32_t which = 0; which < 4; which++) {
             ptoisa_dtype dtype = which % 2 ? PTOISA_F16 : PTOISA_F32;
@@ -189,8 +182,7 @@ static void row__nan_is_kept_wherever_it_stands(void **state) {
 
 // Rows with infinities of both signs, whose sum is NaN though none of their elements is, between rows
 // with a NaN and rows with neither: in groups of up to 16, and in what is left of them.
-static void row__infinities_of_both_signs_are_no_nan(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__infinities_of_both_signs_are_no_nan) {
     for (uint32_t rows = 1; rows < 40; rows++) {
         const bool is_max = rows % 2;
         const uint32_t cols = 1 + rows * 7 % 50;
@@ -222,8 +214,7 @@ static void row__infinities_of_both_signs_are_no_nan(void **state) {
 }
 
 // The first of the greatest (or least). Rows have ties.
-static void row__arguments_are_the_first_extremes(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__arguments_are_the_first_extremes) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_max = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_bin);
@@ -268,8 +259,7 @@ static void row__arguments_are_the_first_extremes(void **state) {
 }
 
 // Sums of two neighbours, rounded once; pieces of 256 sums and more.
-static void row__neighbours_are_added(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__neighbours_are_added) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_float);
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, round % 8 ? 70 : 700);
@@ -329,16 +319,14 @@ static void col_round(test_bench *bench, kind k, uint32_t rows, uint32_t cols) {
     test_end(bench);
 }
 
-static void col__reductions_match_the_reference(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(col__reductions_match_the_reference) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
         col_round(bench, (kind)(round % 4), rows, cols);
     }
 }
 
-static void col__reduction_of_nothing_is_the_identity(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(col__reduction_of_nothing_is_the_identity) {
     for (uint32_t round = 0; round < 48; round++) {
         col_round(bench, (kind)(round % 4), 0, 1 + round % 20);
         col_round(bench, (kind)(round % 4), round % 3, 0);
@@ -346,8 +334,7 @@ static void col__reduction_of_nothing_is_the_identity(void **state) {
 }
 
 // The first of the greatest (or least) of a column, or its first NaN; of nothing it is row 0.
-static void col__arguments_are_the_first_extremes(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(col__arguments_are_the_first_extremes) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_max = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_any);
@@ -420,8 +407,7 @@ static test_tile *row_values(test_bench *bench, ptoisa_dtype dtype, uint32_t row
     return t;
 }
 
-static void expand__rows_and_columns_with_an_operation(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(expand__rows_and_columns_with_an_operation) {
     static const char *const names[2][7] = {
         {"TROWEXPANDADD", "TROWEXPANDSUB", "TROWEXPANDMUL", "TROWEXPANDDIV", "TROWEXPANDMAX",
          "TROWEXPANDMIN", "TROWEXPANDEXPDIF"},
@@ -459,8 +445,7 @@ static void expand__rows_and_columns_with_an_operation(void **state) {
     }
 }
 
-static void expand__copies_bits(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(expand__copies_bits) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         bool is_col = round % 2;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
@@ -484,8 +469,7 @@ static void expand__copies_bits(void **state) {
 }
 
 // Words of i32 that would be signalling NaNs: a register for floats may change them.
-static void expand__moves_words_and_no_floats(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(expand__moves_words_and_no_floats) {
     for (uint32_t is_col = 0; is_col < 2; is_col++) {
         test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
         test_tile *s =
@@ -506,8 +490,7 @@ static void expand__moves_words_and_no_floats(void **state) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-static void row__by_hand(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(row__by_hand) {
     // 3 x 3 of i16: sums wrap, and products.
     static const double values[3][3] = {{32767, 1, 0}, {256, 256, 1}, {-3, 5, -3}};
     static const double want[4][3] = {{-32768, 513, -1}, {32767, 256, 5}, {0, 1, -3}, {0, 0, 45}};
@@ -538,25 +521,4 @@ static void row__by_hand(void **state) {
     ptoisa_trowsum(&bench->core, &d->tile, &s->tile, &t->tile);
     test_expect(bench, d, 0, 0, 4096, 0);
     test_end(bench);
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(row__reductions_match_the_reference, &bench),
-        cmocka_unit_test_prestate(row__reduction_of_nothing_is_the_identity, &bench),
-        cmocka_unit_test_prestate(row__nan_is_kept_wherever_it_stands, &bench),
-        cmocka_unit_test_prestate(row__infinities_of_both_signs_are_no_nan, &bench),
-        cmocka_unit_test_prestate(row__arguments_are_the_first_extremes, &bench),
-        cmocka_unit_test_prestate(row__neighbours_are_added, &bench),
-        cmocka_unit_test_prestate(row__by_hand, &bench),
-        cmocka_unit_test_prestate(col__reductions_match_the_reference, &bench),
-        cmocka_unit_test_prestate(col__reduction_of_nothing_is_the_identity, &bench),
-        cmocka_unit_test_prestate(col__arguments_are_the_first_extremes, &bench),
-        cmocka_unit_test_prestate(expand__rows_and_columns_with_an_operation, &bench),
-        cmocka_unit_test_prestate(expand__copies_bits, &bench),
-        cmocka_unit_test_prestate(expand__moves_words_and_no_floats, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,10 @@ typedef struct rule_bench {
     uint32_t used;
 } rule_bench;
 
+static rule_bench rules_here;
+
+#define RULE_TEST(name) TEST_OF(name, rule_bench *b, &rules_here)
+
 static _Alignas(64) uint8_t rooms[ROOMS][ROOM];
 
 static inline ptoisa_tile tile_in(rule_bench *b, ptoisa_memory memory, ptoisa_layout layout,

@@ -10,8 +10,7 @@
 
 // -- windows --------------------------------------------------------------------------------------
 
-static void load__rules_of_windows_and_tiles(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(load__rules_of_windows_and_tiles) {
     begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8);
@@ -52,8 +51,7 @@ static void load__rules_of_windows_and_tiles(void **state) {
     refused(b, "TLOAD: d is in L0A, not in UB or L1");
 }
 
-static void store__rules_of_memories_and_types(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(store__rules_of_memories_and_types) {
     begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
     ptoisa_tile s = vec(b, PTOISA_F32, 4, 8);
@@ -105,8 +103,7 @@ static void store__rules_of_memories_and_types(void **state) {
 
 // -- moves ----------------------------------------------------------------------------------------
 
-static void move__into_l0_and_the_tables(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(move__into_l0_and_the_tables) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_U32, 16, 16);
     ptoisa_tile s = boxed(b, PTOISA_MAT, PTOISA_U32, 16, 16);
@@ -153,8 +150,7 @@ static void move__into_l0_and_the_tables(void **state) {
     }
 }
 
-static void move__out_of_l0c(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(move__out_of_l0c) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile s = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
     ptoisa_tile d = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
@@ -183,8 +179,7 @@ static void move__out_of_l0c(void **state) {
 
 // -- products, lists ------------------------------------------------------------------------------
 
-static void matmul__what_is_added_has_its_size(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(matmul__what_is_added_has_its_size) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile c = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
     ptoisa_tile add = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
@@ -200,8 +195,7 @@ static void matmul__what_is_added_has_its_size(void **state) {
     refused(b, "TMATMUL_BIAS: bias has 1 x 32 valid elements, not 1 x 16");
 }
 
-static void sort__lists_are_rows_of_pairs(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(sort__lists_are_rows_of_pairs) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 1, 32), s0 = vec(b, PTOISA_F32, 1, 8);
     ptoisa_tile s1 = vec(b, PTOISA_F32, 1, 8), two = vec(b, PTOISA_F32, 2, 8), t = d;
@@ -228,8 +222,7 @@ static void sort__lists_are_rows_of_pairs(void **state) {
 
 // -- pipes and addresses --------------------------------------------------------------------------
 
-static void core__pipes_and_memories_that_are_none(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(core__pipes_and_memories_that_are_none) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile tile = vec(b, PTOISA_F32, 1, 8);
     ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9);
@@ -254,8 +247,7 @@ static void core__pipes_and_memories_that_are_none(void **state) {
 
 // -- FIFOs ----------------------------------------------------------------------------------------
 
-static void fifo__rules_of_slots_and_parts(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(fifo__rules_of_slots_and_parts) {
     begin(b, PTOISA_A2A3);
     ptoisa_fifo fifo;
     assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0));
@@ -293,8 +285,7 @@ static void fifo__rules_of_slots_and_parts(void **state) {
 
 // -- names and numbers ----------------------------------------------------------------------------
 
-static void names__of_what_is_none(void **state) {
-    (void)state;
+TEST(names__of_what_is_none) {
     static const int none[2] = {1000, -1000};
     for (uint32_t i = 0; i < 2; i++) {
         assert_string_equal(ptoisa_op_name((ptoisa_op)none[i]), "no instruction");
@@ -313,8 +304,7 @@ static void names__of_what_is_none(void **state) {
 }
 
 // A core of a model that is none is a 910B, and its instructions take a cycle for each element.
-static void core__of_no_model(void **state) {
-    (void)state;
+TEST(core__of_no_model) {
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_COUNT, NULL);
     assert_ptr_equal(core.machine, ptoisa_machine_910b());
@@ -330,14 +320,12 @@ static void fault_without_a_function(void) {
     ptoisa_fault(&core, PTOISA_TADD, "%d is wrong", 7);
 }
 
-static void core__a_fault_that_nobody_takes_ends_the_process(void **state) {
-    (void)state;
+TEST(core__a_fault_that_nobody_takes_ends_the_process) {
     isa_expect_abort(fault_without_a_function, "ptoisa: TADD: 7 is wrong\n");
 }
 
 // Elements of 64 bits and booleans as numbers; of no type, 0.
-static void numbers__of_the_widest_types(void **state) {
-    (void)state;
+TEST(numbers__of_the_widest_types) {
     const double f64[2] = {0, -2.5};
     const int64_t i64[2] = {0, -(INT64_C(1) << 53)};
     const uint64_t u64[2] = {0, UINT64_C(1) << 63};
@@ -365,8 +353,7 @@ static void numbers__of_the_widest_types(void **state) {
 }
 
 // Quarters of 9 to 15, which are 2.25 to 3.75, in every mode, and as negative numbers.
-static void numbers__are_rounded_in_every_mode(void **state) {
-    (void)state;
+TEST(numbers__are_rounded_in_every_mode) {
     static const struct {
         ptoisa_round round;
         uint8_t positive[7], negative[7];
@@ -389,8 +376,7 @@ static void numbers__are_rounded_in_every_mode(void **state) {
 
 // -- printing -------------------------------------------------------------------------------------
 
-static void print__refuses_what_is_no_tile_and_says_nothing_when_dry(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(print__refuses_what_is_no_tile_and_says_nothing_when_dry) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile s = vec(b, PTOISA_F32, 2, 8), none = s;
     s.valid_cols = 2;
@@ -414,27 +400,6 @@ static void print__refuses_what_is_no_tile_and_says_nothing_when_dry(void **stat
     fclose(to);
     text[length] = 0;
     assert_string_equal(text, "f32 2 x 2 of 2 x 8 in UB\n1 -2.5\n1 -2.5\n");
-}
-
-int main(void) {
-    static rule_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(load__rules_of_windows_and_tiles, &bench),
-        cmocka_unit_test_prestate(store__rules_of_memories_and_types, &bench),
-        cmocka_unit_test_prestate(move__into_l0_and_the_tables, &bench),
-        cmocka_unit_test_prestate(move__out_of_l0c, &bench),
-        cmocka_unit_test_prestate(matmul__what_is_added_has_its_size, &bench),
-        cmocka_unit_test_prestate(sort__lists_are_rows_of_pairs, &bench),
-        cmocka_unit_test_prestate(core__pipes_and_memories_that_are_none, &bench),
-        cmocka_unit_test_prestate(fifo__rules_of_slots_and_parts, &bench),
-        cmocka_unit_test(names__of_what_is_none),
-        cmocka_unit_test(core__of_no_model),
-        cmocka_unit_test(core__a_fault_that_nobody_takes_ends_the_process),
-        cmocka_unit_test(numbers__of_the_widest_types),
-        cmocka_unit_test(numbers__are_rounded_in_every_mode),
-        cmocka_unit_test_prestate(print__refuses_what_is_no_tile_and_says_nothing_when_dry, &bench),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else

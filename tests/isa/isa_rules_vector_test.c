@@ -7,8 +7,7 @@
 
 // -- shapes ---------------------------------------------------------------------------------------
 
-static void shape__transposes(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(shape__transposes) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 16, 8), s = vec(b, PTOISA_F32, 8, 16);
     ptoisa_tile t = vec(b, PTOISA_F32, 16, 16), other = vec(b, PTOISA_I32, 16, 16), bad;
@@ -41,8 +40,7 @@ static void shape__transposes(void **state) {
     refused(b, "TTRANS: s is not row-major");
 }
 
-static void shape__fills(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(shape__fills) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 8, 16), s = vec(b, PTOISA_F32, 8, 16), bad;
     d.pad = PTOISA_PAD_ZERO;
@@ -92,8 +90,7 @@ static void shape__fills(void **state) {
     refused(b, "TFILLPAD: d is not NZ");
 }
 
-static void shape__joins_and_ramps(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(shape__joins_and_ramps) {
     begin(b, PTOISA_A5);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 16), s0 = vec(b, PTOISA_F32, 4, 8);
     ptoisa_tile s1 = vec(b, PTOISA_F32, 4, 8), i32 = vec(b, PTOISA_I32, 4, 8), bad;
@@ -146,8 +143,7 @@ static void shape__joins_and_ramps(void **state) {
 
 // -- gathers --------------------------------------------------------------------------------------
 
-static void gather__patterns_and_sizes(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(gather__patterns_and_sizes) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16), bad;
     ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P0101);
@@ -175,8 +171,7 @@ static void gather__patterns_and_sizes(void **state) {
 }
 
 // A core that does not check: blocks behind the end are zeros, as the simulator has them.
-static void gather__unchecked_blocks_behind_the_end_are_zeros(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(gather__unchecked_blocks_behind_the_end_are_zeros) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_U8, 2, 32), s = vec(b, PTOISA_U8, 2, 32);
     ptoisa_tile idx = vec(b, PTOISA_U32, 2, 8);
@@ -192,8 +187,7 @@ static void gather__unchecked_blocks_behind_the_end_are_zeros(void **state) {
     }
 }
 
-static void gather__tables(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(gather__tables) {
     begin(b, PTOISA_A5);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), idx = vec(b, PTOISA_I32, 1, 8), bad;
     memset(idx.data, 0, 32);
@@ -229,8 +223,7 @@ static void gather__tables(void **state) {
 
 // -- vectors --------------------------------------------------------------------------------------
 
-static void vector__columns_rows_and_parts(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(vector__columns_rows_and_parts) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8), bad;
     bad = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 4);
@@ -259,8 +252,7 @@ static void vector__columns_rows_and_parts(void **state) {
                "all of dst, the other in a part");
 }
 
-static void vector__scratch(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(vector__scratch) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8);
     ptoisa_tile column = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 1);
@@ -314,8 +306,7 @@ static void vector__scratch(void **state) {
     refused(b, "TCMP: there is no comparison 6");
 }
 
-static void vector__conversions(void **state) {
-    rule_bench *b = (rule_bench *)*state;
+RULE_TEST(vector__conversions) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_BF16, 4, 16), s = vec(b, PTOISA_I8, 4, 32);
     s.valid_cols = 16;
@@ -341,22 +332,6 @@ static void vector__conversions(void **state) {
     i8.dtype = PTOISA_U8;
     ptoisa_tquant_asym(b->core, &i8, &f32, &scale, &columns);
     refused(b, "TQUANT: offset is no column: it has 1 valid columns of 2");
-}
-
-int main(void) {
-    static rule_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(shape__transposes, &bench),
-        cmocka_unit_test_prestate(shape__fills, &bench),
-        cmocka_unit_test_prestate(shape__joins_and_ramps, &bench),
-        cmocka_unit_test_prestate(gather__patterns_and_sizes, &bench),
-        cmocka_unit_test_prestate(gather__unchecked_blocks_behind_the_end_are_zeros, &bench),
-        cmocka_unit_test_prestate(gather__tables, &bench),
-        cmocka_unit_test_prestate(vector__columns_rows_and_parts, &bench),
-        cmocka_unit_test_prestate(vector__scratch, &bench),
-        cmocka_unit_test_prestate(vector__conversions, &bench),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else

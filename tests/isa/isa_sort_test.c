@@ -17,10 +17,6 @@ static const uint32_t set_24 =
 static const uint32_t set_124 =
     SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
 
-static test_bench *bench_of(void **state) {
-    return (test_bench *)*state;
-}
-
 // -- pairs ----------------------------------------------------------------------------------------
 
 typedef struct pair {
@@ -92,8 +88,7 @@ static double value_of(test_bench *bench, ptoisa_dtype dtype, uint32_t kinds) {
 
 // -- sorting --------------------------------------------------------------------------------------
 
-static void sort__every_32_columns_fall(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(sort__every_32_columns_fall) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_float);
         uint32_t rows = test_size(bench, 6), cols = 32 * test_in(bench, 1, 6);
@@ -143,8 +138,7 @@ static void fill_runs(test_bench *bench, test_tile *t, uint32_t run, uint32_t co
     all->count += count;
 }
 
-static void merge__groups_of_four_runs(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(merge__groups_of_four_runs) {
     static pairs all;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_float);
@@ -199,8 +193,7 @@ static uint32_t merge_plainly(const pairs *all, uint32_t lists_count, const uint
     }
 }
 
-static void merge__two_to_four_lists(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(merge__two_to_four_lists) {
     static pairs all, want;
     uint32_t taken[4];
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
@@ -242,8 +235,7 @@ static void merge__two_to_four_lists(void **state) {
 
 // The k greatest of 256 scores, as a kernel gets them: TCI, TSORT32, TMRGSORT, the two halves, and
 // values and indices apart.
-static void sort__top_of_256_scores(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(sort__top_of_256_scores) {
     for (uint32_t round = 0; round < 40; round++) {
         test_begin(bench, PTOISA_A2A3, "top-k");
         ptoisa_core *core = &bench->core;
@@ -288,8 +280,7 @@ static void sort__top_of_256_scores(void **state) {
 
 // -- gathers --------------------------------------------------------------------------------------
 
-static void gather__by_mask(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(gather__by_mask) {
     static const ptoisa_pattern patterns[7] = {PTOISA_P0101, PTOISA_P1010, PTOISA_P0001,
                                                PTOISA_P0010, PTOISA_P0100, PTOISA_P1000,
                                                PTOISA_P1111};
@@ -319,8 +310,7 @@ static uint64_t linear_bits(const test_tile *s, uint32_t index) {
     return ref_get_bits(s->before, (ptoisa_dtype)s->tile.dtype, index);
 }
 
-static void gather__by_index(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(gather__by_index) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_24);
         ptoisa_dtype word = round % 2 ? PTOISA_U32 : PTOISA_I32;
@@ -351,8 +341,7 @@ static void gather__by_index(void **state) {
 }
 
 // All elements go to places of their own: a permutation, of which a part is used.
-static void scatter__by_index(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(scatter__by_index) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_124);
         ptoisa_dtype word = ref_size(dtype) == 4 ? (round % 2 ? PTOISA_I32 : PTOISA_U32)
@@ -389,8 +378,7 @@ static void scatter__by_index(void **state) {
     }
 }
 
-static void gather__rows_of_a_table(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(gather__rows_of_a_table) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_scatter = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_124);
@@ -445,8 +433,7 @@ static void gather__rows_of_a_table(void **state) {
 }
 
 // Elements or rows of a table, with indices that may be outside; into UB, rows also into L1.
-static void gather__places_outside_of_a_table(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(gather__places_outside_of_a_table) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         const ptoisa_outside outside = (ptoisa_outside)(round % 4);
         const bool is_elements = test_chance(bench, 2);
@@ -494,8 +481,7 @@ static void gather__places_outside_of_a_table(void **state) {
 }
 
 // Elements and rows that meet in a table: the last stays, or they are added or compared in order.
-static void scatter__places_that_meet(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(scatter__places_that_meet) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         const ptoisa_scatter how = (ptoisa_scatter)(round % 4);
         const bool is_elements = test_chance(bench, 2);
@@ -543,8 +529,7 @@ static void scatter__places_that_meet(void **state) {
 }
 
 // Blocks of 32 bytes from any byte on, the last of a row cut off.
-static void gather__blocks_by_their_byte(void **state) {
-    test_bench *bench = bench_of(state);
+BENCH_TEST(gather__blocks_by_their_byte) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_124);
         uint32_t size = ref_size(dtype), rows = test_size(bench, 10), cols = test_size(bench, 90);
@@ -567,23 +552,4 @@ static void gather__blocks_by_their_byte(void **state) {
         }
         test_end(bench);
     }
-}
-
-int main(void) {
-    static test_bench bench;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(sort__every_32_columns_fall, &bench),
-        cmocka_unit_test_prestate(merge__groups_of_four_runs, &bench),
-        cmocka_unit_test_prestate(merge__two_to_four_lists, &bench),
-        cmocka_unit_test_prestate(sort__top_of_256_scores, &bench),
-        cmocka_unit_test_prestate(gather__by_mask, &bench),
-        cmocka_unit_test_prestate(gather__by_index, &bench),
-        cmocka_unit_test_prestate(scatter__by_index, &bench),
-        cmocka_unit_test_prestate(gather__rows_of_a_table, &bench),
-        cmocka_unit_test_prestate(gather__places_outside_of_a_table, &bench),
-        cmocka_unit_test_prestate(scatter__places_that_meet, &bench),
-        cmocka_unit_test_prestate(gather__blocks_by_their_byte, &bench),
-    };
-    bench.random = test_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

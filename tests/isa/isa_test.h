@@ -16,6 +16,7 @@
 #define PTOISA_TEST_H
 
 #include "ptoisa_shim.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -83,6 +84,19 @@ static inline uint64_t test_seed(void) {
     print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed);
     return seed;
 }
+
+// The bench that the tests of a program share, with random numbers that continue from one to the next.
+static inline test_bench *test_bench_here(void) {
+    static test_bench bench;
+    static bool is_seeded;
+    if (!is_seeded) {
+        is_seeded = true;
+        bench.random = test_seed();
+    }
+    return &bench;
+}
+
+#define BENCH_TEST(name) TEST_OF(name, test_bench *bench, test_bench_here())
 
 // SplitMix64 (Steele, Lea and Flood 2014).
 static inline uint64_t test_random(test_bench *bench) {

@@ -59,8 +59,7 @@ static void fixture_free(fixture *f) {
     ptowsp_context_destroy(f->context);
 }
 
-static void clauses__of_instructions_are_read_as_they_were_built(void **state) {
-    (void)state;
+TEST(clauses__of_instructions_are_read_as_they_were_built) {
     fixture f;
     build(&f);
     ptowsp_module *read = kernel_text_read(f.context, f.m);
@@ -96,8 +95,7 @@ static void refused(fixture *f, const char *part, const char *other, const char 
     }
 }
 
-static void clauses__that_break_off_are_refused_there(void **state) {
-    (void)state;
+TEST(clauses__that_break_off_are_refused_there) {
     fixture f;
     build(&f);
     refused(&f, "at (16, 8)", "at 16, 8)", "( is missing here");
@@ -113,12 +111,4 @@ static void clauses__that_break_off_are_refused_there(void **state) {
     refused(&f, " (%2) at (16, 8)", " (%2 %2) at (16, 8)", ", is missing here");
     refused(&f, " (%2) at (16, 8)", " (%2, %2, %2, %2, %2) at (16, 8)", "more than 4 operands");
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clauses__of_instructions_are_read_as_they_were_built),
-        cmocka_unit_test(clauses__that_break_off_are_refused_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,7 @@
 
 // -- operands -------------------------------------------------------------------------------------
 
-static void faults__of_operands(void **state) {
-    (void)state;
+TEST(faults__of_operands) {
     FAULT(INVALID_PARAMS, "add: operand 2 is no value", ptowsp_tile_add(f->x, none));
     FAULT(INVALID_PARAMS, "add: operand 1 is no value", ptowsp_tile_add(none, f->x));
     ptowsp_value lost = none;
@@ -39,8 +38,7 @@ static void faults__of_operands(void **state) {
 }
 
 // Values of another kernel, of one that has ended, and of none.
-static void faults__of_other_bodies(void **state) {
-    (void)state;
+TEST(faults__of_other_bodies) {
     fixture f;
     begin(&f);
     ptowsp_body_desc desc;
@@ -83,8 +81,7 @@ static void faults__of_other_bodies(void **state) {
 
 // -- parameters -----------------------------------------------------------------------------------
 
-static void faults__of_parameters(void **state) {
-    (void)state;
+TEST(faults__of_parameters) {
     FAULT(INVALID_PARAMS, "parameter: tile z is 0 x 16; sizes are 1 to 16384",
           PARAM("z", PTOWSP_F32, 0, 16));
     FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 16385; sizes are 1 to 16384",
@@ -126,8 +123,7 @@ static void faults__of_parameters(void **state) {
     expect(&f, value, PTOWSP_LIMIT_EXCEEDED, "parameter: t7 is one scalar more than 8");
 }
 
-static void faults__of_stores(void **state) {
-    (void)state;
+TEST(faults__of_stores) {
     FAULT(INVALID_PARAMS, "store: x is an in parameter", VOID(ptowsp_tile_store(f->x, f->y)));
     FAULT(INVALID_PARAMS, "store: o is stored twice",
           (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
@@ -169,8 +165,7 @@ static ptowsp_value byte_of(fixture *f) {
 }
 
 // What loads where it stands may not stand behind the store.
-static void faults__of_loads_after_stores(void **state) {
-    (void)state;
+TEST(faults__of_loads_after_stores) {
     FAULT(INVALID_PARAMS, "load: io is loaded after it was stored",
           (ptowsp_tile_store(f->io, f->x), ptowsp_tile_load(f->io)));
     FAULT(INVALID_PARAMS, "slice: io is loaded after it was stored",
@@ -179,8 +174,7 @@ static void faults__of_loads_after_stores(void **state) {
           (ptowsp_tile_store(f->io, f->x), ptowsp_tile_matmul(f->io, ptowsp_tile_transpose(f->x))));
 }
 
-static void faults__of_shapes_and_types(void **state) {
-    (void)state;
+TEST(faults__of_shapes_and_types) {
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
           ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
     FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16", ptowsp_tile_sub(f->v, f->x));
@@ -291,8 +285,7 @@ static ptowsp_value mode_of(fixture *f, const char *name, uint32_t mode) {
     return none;
 }
 
-static void faults__of_modes(void **state) {
-    (void)state;
+TEST(faults__of_modes) {
     FAULT(INVALID_PARAMS, "TCVT: it has no mode 5", mode_of(f, "TCVT", 5));
     FAULT(INVALID_PARAMS, "TABS: it has no mode 256", mode_of(f, "TABS", 256));
     FAULT(INVALID_PARAMS, "instruction: there is no instruction TWRONG", mode_of(f, "TWRONG", 0));
@@ -300,8 +293,7 @@ static void faults__of_modes(void **state) {
           mode_of(f, NULL, 0));
 }
 
-static void faults__of_picking(void **state) {
-    (void)state;
+TEST(faults__of_picking) {
     FAULT(INVALID_PARAMS, "compare: 6 is no comparison",
           ptowsp_tile_compare(f->x, (ptowsp_compare)6, f->y));
     FAULT(UNSUPPORTED, "compare: i32 is compared with EQ only",
@@ -366,8 +358,7 @@ static ptowsp_value doubled(fixture *f, int count) {
     return x;
 }
 
-static void faults__of_interleaving(void **state) {
-    (void)state;
+TEST(faults__of_interleaving) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     fixture f;
     begin_with(&f, &a5);
@@ -388,8 +379,7 @@ static void faults__of_interleaving(void **state) {
 }
 
 // Where one of several sizes or types is wrong, and all others are right.
-static void faults__of_each_size_and_type_by_itself(void **state) {
-    (void)state;
+TEST(faults__of_each_size_and_type_by_itself) {
     const ptowsp_dtype f32 = PTOWSP_F32;
     FAULT(INVALID_PARAMS, "exp: operand 1 is no value", ptowsp_tile_exp((ptowsp_value){f->k, 0}));
     FAULT(UNSUPPORTED, "full: none is no type of tiles",
@@ -470,20 +460,4 @@ static void faults__of_each_size_and_type_by_itself(void **state) {
         expect(&f, ptowsp_tile_cvt(from, pairs[i].to, PTOWSP_ROUND_NEAREST), PTOWSP_UNSUPPORTED,
                pairs[i].text);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults__of_operands),
-        cmocka_unit_test(faults__of_each_size_and_type_by_itself),
-        cmocka_unit_test(faults__of_other_bodies),
-        cmocka_unit_test(faults__of_parameters),
-        cmocka_unit_test(faults__of_stores),
-        cmocka_unit_test(faults__of_loads_after_stores),
-        cmocka_unit_test(faults__of_shapes_and_types),
-        cmocka_unit_test(faults__of_modes),
-        cmocka_unit_test(faults__of_picking),
-        cmocka_unit_test(faults__of_interleaving),
-    };
-    return cmocka_run_group_tests_name("kernel_faults", tests, NULL, NULL);
 }

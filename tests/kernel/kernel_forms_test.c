@@ -152,35 +152,29 @@ static void play(kt_scene scene, int count) {
     }
 }
 
-static void forms__rows_of_maxima_are_wider_than_what_they_are_of(void **state) {
-    (void)state;
+TEST(forms__rows_of_maxima_are_wider_than_what_they_are_of) {
     play(scene_wide_row, 2);
 }
 
-static void forms__columns_of_sums_have_other_rows_than_what_they_are_of(void **state) {
-    (void)state;
+TEST(forms__columns_of_sums_have_other_rows_than_what_they_are_of) {
     play(scene_rows, 3);
 }
 
-static void forms__what_is_spoilt_is_copied_if_it_is_needed(void **state) {
-    (void)state;
+TEST(forms__what_is_spoilt_is_copied_if_it_is_needed) {
     play(scene_spoilt, 2);
 }
 
-static void forms__what_cannot_be_in_place_is_copied(void **state) {
-    (void)state;
+TEST(forms__what_cannot_be_in_place_is_copied) {
     play(scene_in_place, 2);
 }
 
-static void forms__bf16_goes_through_f32_into_tiles_of_other_sizes_and_types(void **state) {
-    (void)state;
+TEST(forms__bf16_goes_through_f32_into_tiles_of_other_sizes_and_types) {
     play(scene_bf16, 2);
 }
 
 // -- places -----------------------------------------------------------------------------------------
 
-static void forms__refusals_name_each_place(void **state) {
-    (void)state;
+TEST(forms__refusals_name_each_place) {
     static const struct {
         ptowsp_memory memory;
         ptowsp_layout layout;
@@ -219,16 +213,4 @@ static void forms__refusals_name_each_place(void **state) {
         t.refusal = text;
         kt_end(&t);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms__rows_of_maxima_are_wider_than_what_they_are_of),
-        cmocka_unit_test(forms__columns_of_sums_have_other_rows_than_what_they_are_of),
-        cmocka_unit_test(forms__what_is_spoilt_is_copied_if_it_is_needed),
-        cmocka_unit_test(forms__what_cannot_be_in_place_is_copied),
-        cmocka_unit_test(forms__bf16_goes_through_f32_into_tiles_of_other_sizes_and_types),
-        cmocka_unit_test(forms__refusals_name_each_place),
-    };
-    return cmocka_run_group_tests_name("kernel_forms", tests, NULL, NULL);
 }

@@ -123,8 +123,7 @@ static ptowsp_status attempt(test_memory *memory, build_fn body, uint32_t which,
     return status;
 }
 
-static void growth__may_fail_at_every_step_of_a_kernel(void **state) {
-    (void)state;
+TEST(growth__may_fail_at_every_step_of_a_kernel) {
     static const build_fn bodies[] = {build_mixed, build_shared_stores, build_shared_loads,
                                       build_loop, build_forms};
     for (uint32_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -165,8 +164,7 @@ static void *peak_resize(void *user, void *ptr, size_t old_size, size_t new_size
 }
 
 // While a kernel is made, room for its passes is at most some times what stays of it.
-static void growth__making_takes_some_times_what_is_made(void **state) {
-    (void)state;
+TEST(growth__making_takes_some_times_what_is_made) {
     if (test_is_tight()) {
         skip();
     }
@@ -209,12 +207,4 @@ static void growth__making_takes_some_times_what_is_made(void **state) {
             assert_int_equal(peak.memory.live_bytes, 0);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growth__may_fail_at_every_step_of_a_kernel),
-        cmocka_unit_test(growth__making_takes_some_times_what_is_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

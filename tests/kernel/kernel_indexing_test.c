@@ -47,8 +47,7 @@ static void scene_compare(kt *t, int which) {
     kt_keep(t, kt_select(t, other, u, kt_const(t, 7)));
 }
 
-static void ops__compare_and_select(void **state) {
-    (void)state;
+TEST(ops__compare_and_select) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;  // so that there are equals
     config.low = -3;
@@ -85,8 +84,7 @@ static void scene_sort32(kt *t, int which) {
     kt_keep_as(t, kt_topk(t, pairs, 1 + k / 3, true), PTOWSP_I32);
 }
 
-static void ops__sort32_orders_every_32_columns(void **state) {
-    (void)state;
+TEST(ops__sort32_orders_every_32_columns) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;  // ties keep their order
     config.low = -10;
@@ -114,8 +112,7 @@ static void scene_merge(kt *t, int which) {
     kt_keep(t, kt_topk(t, pairs, test_random_in(&t->state, 1, 32 * count), true));
 }
 
-static void ops__merge_sort_and_topk_of_many_runs(void **state) {
-    (void)state;
+TEST(ops__merge_sort_and_topk_of_many_runs) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     config.low = -40;
@@ -152,8 +149,7 @@ static void scene_gather(kt *t, int which) {
     kt_keep(t, kt_gather(t, x, index));
 }
 
-static void ops__gather_takes_elements_by_index(void **state) {
-    (void)state;
+TEST(ops__gather_takes_elements_by_index) {
     play_all(scene_gather, 24, kt_any(test_seed()));
 }
 
@@ -177,8 +173,7 @@ static void scene_deinterleave(kt *t, int which) {
     }
 }
 
-static void ops__deinterleave_takes_every_second_column(void **state) {
-    (void)state;
+TEST(ops__deinterleave_takes_every_second_column) {
     play_all(scene_deinterleave, 7, kt_any(test_seed()));
 }
 
@@ -194,8 +189,7 @@ static void scene_interleave(kt *t, int which) {
     kt_keep(t, kt_interleave(t, y, y));
 }
 
-static void ops__interleave_on_a5(void **state) {
-    (void)state;
+TEST(ops__interleave_on_a5) {
     kt_config config = kt_any(test_seed());
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     config.machine = &a5;
@@ -218,21 +212,7 @@ static void scene_rope(kt *t, int which) {
     kt_keep(t, a);
 }
 
-static void ops__rotary_embedding(void **state) {
-    (void)state;
+TEST(ops__rotary_embedding) {
     kt_config config = kt_any(test_seed());
     kt_play(scene_rope, 0, RUNS, config);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops__compare_and_select),
-        cmocka_unit_test(ops__sort32_orders_every_32_columns),
-        cmocka_unit_test(ops__merge_sort_and_topk_of_many_runs),
-        cmocka_unit_test(ops__gather_takes_elements_by_index),
-        cmocka_unit_test(ops__deinterleave_takes_every_second_column),
-        cmocka_unit_test(ops__interleave_on_a5),
-        cmocka_unit_test(ops__rotary_embedding),
-    };
-    return cmocka_run_group_tests_name("kernel_indexing", tests, NULL, NULL);
 }

@@ -498,58 +498,47 @@ static void play(kt_scene scene, int count, bool is_integer) {
     }
 }
 
-static void instruction__of_one_to_three_sources(void **state) {
-    (void)state;
+TEST(instruction__of_one_to_three_sources) {
     play(scene_plain, 6, false);
 }
 
-static void instruction__that_reads_its_destination(void **state) {
-    (void)state;
+TEST(instruction__that_reads_its_destination) {
     play(scene_update, 3, true);  // exact: one rounding or two are the same
 }
 
-static void instruction__writes_its_tile_again(void **state) {
-    (void)state;
+TEST(instruction__writes_its_tile_again) {
     play(scene_rewrite, 1, true);
 }
 
-static void instruction__leaves_a_transpose_as_it_was(void **state) {
-    (void)state;
+TEST(instruction__leaves_a_transpose_as_it_was) {
     play(scene_transposed, 1, true);
 }
 
-static void instruction__without_sources(void **state) {
-    (void)state;
+TEST(instruction__without_sources) {
     play(scene_made, 6, true);
 }
 
-static void instruction__with_a_mode(void **state) {
-    (void)state;
+TEST(instruction__with_a_mode) {
     play(scene_mode, 5, false);
 }
 
-static void instruction__to_rows_by_index(void **state) {
-    (void)state;
+TEST(instruction__to_rows_by_index) {
     play(scene_scatter, 3, false);
 }
 
-static void instruction__into_a_part_of_a_tile(void **state) {
-    (void)state;
+TEST(instruction__into_a_part_of_a_tile) {
     play(scene_insert, 4, false);
 }
 
-static void instruction__with_two_results(void **state) {
-    (void)state;
+TEST(instruction__with_two_results) {
     play(scene_deinterleave, 4, true);
 }
 
-static void instruction__with_a_scalar_and_scratch(void **state) {
-    (void)state;
+TEST(instruction__with_a_scalar_and_scratch) {
     play(scene_bits, 3, true);
 }
 
-static void instruction__of_masks(void **state) {
-    (void)state;
+TEST(instruction__of_masks) {
     kt_config config = kt_any(test_seed());
     for (int which = 0; which < 4; which++) {
         kt t = kt_begin(config);
@@ -558,8 +547,7 @@ static void instruction__of_masks(void **state) {
     }
 }
 
-static void instruction__of_rows_and_columns(void **state) {
-    (void)state;
+TEST(instruction__of_rows_and_columns) {
     play(scene_rows_and_columns, 4, true);
     for (int which = 4; which < 6; which++) {
         kt t = kt_begin(kt_any(1));
@@ -568,8 +556,7 @@ static void instruction__of_rows_and_columns(void **state) {
     }
 }
 
-static void instruction__with_an_offset(void **state) {
-    (void)state;
+TEST(instruction__with_an_offset) {
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 20; i++) {
         config.seed++;
@@ -579,34 +566,11 @@ static void instruction__with_an_offset(void **state) {
     }
 }
 
-static void instruction__of_global_memory(void **state) {
-    (void)state;
+TEST(instruction__of_global_memory) {
     play(scene_global, 2, false);
     play(scene_rows, 1, false);
 }
 
-static void instruction__of_the_cube(void **state) {
-    (void)state;
+TEST(instruction__of_the_cube) {
     play(scene_product, 1, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instruction__of_one_to_three_sources),
-        cmocka_unit_test(instruction__that_reads_its_destination),
-        cmocka_unit_test(instruction__writes_its_tile_again),
-        cmocka_unit_test(instruction__leaves_a_transpose_as_it_was),
-        cmocka_unit_test(instruction__without_sources),
-        cmocka_unit_test(instruction__with_a_mode),
-        cmocka_unit_test(instruction__to_rows_by_index),
-        cmocka_unit_test(instruction__into_a_part_of_a_tile),
-        cmocka_unit_test(instruction__with_two_results),
-        cmocka_unit_test(instruction__with_a_scalar_and_scratch),
-        cmocka_unit_test(instruction__of_masks),
-        cmocka_unit_test(instruction__of_rows_and_columns),
-        cmocka_unit_test(instruction__with_an_offset),
-        cmocka_unit_test(instruction__of_global_memory),
-        cmocka_unit_test(instruction__of_the_cube),
-    };
-    return cmocka_run_group_tests_name("kernel_instruction", tests, NULL, NULL);
 }

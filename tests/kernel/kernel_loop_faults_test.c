@@ -13,8 +13,7 @@ static ptowsp_value open_loop(fixture *f) {
 
 // -- while they are built ------------------------------------------------------------------------
 
-static void loop__refuses_bounds_that_are_none(void **state) {
-    (void)state;
+TEST(loop__refuses_bounds_that_are_none) {
     FAULT(INVALID_PARAMS, "loop: operand 1 is no value",
           ptowsp_tile_loop_begin(f->k, none, number(f, 1), 1));
     FAULT(INVALID_PARAMS, "loop: its end is no constant, scalar of i64 or u64, or size of a tile",
@@ -59,8 +58,7 @@ static ptowsp_value carries(fixture *f, int count) {
     return last;
 }
 
-static void loop__refuses_more_than_its_limits(void **state) {
-    (void)state;
+TEST(loop__refuses_more_than_its_limits) {
     FAULT(LIMIT_EXCEEDED, "loop: more than 8 in a kernel", too_many(f, PTOWSP_LOOP_MAX + 1, false));
     FAULT(LIMIT_EXCEEDED, "loop: more than 4 inside each other",
           too_many(f, PTOWSP_LOOP_DEPTH_MAX + 1, true));
@@ -133,8 +131,7 @@ static ptowsp_value tile_of_instructions(fixture *f, bool is_next) {
     return is_next ? VOID(ptowsp_tile_next(ptowsp_tile_carry(f->x), t)) : ptowsp_tile_carry(t);
 }
 
-static void loop__refuses_values_where_they_are_not(void **state) {
-    (void)state;
+TEST(loop__refuses_values_where_they_are_not) {
     FAULT(INVALID_PARAMS, "exp: operand 1 is a value of loop 1, which has ended", after(f, 0));
     FAULT(INVALID_PARAMS, "slice_at: operand 2 is a value of loop 1, which has ended", after(f, 1));
     FAULT(INVALID_PARAMS, "loop_end: a carried value of loop 1 has no next value", after(f, 2));
@@ -169,8 +166,7 @@ static void loop__refuses_values_where_they_are_not(void **state) {
     expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel k: loop: loop 1 is not ended");
 }
 
-static void loop__refuses_windows_that_do_not_fit(void **state) {
-    (void)state;
+TEST(loop__refuses_windows_that_do_not_fit) {
     FAULT(INVALID_PARAMS, "slice_at: its operand is no parameter",
           ptowsp_tile_slice_at(ptowsp_tile_exp(f->x), none, none, 1, 1));
     FAULT(INVALID_PARAMS, "slice_at: 9 x 16 of 8 x 16",
@@ -325,8 +321,7 @@ static void task_is_refused(bool is_u64, uint64_t from, uint64_t to, const char 
     }
 }
 
-static void tasks__whose_bounds_are_negative_or_huge_are_refused(void **state) {
-    (void)state;
+TEST(tasks__whose_bounds_are_negative_or_huge_are_refused) {
     task_is_refused(
         false, (uint64_t)-16, 16,
         "w/task twice: task 0: kernel twice: loop 1 goes from -16 to 16; its bounds are 0 to "
@@ -355,8 +350,7 @@ static void tasks__whose_bounds_are_negative_or_huge_are_refused(void **state) {
 
 // Loops in loops: the bounds of each, and the trips of both together. With no trip of the outer loop,
 // the inner one's number does not matter.
-static void tasks__whose_inner_loops_are_negative_or_huge_are_refused(void **state) {
-    (void)state;
+TEST(tasks__whose_inner_loops_are_negative_or_huge_are_refused) {
     const struct {
         int64_t from, to;
         const char *text;
@@ -390,8 +384,7 @@ static void tasks__whose_inner_loops_are_negative_or_huge_are_refused(void **sta
 }
 
 // The last chunk is cut off where the loop or the parameter ends; chunks beyond the parameter have nothing; none, one and more of them.
-static void tasks__take_what_there_is_of_each_chunk(void **state) {
-    (void)state;
+TEST(tasks__take_what_there_is_of_each_chunk) {
     for (int64_t rows = 1; rows <= ROWS; rows += 7) {
         for (uint64_t from = 0; from <= 40; from += 5) {
             for (uint64_t to = from; to <= 100; to += 17) {
@@ -414,8 +407,7 @@ static void tasks__take_what_there_is_of_each_chunk(void **state) {
 }
 
 // In the unit model a chunk costs what one costs, and the most instructions are counted in full.
-static void tasks__cost_what_their_iterations_cost(void **state) {
-    (void)state;
+TEST(tasks__cost_what_their_iterations_cost) {
     ptowsp_cycles cycles[5];
     for (uint64_t n = 0; n < 5; n++) {
         task_fixture t;
@@ -437,8 +429,7 @@ static void tasks__cost_what_their_iterations_cost(void **state) {
     }
 }
 
-static void tasks__overlap_a_chunk_with_the_next_load(void **state) {
-    (void)state;
+TEST(tasks__overlap_a_chunk_with_the_next_load) {
     task_fixture t;
     task_begin(&t);
     assert_int_equal(copy_make(&t, false, true, 0, 0), PTOWSP_OK);
@@ -455,8 +446,7 @@ static void tasks__overlap_a_chunk_with_the_next_load(void **state) {
 }
 
 // What readers of a program see of it: the bounds, two places of the tile, windows at the index.
-static void tasks__loops_are_there_for_readers(void **state) {
-    (void)state;
+TEST(tasks__loops_are_there_for_readers) {
     task_fixture t;
     task_begin(&t);
     assert_int_equal(copy_make(&t, false, true, 0, 0), PTOWSP_OK);
@@ -497,8 +487,7 @@ static ptowsp_status all(task_fixture *t) {
     return status == PTOWSP_OK ? copy_run(t, ROWS, PTOWSP_RUN_EXECUTE) : status;
 }
 
-static void memory__every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(memory__every_allocation_may_fail) {
     size_t count = 0;
     for (size_t refused = 0; refused <= count; refused++) {
         task_fixture t;
@@ -516,21 +505,4 @@ static void memory__every_allocation_may_fail(void **state) {
         task_end(&t);
     }
     assert_true(count > 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loop__refuses_bounds_that_are_none),
-        cmocka_unit_test(loop__refuses_more_than_its_limits),
-        cmocka_unit_test(loop__refuses_values_where_they_are_not),
-        cmocka_unit_test(loop__refuses_windows_that_do_not_fit),
-        cmocka_unit_test(tasks__whose_bounds_are_negative_or_huge_are_refused),
-        cmocka_unit_test(tasks__whose_inner_loops_are_negative_or_huge_are_refused),
-        cmocka_unit_test(tasks__take_what_there_is_of_each_chunk),
-        cmocka_unit_test(tasks__cost_what_their_iterations_cost),
-        cmocka_unit_test(tasks__overlap_a_chunk_with_the_next_load),
-        cmocka_unit_test(tasks__loops_are_there_for_readers),
-        cmocka_unit_test(memory__every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests_name("kernel_loop_faults", tests, NULL, NULL);
 }

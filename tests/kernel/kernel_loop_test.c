@@ -19,40 +19,33 @@ static void play_all(lp_scene scene, int most) {
     }
 }
 
-static void loop__sums_products_over_chunks_of_the_inner_size(void **state) {
-    (void)state;
+TEST(loop__sums_products_over_chunks_of_the_inner_size) {
     play_all(lp_matmul, 6);
 }
 
-static void loop__carries_values_that_add_up_and_change_places(void **state) {
-    (void)state;
+TEST(loop__carries_values_that_add_up_and_change_places) {
     play_all(lp_rows, 6);
 }
 
-static void loop__computes_attention_over_chunks_of_keys(void **state) {
-    (void)state;
+TEST(loop__computes_attention_over_chunks_of_keys) {
     play_all(lp_attention, 6);
 }
 
-static void loop__runs_inside_another(void **state) {
-    (void)state;
+TEST(loop__runs_inside_another) {
     play_all(lp_nested, 15);
 }
 
-static void loop__runs_inside_three_others(void **state) {
-    (void)state;
+TEST(loop__runs_inside_three_others) {
     play_all(lp_gemm, 8);
 }
 
-static void loop__multiplies_from_panels_inside_loops_over_tiles(void **state) {
-    (void)state;
+TEST(loop__multiplies_from_panels_inside_loops_over_tiles) {
     play_all(lp_panels, 15);
 }
 
 // Of a carried value of 8 rows the next has 5: in a task, the others stay what they were. Summed in
 // place, by way of another operation in place, and by way of a value that is carried on.
-static void loop__keeps_the_elements_that_a_next_value_does_not_have(void **state) {
-    (void)state;
+TEST(loop__keeps_the_elements_that_a_next_value_does_not_have) {
     enum { ROWS = 8, COLS = 32, VALID = 5 };
     for (int way = 0; way < 3; way++) {
         kt_config config = kt_any(test_seed());
@@ -115,8 +108,7 @@ static void begins_as_another(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(kept, which == 2 ? lp_result(&l, 1, row) : which == 1 ? row : x.v);
 }
 
-static void loop__does_not_change_what_a_carried_value_begins_as(void **state) {
-    (void)state;
+TEST(loop__does_not_change_what_a_carried_value_begins_as) {
     play_all(begins_as_another, 5);
 }
 
@@ -137,8 +129,7 @@ static void adds_to(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(out, lp_result(&l, 0, zero));
 }
 
-static void loop__adds_products_to_what_is_there(void **state) {
-    (void)state;
+TEST(loop__adds_products_to_what_is_there) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (int which = 0; which < 4; which++) {
         kt_config config = kt_any(test_seed());
@@ -186,8 +177,7 @@ static void watches_a_sum(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(seen, watch.dst[0]);
 }
 
-static void loop__shows_its_sum_to_instructions(void **state) {
-    (void)state;
+TEST(loop__shows_its_sum_to_instructions) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (int which = 0; which < 4; which++) {
         kt_config config = kt_any(test_seed());
@@ -229,8 +219,7 @@ static void parts_of_homes(kt *t, bool is_looped, int way) {
     ptowsp_tile_store(out, lp_result(&l, 0, first));
 }
 
-static void loop__parts_of_carried_values_are_not_their_places(void **state) {
-    (void)state;
+TEST(loop__parts_of_carried_values_are_not_their_places) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (int i = 0; i < 10; i++) {
         kt_config config = kt_any(test_seed() + (uint64_t)i);
@@ -331,8 +320,7 @@ static bool moves_sums(kt *t) {
     return count > 0;
 }
 
-static void loop__sums_stay_in_l0c_where_nothing_else_needs_them(void **state) {
-    (void)state;
+TEST(loop__sums_stay_in_l0c_where_nothing_else_needs_them) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t seed = test_seed();
     for (int way = 1; way < SUM_WAYS; way++) {
@@ -357,8 +345,7 @@ static void loop__sums_stay_in_l0c_where_nothing_else_needs_them(void **state) {
     }
 }
 
-static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
-    (void)state;
+TEST(loop__random_kernels_are_what_they_are_unrolled) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t seed = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 400); i++) {
@@ -370,23 +357,4 @@ static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
         config.high = 1;
         lp_play(lp_random, i, config);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loop__sums_products_over_chunks_of_the_inner_size),
-        cmocka_unit_test(loop__carries_values_that_add_up_and_change_places),
-        cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
-        cmocka_unit_test(loop__runs_inside_another),
-        cmocka_unit_test(loop__runs_inside_three_others),
-        cmocka_unit_test(loop__multiplies_from_panels_inside_loops_over_tiles),
-        cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
-        cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
-        cmocka_unit_test(loop__adds_products_to_what_is_there),
-        cmocka_unit_test(loop__shows_its_sum_to_instructions),
-        cmocka_unit_test(loop__parts_of_carried_values_are_not_their_places),
-        cmocka_unit_test(loop__sums_stay_in_l0c_where_nothing_else_needs_them),
-        cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
-    };
-    return cmocka_run_group_tests_name("kernel_loop", tests, NULL, NULL);
 }

@@ -40,8 +40,7 @@ static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptows
     return stats;
 }
 
-static void unit__is_the_sum_of_elements(void **state) {
-    (void)state;
+TEST(unit__is_the_sum_of_elements) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_kernel_stats stats;
@@ -64,8 +63,7 @@ static void unit__is_the_sum_of_elements(void **state) {
     fixture_free(&f);
 }
 
-static void a2a3__is_a_chain_on_paper(void **state) {
-    (void)state;
+TEST(a2a3__is_a_chain_on_paper) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
@@ -101,8 +99,7 @@ static ptowsp_kernel repeated(const fixture *f, double begin, double end) {
 
 // Full tiles of 512 elements: TLOAD, TEXPANDS and TSTORE, and TADD as often as the loop runs: of rows
 // that end before it begins not once. A task executes at most 2^20 instructions.
-static void unit__counts_loops_that_never_run_and_none_that_run_too_long(void **state) {
-    (void)state;
+TEST(unit__counts_loops_that_never_run_and_none_that_run_too_long) {
     static const struct {
         double begin, end;
         uint64_t count;
@@ -151,8 +148,7 @@ static ptowsp_cycles my_cost(const ptowsp_insn *insn, void *user) {
     return 0;
 }
 
-static void user__is_asked_for_each_instruction(void **state) {
-    (void)state;
+TEST(user__is_asked_for_each_instruction) {
     fixture f;
     fixture_make(&f, NULL);
     seen s = {0, 0, 0, NULL};
@@ -183,8 +179,7 @@ static ptowsp_cycles mixed_cost(const ptowsp_insn *insn, void *user) {
 //      M     20 product 120    140 product 240    260 product 360    1170 product 1270
 //      FIX   push 1 .. 140     push 2 .. 260      push 3 waits for both slots, 1150 .. 1170
 //      MTE2  pop 1 140 .. 640  TSTORE .. 650, as pop 2 goes where it was: 650 .. 1150
-static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
-    (void)state;
+TEST(mixed__halves_overlap_as_far_as_slots_allow) {
     for (uint32_t count = 1; count <= 4; count++) {
         fixture f;
         fixture_make(&f, NULL);
@@ -224,8 +219,7 @@ static ptowsp_cycles row_cost(const ptowsp_insn *insn, void *user) {
 
 // y = f(a * b), of `rows` rows: the first vector core has ceil(rows / 2) of them, and is the slower
 // one. Sums of columns, and rows for all others, need all rows on one core.
-static void mixed__vector_cores_share_rows_where_they_can(void **state) {
-    (void)state;
+TEST(mixed__vector_cores_share_rows_where_they_can) {
     static const struct {
         const char *name;
         uint32_t rows, insns, busy_rows;
@@ -280,8 +274,7 @@ static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
 
-static void user__may_say_less_than_2_to_the_43(void **state) {
-    (void)state;
+TEST(user__may_say_less_than_2_to_the_43) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_cycles cycles = (UINT64_C(1) << 43) - 1;
@@ -294,8 +287,7 @@ static void user__may_say_less_than_2_to_the_43(void **state) {
     fixture_free(&f);
 }
 
-static void measure__refuses_what_is_no_tile_kernel(void **state) {
-    (void)state;
+TEST(measure__refuses_what_is_no_tile_kernel) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_kernel_stats stats;
@@ -314,8 +306,7 @@ static void measure__refuses_what_is_no_tile_kernel(void **state) {
     fixture_free(&f);
 }
 
-static void timing__a_measured_machine_is_data(void **state) {
-    (void)state;
+TEST(timing__a_measured_machine_is_data) {
     ptowsp_core_timing b = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     ptowsp_core_timing pr = ptowsp_core_timing_of(PTOWSP_MODEL_950PR), zero;
     memset(&zero, 0, sizeof zero);
@@ -335,8 +326,7 @@ static void timing__a_measured_machine_is_data(void **state) {
     assert_memory_equal(&none, &zero, sizeof none);
 }
 
-static void timing__own_times_are_what_counts(void **state) {
-    (void)state;
+TEST(timing__own_times_are_what_counts) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
@@ -362,8 +352,7 @@ static void timing__own_times_are_what_counts(void **state) {
     fixture_free(&f);
 }
 
-static void timing__refuses_what_is_no_machine(void **state) {
-    (void)state;
+TEST(timing__refuses_what_is_no_machine) {
     fixture f;
     fixture_make(&f, NULL);
     const ptowsp_core_timing good = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
@@ -441,8 +430,7 @@ static void timing__refuses_what_is_no_machine(void **state) {
     fixture_free(&f);
 }
 
-static void order__what_was_stored_is_not_loaded(void **state) {
-    (void)state;
+TEST(order__what_was_stored_is_not_loaded) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "late"});
@@ -459,8 +447,7 @@ static void order__what_was_stored_is_not_loaded(void **state) {
     fixture_free(&f);
 }
 
-static void machine__is_data(void **state) {
-    (void)state;
+TEST(machine__is_data) {
     ptowsp_machine b = ptowsp_machine_910b(), pr = ptowsp_machine_950pr();
     assert_string_equal(b.name, "910B");
     assert_int_equal(b.cube_count, 24);
@@ -500,23 +487,4 @@ static void machine__is_data(void **state) {
     assert_non_null(strstr(error.text, "2048"));
     assert_non_null(strstr(error.text, "kernel copy: x: memory: tile"));
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unit__is_the_sum_of_elements),
-        cmocka_unit_test(unit__counts_loops_that_never_run_and_none_that_run_too_long),
-        cmocka_unit_test(a2a3__is_a_chain_on_paper),
-        cmocka_unit_test(user__is_asked_for_each_instruction),
-        cmocka_unit_test(mixed__halves_overlap_as_far_as_slots_allow),
-        cmocka_unit_test(mixed__vector_cores_share_rows_where_they_can),
-        cmocka_unit_test(user__may_say_less_than_2_to_the_43),
-        cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
-        cmocka_unit_test(timing__a_measured_machine_is_data),
-        cmocka_unit_test(timing__own_times_are_what_counts),
-        cmocka_unit_test(timing__refuses_what_is_no_machine),
-        cmocka_unit_test(order__what_was_stored_is_not_loaded),
-        cmocka_unit_test(machine__is_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

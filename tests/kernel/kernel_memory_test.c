@@ -135,8 +135,7 @@ static fixture *make_fixture(void) {
     return f;
 }
 
-static void memory__every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(memory__every_allocation_may_fail) {
     fixture *f = make_fixture();
     assert_int_equal(attempt(f), PTOWSP_OK);
     finish(f);
@@ -186,8 +185,7 @@ static ptowsp_body *build_longer(ptowsp_module *m, int before, bool is_half) {
     return k;
 }
 
-static void memory__lists_may_lack_memory_wherever_they_are_full(void **state) {
-    (void)state;
+TEST(memory__lists_may_lack_memory_wherever_they_are_full) {
     for (int round = 0; round < 16; round++) {
         bool is_done = false;
         for (size_t n = 1; !is_done; n++) {
@@ -213,8 +211,7 @@ static void memory__lists_may_lack_memory_wherever_they_are_full(void **state) {
     }
 }
 
-static void memory__running_again_allocates_nothing(void **state) {
-    (void)state;
+TEST(memory__running_again_allocates_nothing) {
     fixture *f = make_fixture();
     assert_int_equal(attempt(f), PTOWSP_OK);
     size_t count = f->memory.allocations, bytes = f->memory.live_bytes;
@@ -235,8 +232,7 @@ static void memory__running_again_allocates_nothing(void **state) {
 }
 
 // What a run says that it holds is what it holds: UB, L1 and L0 among it.
-static void memory__a_run_counts_its_memories(void **state) {
-    (void)state;
+TEST(memory__a_run_counts_its_memories) {
     fixture *f = make_fixture();
     assert_int_equal(attempt(f), PTOWSP_OK);
     size_t with = f->memory.live_bytes, said = ptowsp_run_result(f->run)->memory_bytes;
@@ -247,8 +243,7 @@ static void memory__a_run_counts_its_memories(void **state) {
     free(f);
 }
 
-static void memory__a_program_outlives_its_module(void **state) {
-    (void)state;
+TEST(memory__a_program_outlives_its_module) {
     fixture *f = make_fixture();
     assert_int_equal(attempt(f), PTOWSP_OK);
     float want = f->data[3][77];
@@ -267,8 +262,7 @@ static void memory__a_program_outlives_its_module(void **state) {
 }
 
 // A kernel that was never ended, and one that failed, are freed with their module.
-static void memory__bodies_die_with_their_module(void **state) {
-    (void)state;
+TEST(memory__bodies_die_with_their_module) {
     for (int which = 0; which < 2; which++) {
         fixture *f = make_fixture();
         assert_int_equal(attempt(f), PTOWSP_OK);
@@ -288,16 +282,4 @@ static void memory__bodies_die_with_their_module(void **state) {
         finish(f);
         free(f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__every_allocation_may_fail),
-        cmocka_unit_test(memory__lists_may_lack_memory_wherever_they_are_full),
-        cmocka_unit_test(memory__running_again_allocates_nothing),
-        cmocka_unit_test(memory__a_run_counts_its_memories),
-        cmocka_unit_test(memory__a_program_outlives_its_module),
-        cmocka_unit_test(memory__bodies_die_with_their_module),
-    };
-    return cmocka_run_group_tests_name("kernel_memory", tests, NULL, NULL);
 }

@@ -20,8 +20,7 @@ static void begin_other(fixture *f, const char *name, uint32_t axis_count,
     "and "                                                                                         \
     "backslash"
 
-static void misuse__of_descriptions(void **state) {
-    (void)state;
+TEST(misuse__of_descriptions) {
     fixture f;
     begin(&f);
     assert_null(ptowsp_kernel_begin(f.m, NULL));
@@ -52,8 +51,7 @@ static void misuse__of_descriptions(void **state) {
                   "more than 64 MiB, or a name with quotes or bytes that are not printable");
 }
 
-static void misuse__names_of_machines_can_be_in_texts(void **state) {
-    (void)state;
+TEST(misuse__names_of_machines_can_be_in_texts) {
     fixture f;
     begin(&f);
     ptowsp_machine machine = ptowsp_machine_910b();
@@ -64,8 +62,7 @@ static void misuse__names_of_machines_can_be_in_texts(void **state) {
                   "more than 64 MiB, or a name with quotes or bytes that are not printable");
 }
 
-static void misuse__two_kernels_of_one_name(void **state) {
-    (void)state;
+TEST(misuse__two_kernels_of_one_name) {
     fixture f;
     begin(&f);
     ptowsp_body *first = f.k;
@@ -85,8 +82,7 @@ static void misuse__two_kernels_of_one_name(void **state) {
                   "module: kernel k: there is a kernel of this name already");
 }
 
-static void misuse__a_kernel_that_never_ends(void **state) {
-    (void)state;
+TEST(misuse__a_kernel_that_never_ends) {
     fixture f;
     begin(&f);
     ptowsp_tile_exp(f.x);
@@ -100,8 +96,7 @@ static void misuse__a_kernel_that_never_ends(void **state) {
     finish(&f);  // what it holds is freed with the module
 }
 
-static void misuse__a_kernel_without_tiles(void **state) {
-    (void)state;
+TEST(misuse__a_kernel_without_tiles) {
     fixture f;
     begin(&f);
     ptowsp_body_desc desc;
@@ -113,8 +108,7 @@ static void misuse__a_kernel_without_tiles(void **state) {
     expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel empty: parameter: it has no tile");
 }
 
-static void misuse__too_many_operations(void **state) {
-    (void)state;
+TEST(misuse__too_many_operations) {
     fixture f;
     begin(&f);
     ptowsp_value x = f.x;
@@ -136,8 +130,7 @@ static void expect_end(fixture *f, ptowsp_value value, ptowsp_status status, con
     expect_module(f, status, all);
 }
 
-static void misuse__tiles_that_do_not_fit(void **state) {
-    (void)state;
+TEST(misuse__tiles_that_do_not_fit) {
     fixture fault, *f = &fault;
     begin(f);  // 64 KiB each: the third one does not fit into 184
     ptowsp_value a = PARAM("a", PTOWSP_F32, 128, 128), b = PARAM("b", PTOWSP_F32, 128, 128);
@@ -166,8 +159,7 @@ static void misuse__tiles_that_do_not_fit(void **state) {
 // What crosses between a mixed kernel's halves has to fit where it is popped: 128 x 256 f32 are 128 KiB
 // of UB, beside the 512 bytes of x; 64 x 512 f32 are 128 KiB of L1, beside the 448 of a right factor.
 // The slots themselves are in global memory, and flags are the same four for any number of tiles.
-static void misuse__fifos_beyond_ub_and_l1(void **state) {
-    (void)state;
+TEST(misuse__fifos_beyond_ub_and_l1) {
     fixture fault, *f = &fault;
     begin(f);
     ptowsp_value score =
@@ -219,8 +211,7 @@ static ptowsp_value tell(fixture *f, const char *name, ptowsp_value dst, ptowsp_
 
 #define T alloc(f, PTOWSP_F32, 8, 16)
 
-static void misuse__of_alloc(void **state) {
-    (void)state;
+TEST(misuse__of_alloc) {
     const ptowsp_alloc_desc zero = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 0, 0,
                                     {NULL, 0}};
     FAULT(INVALID_PARAMS, "alloc: desc is NULL", ptowsp_tile_alloc(f->k, NULL));
@@ -241,8 +232,7 @@ static void misuse__of_alloc(void **state) {
     FAULT(INVALID_PARAMS, "alloc: `like` is no tile", (desc.like = f->s, alloc_as(f, desc)));
 }
 
-static void misuse__of_instructions(void **state) {
-    (void)state;
+TEST(misuse__of_instructions) {
     FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
           tell(f, NULL, none, none, none, none, none));
     FAULT(INVALID_PARAMS, "instruction: there is no instruction TFOO",
@@ -302,8 +292,7 @@ static void expect_refused(ptowsp_status status, const char *text, const char *n
 }
 
 // On A5: twice the half of an odd number of columns is not that number.
-static void misuse__of_columns_that_are_interleaved_again(void **state) {
-    (void)state;
+TEST(misuse__of_columns_that_are_interleaved_again) {
     fixture fault, *f = &fault;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     begin_with(f, &a5);
@@ -313,8 +302,7 @@ static void misuse__of_columns_that_are_interleaved_again(void **state) {
            "interleave: x has every second column of what a task may have in part");
 }
 
-static void misuse__of_instructions_operands(void **state) {
-    (void)state;
+TEST(misuse__of_instructions_operands) {
     const ptowsp_alloc_desc tile = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 8, 16,
                                     {NULL, 0}};
     ptowsp_alloc_desc d = tile, s = tile;
@@ -362,8 +350,7 @@ static void misuse__of_instructions_operands(void **state) {
 }
 
 // What is read must have been written.
-static void misuse__reading_what_was_not_written(void **state) {
-    (void)state;
+TEST(misuse__reading_what_was_not_written) {
     fixture fault, *f = &fault;
     begin(f);
     ptowsp_value d = T, s = T;
@@ -373,23 +360,4 @@ static void misuse__reading_what_was_not_written(void **state) {
         f, PTOWSP_INVALID_PARAMS,
         "module: kernel k: instruction: verify: tile 3 (8 x 16 f32 in UB) of instruction 2 "
         "(TEXP) is read before it is written (f32 on 910B; rule: tiles)");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misuse__of_descriptions),
-        cmocka_unit_test(misuse__names_of_machines_can_be_in_texts),
-        cmocka_unit_test(misuse__two_kernels_of_one_name),
-        cmocka_unit_test(misuse__a_kernel_that_never_ends),
-        cmocka_unit_test(misuse__a_kernel_without_tiles),
-        cmocka_unit_test(misuse__too_many_operations),
-        cmocka_unit_test(misuse__tiles_that_do_not_fit),
-        cmocka_unit_test(misuse__fifos_beyond_ub_and_l1),
-        cmocka_unit_test(misuse__of_alloc),
-        cmocka_unit_test(misuse__of_instructions),
-        cmocka_unit_test(misuse__of_columns_that_are_interleaved_again),
-        cmocka_unit_test(misuse__of_instructions_operands),
-        cmocka_unit_test(misuse__reading_what_was_not_written),
-    };
-    return cmocka_run_group_tests_name("kernel_misuse", tests, NULL, NULL);
 }

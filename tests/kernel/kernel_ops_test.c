@@ -70,13 +70,11 @@ static void play_all(kt_scene scene, int count, kt_config config) {
     }
 }
 
-static void ops__binary_is_exact_in_every_type(void **state) {
-    (void)state;
+TEST(ops__binary_is_exact_in_every_type) {
     play_all(scene_binary, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
 }
 
-static void ops__integers_wrap(void **state) {
-    (void)state;
+TEST(ops__integers_wrap) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     config.low = -32768;
@@ -91,18 +89,15 @@ static void ops__integers_wrap(void **state) {
     }
 }
 
-static void ops__scalars_take_the_type_of_the_tile(void **state) {
-    (void)state;
+TEST(ops__scalars_take_the_type_of_the_tile) {
     play_all(scene_scalar, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
 }
 
-static void ops__vectors_go_along_rows_and_columns(void **state) {
-    (void)state;
+TEST(ops__vectors_go_along_rows_and_columns) {
     play_all(scene_vector, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
 }
 
-static void ops__a_vector_on_a_square_is_a_value_per_row(void **state) {
-    (void)state;
+TEST(ops__a_vector_on_a_square_is_a_value_per_row) {
     play_all(scene_square, KT_BINARY_COUNT, kt_any(test_seed()));
 }
 
@@ -118,8 +113,7 @@ static void scene_unary(kt *t, int which) {
     kt_keep(t, kt_unary(t, kind, x));
 }
 
-static void ops__functions_are_within_their_bounds(void **state) {
-    (void)state;
+TEST(ops__functions_are_within_their_bounds) {
     play_all(scene_unary, KT_UNARY_COUNT * FLOAT_COUNT, kt_any(test_seed()));
 }
 
@@ -128,8 +122,7 @@ static void scene_unary_i32(kt *t, int which) {
     kt_keep(t, which ? kt_relu(t, x) : kt_neg(t, x));
 }
 
-static void ops__relu_and_neg_take_i32(void **state) {
-    (void)state;
+TEST(ops__relu_and_neg_take_i32) {
     play_all(scene_unary_i32, 2, kt_any(test_seed()));
 }
 
@@ -140,8 +133,7 @@ static void scene_range(kt *t, int which) {
     kt_keep(t, kt_unary(t, kinds[which % 6], kt_in(t, PTOWSP_F32, 64, 128)));
 }
 
-static void ops__functions_of_exp_are_within_4e_7(void **state) {
-    (void)state;
+TEST(ops__functions_of_exp_are_within_4e_7) {
     static const double ranges[] = {1e-3, 1, 6, 20, 100, 1000};
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 6; i++) {
@@ -156,8 +148,7 @@ static void ops__functions_of_exp_are_within_4e_7(void **state) {
     }
 }
 
-static void ops__sin_and_cos_are_within_4e_7_up_to_10000(void **state) {
-    (void)state;
+TEST(ops__sin_and_cos_are_within_4e_7_up_to_10000) {
     static const double ranges[] = {0.01, 4, 100, 10000};
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 4; i++) {
@@ -182,8 +173,7 @@ static const double specials[] = {
 enum { SPECIAL_COUNT = sizeof specials / sizeof specials[0] };
 
 // Everything against everything.
-static void ops__max_and_min_of_nan_are_nan(void **state) {
-    (void)state;
+TEST(ops__max_and_min_of_nan_are_nan) {
     for (int which = 0; which < FLOAT_COUNT; which++) {
         for (int kind = 0; kind < KT_BINARY_COUNT; kind++) {
             kt t = kt_begin(kt_any(1));
@@ -199,8 +189,7 @@ static void ops__max_and_min_of_nan_are_nan(void **state) {
     }
 }
 
-static void ops__functions_of_special_numbers_are_those_of_c(void **state) {
-    (void)state;
+TEST(ops__functions_of_special_numbers_are_those_of_c) {
     static const kt_unary_kind kinds[] = {
         KT_UNARY_exp,  KT_UNARY_log, KT_UNARY_sqrt, KT_UNARY_rsqrt, KT_UNARY_recip,
         KT_UNARY_relu, KT_UNARY_neg, KT_UNARY_abs,  KT_UNARY_tanh,  KT_UNARY_sigmoid};
@@ -236,8 +225,7 @@ static void scene_reduce(kt *t, int which) {
     kt_keep(t, reduce(t, which / BIN_COUNT, of_shape(t, bin[which % BIN_COUNT])));
 }
 
-static void ops__reductions_take_the_valid_part(void **state) {
-    (void)state;
+TEST(ops__reductions_take_the_valid_part) {
     play_all(scene_reduce, 6 * BIN_COUNT, kt_any(test_seed()));
     kt_config config = kt_any(test_seed());
     config.is_integer = true;  // sums below 2^24 are exact
@@ -250,8 +238,7 @@ static void ops__reductions_take_the_valid_part(void **state) {
     }
 }
 
-static void ops__reductions_meet_nan_and_infinity(void **state) {
-    (void)state;
+TEST(ops__reductions_meet_nan_and_infinity) {
     for (int kind = 0; kind < 8; kind++) {
         for (int which = 0; which < FLOAT_COUNT; which++) {
             for (int i = 0; i < 6; i++) {
@@ -280,8 +267,7 @@ static void scene_broadcast(kt *t, int which) {
     kt_keep(t, kt_broadcast(t, x, kt_in(t, dtype, count, 1), is_row));
 }
 
-static void ops__broadcasts_repeat_a_vector(void **state) {
-    (void)state;
+TEST(ops__broadcasts_repeat_a_vector) {
     play_all(scene_broadcast, 14, kt_any(test_seed()));
 }
 
@@ -353,8 +339,7 @@ static void scene_chain(kt *t, int which) {
     kt_keep_as(t, kt_matmul(t, h, kt_in(t, dtype, n, k)), dtype);
 }
 
-static void ops__softmax_and_norms(void **state) {
-    (void)state;
+TEST(ops__softmax_and_norms) {
     kt_config config = kt_any(test_seed());
     config.low = -4;
     config.high = 4;
@@ -363,8 +348,7 @@ static void ops__softmax_and_norms(void **state) {
     kt_play(scene_layernorm, 0, RUNS, config);
 }
 
-static void ops__attention_and_mlp(void **state) {
-    (void)state;
+TEST(ops__attention_and_mlp) {
     kt_config config = kt_any(test_seed());
     config.low = -1;
     config.high = 1;
@@ -373,26 +357,4 @@ static void ops__attention_and_mlp(void **state) {
         kt_play(scene_mlp, which, RUNS, config);
         kt_play(scene_chain, which, RUNS, config);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops__binary_is_exact_in_every_type),
-        cmocka_unit_test(ops__integers_wrap),
-        cmocka_unit_test(ops__scalars_take_the_type_of_the_tile),
-        cmocka_unit_test(ops__vectors_go_along_rows_and_columns),
-        cmocka_unit_test(ops__a_vector_on_a_square_is_a_value_per_row),
-        cmocka_unit_test(ops__functions_are_within_their_bounds),
-        cmocka_unit_test(ops__relu_and_neg_take_i32),
-        cmocka_unit_test(ops__functions_of_exp_are_within_4e_7),
-        cmocka_unit_test(ops__sin_and_cos_are_within_4e_7_up_to_10000),
-        cmocka_unit_test(ops__max_and_min_of_nan_are_nan),
-        cmocka_unit_test(ops__functions_of_special_numbers_are_those_of_c),
-        cmocka_unit_test(ops__reductions_take_the_valid_part),
-        cmocka_unit_test(ops__reductions_meet_nan_and_infinity),
-        cmocka_unit_test(ops__broadcasts_repeat_a_vector),
-        cmocka_unit_test(ops__softmax_and_norms),
-        cmocka_unit_test(ops__attention_and_mlp),
-    };
-    return cmocka_run_group_tests_name("kernel_ops", tests, NULL, NULL);
 }

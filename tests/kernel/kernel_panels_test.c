@@ -162,8 +162,7 @@ static ptowsp_status run(const product *p, int64_t m, int64_t n, int64_t k, int6
     return status;
 }
 
-static void panels__multiply_as_sums_in_double_do(void **state) {
-    (void)state;
+TEST(panels__multiply_as_sums_in_double_do) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     char text[512];
     for (int way = 0; way < 8; way++) {
@@ -178,8 +177,7 @@ static void panels__multiply_as_sums_in_double_do(void **state) {
     }
 }
 
-static void panels__pieces_may_be_transposed_one_by_one(void **state) {
-    (void)state;
+TEST(panels__pieces_may_be_transposed_one_by_one) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128};
     p.is_turned = p.has_pieces = p.turns_pieces = true;
@@ -187,8 +185,7 @@ static void panels__pieces_may_be_transposed_one_by_one(void **state) {
 }
 
 // A loop over k that may not run begins with zeros.
-static void panels__sums_without_products_are_zero(void **state) {
-    (void)state;
+TEST(panels__sums_without_products_are_zero) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128, .has_scalar_k = true};
     assert_int_equal(run(&p, 140, 200, 384, 0, 140, text), PTOWSP_OK);
@@ -196,8 +193,7 @@ static void panels__sums_without_products_are_zero(void **state) {
 }
 
 // The sum begins as its first product, so a store must not want more than that has.
-static void panels__stores_have_the_sizes_of_their_products(void **state) {
-    (void)state;
+TEST(panels__stores_have_the_sizes_of_their_products) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 128, .panel = 128};
     assert_int_equal(run(&p, 100, 200, 128, 128, 90, text), PTOWSP_INVALID_PARAMS);
@@ -205,8 +201,7 @@ static void panels__stores_have_the_sizes_of_their_products(void **state) {
     assert_int_equal(run(&p, 100, 200, 128, 128, 110, text), PTOWSP_OK);  // the loop ends at 100
 }
 
-static void panels__stay_in_l1(void **state) {
-    (void)state;
+TEST(panels__stay_in_l1) {
     for (int way = 0; way < 4; way++) {
         product p = {.m = 256, .n = 512, .k = 1024, .panel = 256};
         p.is_turned = way & 1;
@@ -236,8 +231,7 @@ static ptowsp_cycles cycles_by(const ptowsp_insn *insn, void *user) {
 
 // With m x n tiles and s panels along k, each pipe has its number of instructions: 2 s loads a tile,
 // 2 pieces a panel with 2 moves and a product each, a store a tile.
-static void panels__keep_the_slowest_pipe_busy(void **state) {
-    (void)state;
+TEST(panels__keep_the_slowest_pipe_busy) {
     enum { TILES = 2 * 2, PANELS = 4, PIECES = 256 / PIECE };
     static const struct {
         ptowsp_pipe pipe;
@@ -272,8 +266,7 @@ static void panels__keep_the_slowest_pipe_busy(void **state) {
     }
 }
 
-static void panels__sums_begin_with_their_first_product(void **state) {
-    (void)state;
+TEST(panels__sums_begin_with_their_first_product) {
     for (int way = 0; way < 2; way++) {
         product p = {.m = 256, .n = 256, .k = 384, .panel = 128, .has_scalar_k = way == 1};
         fixture f;
@@ -294,17 +287,4 @@ static void panels__sums_begin_with_their_first_product(void **state) {
         assert_int_equal(begins, way ? 0 : 1);
         fixture_free(&f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(panels__multiply_as_sums_in_double_do),
-        cmocka_unit_test(panels__pieces_may_be_transposed_one_by_one),
-        cmocka_unit_test(panels__sums_without_products_are_zero),
-        cmocka_unit_test(panels__stores_have_the_sizes_of_their_products),
-        cmocka_unit_test(panels__stay_in_l1),
-        cmocka_unit_test(panels__keep_the_slowest_pipe_busy),
-        cmocka_unit_test(panels__sums_begin_with_their_first_product),
-    };
-    return cmocka_run_group_tests_name("kernel_panels", tests, NULL, NULL);
 }

@@ -83,8 +83,7 @@ static void expect(kernel *k, const char *text) {
 // -- PTO-WSP's rules ------------------------------------------------------------------------------
 
 // 1. One TLOAD for each parameter that is an operand; stored ones do not count.
-static void lower__a_parameter_is_loaded_once(void **state) {
-    (void)state;
+TEST(lower__a_parameter_is_loaded_once) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16), y = in(&k, "y", 8, 16);
     in(&k, "unused", 8, 16);
@@ -98,8 +97,7 @@ static void lower__a_parameter_is_loaded_once(void **state) {
 }
 
 // 2. One more for each load; none for the parameter if only loads read it.
-static void lower__loads_are_counted_each_time(void **state) {
-    (void)state;
+TEST(lower__loads_are_counted_each_time) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     keep(&k, 8, 16, ptowsp_tile_add(ptowsp_tile_load(x), ptowsp_tile_load(x)));
@@ -111,8 +109,7 @@ static void lower__loads_are_counted_each_time(void **state) {
 }
 
 // 3. m 8, k 16, n 4: factors 128 and 64, product 512, result 32.
-static void lower__matmul_loads_its_factors_each_time(void **state) {
-    (void)state;
+TEST(lower__matmul_loads_its_factors_each_time) {
     kernel k = begin();
     ptowsp_value a = in(&k, "a", 8, 16), b = in(&k, "b", 16, 4);
     keep(&k, 8, 4, ptowsp_tile_matmul(a, b));
@@ -150,8 +147,7 @@ static bool is_move(const char *name) {
     return strcmp(name, "TMOV") == 0 || strcmp(name, "TPUSH") == 0;
 }
 
-static void lower__products_that_are_factors(void **state) {
-    (void)state;
+TEST(lower__products_that_are_factors) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (int i = 0; i < 4; i++) {
         kernel k = begin_as(i / 2 != 0, i % 2 ? &a5 : NULL);
@@ -181,8 +177,7 @@ static void lower__products_that_are_factors(void **state) {
 }
 
 // 4. A narrowing store has a TCVT.
-static void lower__a_narrowing_store_converts(void **state) {
-    (void)state;
+TEST(lower__a_narrowing_store_converts) {
     kernel k = begin();
     keep_as(&k, "out", PTOWSP_F16, 8, 16, ptowsp_tile_exp(in(&k, "x", 8, 16)));
     expect(&k, "TLOAD 128, TEXP 128, TCVT 128, TSTORE 128");
@@ -193,8 +188,7 @@ static void lower__a_narrowing_store_converts(void **state) {
 }
 
 // 5. The form of a binary operation follows from its right operand.
-static void lower__binary_forms(void **state) {
-    (void)state;
+TEST(lower__binary_forms) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     ptowsp_value scalar = ptowsp_tile_scalar(k.k, "s", PTOWSP_I64);
@@ -215,8 +209,7 @@ static void lower__binary_forms(void **state) {
 }
 
 // 6. rowmean is two instructions; a sum of f16 in f32 is converted uncounted.
-static void lower__reductions(void **state) {
-    (void)state;
+TEST(lower__reductions) {
     kernel k = begin();
     keep(&k, 8, 1, ptowsp_tile_rowmean(in(&k, "x", 8, 16)));
     expect(&k, "TLOAD 128, TROWSUM 8, TDIVS 8, TSTORE 8");
@@ -233,8 +226,7 @@ static void lower__reductions(void **state) {
 
 // x / rowsum(x) of f16, 6 x 16: four instructions and 3 x 96 + 6 cycles, as in PTO-WSP, and no
 // conversion on any machine.
-static void lower__f16_keeps_its_type_along_rows(void **state) {
-    (void)state;
+TEST(lower__f16_keeps_its_type_along_rows) {
     const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
     for (int i = 0; i < 2; i++) {
         kernel k = begin_as(false, &machines[i]);
@@ -257,8 +249,7 @@ static void lower__f16_keeps_its_type_along_rows(void **state) {
 }
 
 // softmax of r x c: 5 r c + 2 r.
-static void lower__softmax(void **state) {
-    (void)state;
+TEST(lower__softmax) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 32, 128);
     ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
@@ -269,8 +260,7 @@ static void lower__softmax(void **state) {
 
 // Sorting is 5 for each score; indices, constants and picking are free. PTO-WSP
 // does not merge.
-static void lower__sorting(void **state) {
-    (void)state;
+TEST(lower__sorting) {
     kernel k = begin();
     ptowsp_value pairs =
         ptowsp_tile_sort32(in(&k, "x", 1, 128), ptowsp_tile_iota(k.k, PTOWSP_U32, 128, 0));
@@ -281,8 +271,7 @@ static void lower__sorting(void **state) {
 }
 
 // A product too deep for L0 is counted as one: 16 x 2000 x 16.
-static void lower__a_deep_product_counts_as_one(void **state) {
-    (void)state;
+TEST(lower__a_deep_product_counts_as_one) {
     kernel k = begin();
     keep(&k, 16, 16, ptowsp_tile_matmul(in(&k, "a", 16, 2000), in(&k, "b", 2000, 16)));
     k.id = ptowsp_kernel_end(k.k);
@@ -306,8 +295,7 @@ static const pwsp_kop *op_at(const kernel *k, ptowsp_value value) {
     return &k->k->ops[value.id];
 }
 
-static void canonicalise__puts_scalars_and_vectors_right(void **state) {
-    (void)state;
+TEST(canonicalise__puts_scalars_and_vectors_right) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16), v = in(&k, "v", 1, 16), one = C(1);
     ptowsp_value a = ptowsp_tile_add(one, x), b = ptowsp_tile_mul(v, a);
@@ -325,8 +313,7 @@ static void canonicalise__puts_scalars_and_vectors_right(void **state) {
            "TSTORE 128");
 }
 
-static void canonicalise__takes_away_what_undoes_itself(void **state) {
-    (void)state;
+TEST(canonicalise__takes_away_what_undoes_itself) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     ptowsp_value same = ptowsp_tile_cvt(x, PTOWSP_F32, PTOWSP_ROUND_TRUNC);
@@ -341,8 +328,7 @@ static void canonicalise__takes_away_what_undoes_itself(void **state) {
 }
 
 // Constants are folded in double, and only they: x * 1 and x + 0 stay, as PTO-WSP counts them.
-static void fold__of_constants(void **state) {
-    (void)state;
+TEST(fold__of_constants) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     ptowsp_value a = ptowsp_tile_add(C(1), C(2)), b = ptowsp_tile_div(a, C(4));
@@ -357,8 +343,7 @@ static void fold__of_constants(void **state) {
     expect(&k, "TLOAD 128, TADDS 128, TMULS 128, TSTORE 128");
 }
 
-static void drop_dead__keeps_what_is_stored(void **state) {
-    (void)state;
+TEST(drop_dead__keeps_what_is_stored) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16), y = in(&k, "y", 16, 8);
     ptowsp_tile_exp(ptowsp_tile_matmul(x, y));
@@ -382,8 +367,7 @@ static void build_layer(kernel *k, ptowsp_dtype dtype) {
     keep_as(k, "out", dtype, 8, 4, ptowsp_tile_relu(sum));
 }
 
-static void fuse__joins_what_one_instruction_does(void **state) {
-    (void)state;
+TEST(fuse__joins_what_one_instruction_does) {
     kernel k = begin();
     build_layer(&k, PTOWSP_F16);
     expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TCOLEXPANDADD 32, TRELU 32, "
@@ -403,8 +387,7 @@ static void fuse__joins_what_one_instruction_does(void **state) {
 
 // A product that something else reads, a column of biases, a square product, a bias longer than the
 // table: all stay.
-static void fuse__leaves_what_it_cannot_join(void **state) {
-    (void)state;
+TEST(fuse__leaves_what_it_cannot_join) {
     kernel k = begin_as(true, NULL);
     ptowsp_value product = ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4));
     keep(&k, 8, 4, ptowsp_tile_add(product, in(&k, "bias", 1, 4)));
@@ -450,8 +433,7 @@ static uint32_t ub_bytes(kernel *k) {
 }
 
 // An operand that is not needed any more lends its memory to the result.
-static void lower__results_take_the_place_of_dead_operands(void **state) {
-    (void)state;
+TEST(lower__results_take_the_place_of_dead_operands) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 32, 128);
     keep(&k, 32, 128, ptowsp_tile_exp(ptowsp_tile_abs(ptowsp_tile_mul(x, C(3)))));
@@ -467,8 +449,7 @@ static void lower__results_take_the_place_of_dead_operands(void **state) {
 }
 
 // Both machines count the same in the unit model; A5 has more memory.
-static void lower__machines_differ_in_memory_only(void **state) {
-    (void)state;
+TEST(lower__machines_differ_in_memory_only) {
     ptowsp_machine machine = ptowsp_machine_950pr();
     kernel k = begin_as(false, &machine);
     keep(&k, 8, 4, ptowsp_tile_exp(ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4))));
@@ -477,29 +458,4 @@ static void lower__machines_differ_in_memory_only(void **state) {
     k = begin_as(false, &machine);
     keep(&k, 32, 8, in(&k, "x", 32, 8));
     assert_int_equal(ub_bytes(&k), 1024);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lower__a_parameter_is_loaded_once),
-        cmocka_unit_test(lower__loads_are_counted_each_time),
-        cmocka_unit_test(lower__matmul_loads_its_factors_each_time),
-        cmocka_unit_test(lower__products_that_are_factors),
-        cmocka_unit_test(lower__a_narrowing_store_converts),
-        cmocka_unit_test(lower__binary_forms),
-        cmocka_unit_test(lower__reductions),
-        cmocka_unit_test(lower__f16_keeps_its_type_along_rows),
-        cmocka_unit_test(lower__softmax),
-        cmocka_unit_test(lower__sorting),
-        cmocka_unit_test(lower__a_deep_product_counts_as_one),
-        cmocka_unit_test(canonicalise__puts_scalars_and_vectors_right),
-        cmocka_unit_test(canonicalise__takes_away_what_undoes_itself),
-        cmocka_unit_test(fold__of_constants),
-        cmocka_unit_test(drop_dead__keeps_what_is_stored),
-        cmocka_unit_test(fuse__joins_what_one_instruction_does),
-        cmocka_unit_test(fuse__leaves_what_it_cannot_join),
-        cmocka_unit_test(lower__results_take_the_place_of_dead_operands),
-        cmocka_unit_test(lower__machines_differ_in_memory_only),
-    };
-    return cmocka_run_group_tests_name("kernel_passes", tests, NULL, NULL);
 }

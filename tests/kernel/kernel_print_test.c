@@ -72,8 +72,7 @@ static ptowsp_module *module_make(ptowsp_context **out_context) {
     return m;
 }
 
-static void print__a_kernel(void **state) {
-    (void)state;
+TEST(print__a_kernel) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc;
@@ -188,8 +187,7 @@ static void require_busy(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_co
     free(out);
 }
 
-static void print__cycles_of_a_model(void **state) {
-    (void)state;
+TEST(print__cycles_of_a_model) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     const ptowsp_body_desc desc = {.name = "chunks"};
@@ -228,8 +226,7 @@ static void print__cycles_of_a_model(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void print__a_loop(void **state) {
-    (void)state;
+TEST(print__a_loop) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_machine machine = ptowsp_machine_950pr();
@@ -274,8 +271,7 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
 
 // Four sorted runs of 32 pairs become one: a pair is two elements of f32, so runs of 64. What is stored
 // as f16 to row 8 and column 16 is rounded first.
-static void print__runs_and_windows(void **state) {
-    (void)state;
+TEST(print__runs_and_windows) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc;
@@ -305,8 +301,7 @@ static void print__runs_and_windows(void **state) {
 // The library's compiler must not show: views of one instruction are numbered from its last operand to
 // its first, whichever argument of a call is computed first. A tile of 8 x 24, one value, and two columns
 // with their scratch are 6 tiles. The result takes the place of its left operand, as nothing else reads that.
-static void print__views_are_numbered_alike_by_all_compilers(void **state) {
-    (void)state;
+TEST(print__views_are_numbered_alike_by_all_compilers) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc;
@@ -330,15 +325,4 @@ static void print__views_are_numbered_alike_by_all_compilers(void **state) {
     has_lines(m, ptowsp_kernel_end(k), lines);
     ptowsp_module_destroy(m);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(print__a_kernel),
-        cmocka_unit_test(print__a_loop),
-        cmocka_unit_test(print__cycles_of_a_model),
-        cmocka_unit_test(print__runs_and_windows),
-        cmocka_unit_test(print__views_are_numbered_alike_by_all_compilers),
-    };
-    return cmocka_run_group_tests_name("kernel_print", tests, NULL, NULL);
 }

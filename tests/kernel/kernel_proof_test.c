@@ -77,8 +77,7 @@ static ptowsp_status count_file(void *user, const char *path, const char *text, 
     return PTOWSP_OK;
 }
 
-static void kernel_proof__is_no_part_of_making_a_kernel_without_assertions(void **state) {
-    (void)state;
+TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions) {
     fixture f;
     unsigned files = 0;
     proof_count = 0;
@@ -92,8 +91,7 @@ static void kernel_proof__is_no_part_of_making_a_kernel_without_assertions(void 
     end(&f);
 }
 
-static void kernel_proof__decides_how_a_kernel_of_both_cores_is_cut(void **state) {
-    (void)state;
+TEST(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut) {
     fixture f;
     proof_count = 0;
     begin(&f, true);
@@ -103,8 +101,7 @@ static void kernel_proof__decides_how_a_kernel_of_both_cores_is_cut(void **state
 }
 
 // A tile of the kernel is moved by a byte.
-static void kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission(void **state) {
-    (void)state;
+TEST(kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission) {
     fixture f;
     unsigned files = 0;
     char asked[PWSP_ERROR_TEXT_MAX];
@@ -123,13 +120,4 @@ static void kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission(
     tile->address -= 1;
     assert_int_equal(ptowsp_program_prove(f.context, f.program), PTOWSP_OK);
     end(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernel_proof__is_no_part_of_making_a_kernel_without_assertions),
-        cmocka_unit_test(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut),
-        cmocka_unit_test(kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

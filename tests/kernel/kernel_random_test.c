@@ -118,13 +118,11 @@ static void play(bool is_exact, uint32_t count) {
     }
 }
 
-static void random__exact_kernels_have_the_very_bits(void **state) {
-    (void)state;
+TEST(random__exact_kernels_have_the_very_bits) {
     play(true, (uint32_t)test_rounds(2000));
 }
 
-static void random__all_kernels_are_within_their_bounds(void **state) {
-    (void)state;
+TEST(random__all_kernels_are_within_their_bounds) {
     play(false, (uint32_t)test_rounds(1200));
 }
 
@@ -158,8 +156,7 @@ static size_t read_refused(const char *text, size_t n) {
 // Where lists grow depends on the kernel: of many kernels, some allocations of each are refused, so
 // that every pass lacks memory at each place that asks for it. Kernels are read from their texts,
 // which is faster than building them with what they compute.
-static void random__any_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(random__any_allocation_may_be_refused) {
     static char text[1 << 18];
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t seed = test_seed() + 2000000;
@@ -175,13 +172,4 @@ static void random__any_allocation_may_be_refused(void **state) {
             read_refused(text, 1 + test_random(&seed) % count);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random__exact_kernels_have_the_very_bits),
-        cmocka_unit_test(random__all_kernels_are_within_their_bounds),
-        cmocka_unit_test(random__any_allocation_may_be_refused),
-    };
-    return cmocka_run_group_tests_name("kernel_random", tests, NULL, NULL);
 }

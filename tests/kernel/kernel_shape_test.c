@@ -35,8 +35,7 @@ static void scene_matmul(kt *t, int which) {
     kt_keep(t, kt_matmul(t, a, b));
 }
 
-static void ops__matmul_in_every_type(void **state) {
-    (void)state;
+TEST(ops__matmul_in_every_type) {
     kt_config config = kt_any(test_seed());
     play_all(scene_matmul, 4, config);
     config.is_integer = true;  // exact, in whatever order
@@ -61,8 +60,7 @@ static void scene_matmul_acc(kt *t, int which) {
     kt_keep(t, result);
 }
 
-static void ops__matmul_acc_adds_to_any_value(void **state) {
-    (void)state;
+TEST(ops__matmul_acc_adds_to_any_value) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     play_all(scene_matmul_acc, 16, config);
@@ -84,8 +82,7 @@ static void scene_matmul_acc_slice(kt *t, int which) {
     kt_keep(t, kt_matmul_acc(t, part, a, b));
 }
 
-static void ops__matmul_acc_to_a_slice(void **state) {
-    (void)state;
+TEST(ops__matmul_acc_to_a_slice) {
     play_all(scene_matmul_acc_slice, 2, kt_any(test_seed()));
 }
 
@@ -112,8 +109,7 @@ static void scene_matmul_bias(kt *t, int which) {
     }
 }
 
-static void ops__matmul_bias_relu_and_narrowing_stores(void **state) {
-    (void)state;
+TEST(ops__matmul_bias_relu_and_narrowing_stores) {
     kt_config config = kt_any(test_seed());
     play_all(scene_matmul_bias, 32, config);
 }
@@ -136,8 +132,7 @@ static void scene_matmul_long(kt *t, int which) {
     }
 }
 
-static void ops__matmul_deeper_than_l0(void **state) {
-    (void)state;
+TEST(ops__matmul_deeper_than_l0) {
     kt_config config = kt_any(test_seed());
     for (int which = 0; which < 24; which++) {
         for (int i = 0; i < 4; i++) {
@@ -153,8 +148,7 @@ static void ops__matmul_deeper_than_l0(void **state) {
 }
 
 // Factors that are always full: 32 x 1030 f16 are two panels, the second of them short.
-static void ops__matmul_of_full_factors_deeper_than_l0(void **state) {
-    (void)state;
+TEST(ops__matmul_of_full_factors_deeper_than_l0) {
     kt t = kt_begin(kt_any(1));
     kt_value a = kt_full(&t, PTOWSP_F16, 32, 1030, 0.5);
     kt_keep(&t, kt_matmul(&t, a, kt_full(&t, PTOWSP_F16, 1030, 16, 2)));
@@ -183,8 +177,7 @@ static void scene_factors(kt *t, int which) {
     kt_keep(t, x.valid_rows == 1 ? x : kt_neg(t, x));
 }
 
-static void ops__factors_may_be_results_slices_and_products(void **state) {
-    (void)state;
+TEST(ops__factors_may_be_results_slices_and_products) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     play_all(scene_factors, FLOAT_COUNT, config);
@@ -227,8 +220,7 @@ static void scene_cvt(kt *t, int which) {
     kt_keep(t, kt_cvt(t, x, p.to, round));
 }
 
-static void ops__cvt_in_every_pair_and_mode(void **state) {
-    (void)state;
+TEST(ops__cvt_in_every_pair_and_mode) {
     kt_config config = kt_any(test_seed());
     config.low = -100;
     config.high = 100;
@@ -250,8 +242,7 @@ static void scene_quantize(kt *t, int which) {
     kt_keep(t, kt_dequantize(t, q, scale, offset));
 }
 
-static void ops__quantize_and_dequantize(void **state) {
-    (void)state;
+TEST(ops__quantize_and_dequantize) {
     kt_config config = kt_any(test_seed());
     config.low = -15;
     config.high = 15;
@@ -270,8 +261,7 @@ static void scene_transpose(kt *t, int which) {
     }
 }
 
-static void ops__transpose_in_every_type(void **state) {
-    (void)state;
+TEST(ops__transpose_in_every_type) {
     play_all(scene_transpose, ALL_COUNT, kt_any(test_seed()));
 }
 
@@ -301,8 +291,7 @@ static void scene_slice(kt *t, int which) {
     }
 }
 
-static void ops__slices_of_parameters_and_values(void **state) {
-    (void)state;
+TEST(ops__slices_of_parameters_and_values) {
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 3; i++) {
         config.seed += 100;
@@ -322,8 +311,7 @@ static void scene_column(kt *t, int which) {
     kt_keep(t, y);
 }
 
-static void ops__a_slice_may_be_a_column(void **state) {
-    (void)state;
+TEST(ops__a_slice_may_be_a_column) {
     play_all(scene_column, 5, kt_any(test_seed()));
 }
 
@@ -335,8 +323,7 @@ static void scene_load(kt *t, int which) {
     (void)which;
 }
 
-static void ops__load_reads_anew_and_inout_writes_back(void **state) {
-    (void)state;
+TEST(ops__load_reads_anew_and_inout_writes_back) {
     kt_play(scene_load, 0, RUNS, kt_any(test_seed()));
 }
 
@@ -363,8 +350,7 @@ static void scene_inout(kt *t, int which) {
     kt_keep(t, kt_transpose(t, y));
 }
 
-static void ops__inout_reads_what_was_there_at_first(void **state) {
-    (void)state;
+TEST(ops__inout_reads_what_was_there_at_first) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     play_all(scene_inout, 5, config);
@@ -390,8 +376,7 @@ static void scene_shared(kt *t, int which) {
     kt_store_to(t, kt_param_of(t, x), kt_in(t, PTOWSP_F32, m, k), which == 5);
 }
 
-static void ops__both_cores_may_use_a_parameter(void **state) {
-    (void)state;
+TEST(ops__both_cores_may_use_a_parameter) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     config.is_fused = true;
@@ -420,8 +405,7 @@ static void scene_full(kt *t, int which) {
     }
 }
 
-static void ops__full_and_iota(void **state) {
-    (void)state;
+TEST(ops__full_and_iota) {
     play_all(scene_full, ALL_COUNT, kt_any(test_seed()));
 }
 
@@ -440,8 +424,7 @@ static void scene_store_add(kt *t, int which) {
     }
 }
 
-static void ops__store_add_adds_to_what_is_there(void **state) {
-    (void)state;
+TEST(ops__store_add_adds_to_what_is_there) {
     play_all(scene_store_add, 4, kt_any(test_seed()));
 }
 
@@ -450,34 +433,9 @@ static void scene_bits(kt *t, int which) {
     kt_keep_as(t, x, which ? PTOWSP_U32 : PTOWSP_I32);
 }
 
-static void ops__u32_and_i32_are_stored_as_each_other(void **state) {
-    (void)state;
+TEST(ops__u32_and_i32_are_stored_as_each_other) {
     kt_config config = kt_any(test_seed());
     config.low = 0;
     config.high = 1000;
     play_all(scene_bits, 2, config);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops__matmul_acc_to_a_slice),
-        cmocka_unit_test(ops__matmul_in_every_type),
-        cmocka_unit_test(ops__matmul_acc_adds_to_any_value),
-        cmocka_unit_test(ops__matmul_bias_relu_and_narrowing_stores),
-        cmocka_unit_test(ops__matmul_deeper_than_l0),
-        cmocka_unit_test(ops__matmul_of_full_factors_deeper_than_l0),
-        cmocka_unit_test(ops__factors_may_be_results_slices_and_products),
-        cmocka_unit_test(ops__cvt_in_every_pair_and_mode),
-        cmocka_unit_test(ops__quantize_and_dequantize),
-        cmocka_unit_test(ops__transpose_in_every_type),
-        cmocka_unit_test(ops__slices_of_parameters_and_values),
-        cmocka_unit_test(ops__a_slice_may_be_a_column),
-        cmocka_unit_test(ops__load_reads_anew_and_inout_writes_back),
-        cmocka_unit_test(ops__inout_reads_what_was_there_at_first),
-        cmocka_unit_test(ops__both_cores_may_use_a_parameter),
-        cmocka_unit_test(ops__full_and_iota),
-        cmocka_unit_test(ops__store_add_adds_to_what_is_there),
-        cmocka_unit_test(ops__u32_and_i32_are_stored_as_each_other),
-    };
-    return cmocka_run_group_tests_name("kernel_shape", tests, NULL, NULL);
 }

@@ -60,8 +60,7 @@ static void refused(ptowsp_kernel_desc desc, const ptowsp_pto_source *pto, const
     end(&f);
 }
 
-static void source__is_refused(void **state) {
-    (void)state;
+TEST(source__is_refused) {
     const ptowsp_pto_source good = source_of("void add() {}");
     ptowsp_kernel_desc desc = desc_of(&good);
     static const char both[] = "kernel add: it has a source and a PTO-ISA source";
@@ -150,8 +149,7 @@ static ptowsp_status compile(fixture *f, const ptowsp_kernel_desc *desc) {
     return status;
 }
 
-static void source__frees_all_when_memory_is_out(void **state) {
-    (void)state;
+TEST(source__frees_all_when_memory_is_out) {
     ptowsp_pto_source pto = source_of("void add() {}");
     pto.entry = "add";
     pto.include_dirs[0] = "include";
@@ -194,8 +192,7 @@ static uint64_t hash_of(const ptowsp_kernel_desc *desc, const ptowsp_collective_
     return hash;
 }
 
-static void hash__tells_sources_apart(void **state) {
-    (void)state;
+TEST(hash__tells_sources_apart) {
     static const ptowsp_pto_arg data = {PTOWSP_PTO_DATA, 0, 0}, other = {PTOWSP_PTO_DATA, 1, 0};
     static const ptowsp_pto_arg cols = {PTOWSP_PTO_COLS, 0, 0}, two = {PTOWSP_PTO_NUMBER, 0, 2};
     static const ptowsp_pto_arg three = {PTOWSP_PTO_NUMBER, 0, 3};
@@ -248,8 +245,7 @@ static void hash__tells_sources_apart(void **state) {
     is_new(hashes, &count, hash_of(&desc, NULL));
 }
 
-static void hash__tells_collectives_apart(void **state) {
-    (void)state;
+TEST(hash__tells_collectives_apart) {
     uint64_t hashes[HASH_MAX];
     uint32_t count = 0;
     ptowsp_collective_desc first, desc;
@@ -300,14 +296,4 @@ static void hash__tells_collectives_apart(void **state) {
     assert_true(ptowsp_kernel_hash(f.m, beyond) == 0);
     assert_true(ptowsp_kernel_hash(NULL, beyond) == 0);
     end(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(source__is_refused),
-        cmocka_unit_test(source__frees_all_when_memory_is_out),
-        cmocka_unit_test(hash__tells_sources_apart),
-        cmocka_unit_test(hash__tells_collectives_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,8 +83,7 @@ static void expect_task(task_fixture *t, const int64_t sizes[3][2], const char *
     }
     end_task(t);
 }
-static void tasks__tasks_whose_sizes_do_not_go_together(void **state) {
-    (void)state;
+TEST(tasks__tasks_whose_sizes_do_not_go_together) {
     task_fixture task, *t = &task;
     const int64_t rows_differ[3][2] = {{10, 16}, {11, 16}, {10, 16}};
     begin_task(t, SIDE, SIDE);
@@ -120,8 +119,7 @@ static void tasks__tasks_whose_sizes_do_not_go_together(void **state) {
 }
 
 // Nothing of a run is touched when a later task is refused.
-static void tasks__a_later_task_is_refused_before_the_first_runs(void **state) {
-    (void)state;
+TEST(tasks__a_later_task_is_refused_before_the_first_runs) {
     task_fixture task, *t = &task;
     begin_task(t, SIDE, SIDE);
     ptowsp_tile_store(t->f.o, ptowsp_tile_add(t->f.x, t->f.y));
@@ -189,8 +187,7 @@ static ptowsp_cycles two_cycles(const ptowsp_insn *insn, void *user) {
     return 2;
 }
 
-static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
-    (void)state;
+TEST(tasks__questions_about_what_is_no_tile_kernel) {
     fixture f;
     begin(&f);
     ptowsp_kernel good = good_end(&f), no_kernel = {0}, beyond = {77};
@@ -235,8 +232,7 @@ static void tasks__questions_about_what_is_no_tile_kernel(void **state) {
     finish(&f);
 }
 
-static void tasks__a_run_with_a_bad_cost_model(void **state) {
-    (void)state;
+TEST(tasks__a_run_with_a_bad_cost_model) {
     task_fixture task, *t = &task;
     const int64_t sizes[3][2] = {{16, 16}, {16, 16}, {16, 16}};
     begin_task(t, SIDE, SIDE);
@@ -255,14 +251,4 @@ static void tasks__a_run_with_a_bad_cost_model(void **state) {
     assert_int_equal(ptowsp_run_execute(t->run, &options), PTOWSP_OK);
     assert_true(t->data[2][0] == 2);
     end_task(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks__tasks_whose_sizes_do_not_go_together),
-        cmocka_unit_test(tasks__a_later_task_is_refused_before_the_first_runs),
-        cmocka_unit_test(tasks__questions_about_what_is_no_tile_kernel),
-        cmocka_unit_test(tasks__a_run_with_a_bad_cost_model),
-    };
-    return cmocka_run_group_tests_name("kernel_task_faults", tests, NULL, NULL);
 }

@@ -125,8 +125,7 @@ static ptowsp_value operation(const scene *s, pwsp_kop_kind kind) {
     return none;
 }
 
-static void text__has_every_operation_of_the_table(void **state) {
-    (void)state;
+TEST(text__has_every_operation_of_the_table) {
     const ptowsp_machine machines[2] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -168,8 +167,7 @@ static void text__has_every_operation_of_the_table(void **state) {
 
 // -- random kernels -------------------------------------------------------------------------------
 
-static void text__of_random_kernels_gives_kernels_with_their_results(void **state) {
-    (void)state;
+TEST(text__of_random_kernels_gives_kernels_with_their_results) {
     uint64_t seed = test_seed();
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (unsigned i = 0; i < test_rounds(600); i++) {
@@ -178,8 +176,7 @@ static void text__of_random_kernels_gives_kernels_with_their_results(void **stat
     }
 }
 
-static void text__of_random_loops_gives_kernels_with_their_results(void **state) {
-    (void)state;
+TEST(text__of_random_loops_gives_kernels_with_their_results) {
     uint64_t seed = test_seed();
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     static const lp_scene scenes[] = {lp_random,    lp_matmul, lp_rows,
@@ -322,8 +319,7 @@ static void same(ptowsp_context *context, const char *text) {
     ptowsp_module_destroy(m);
 }
 
-static void text__is_what_was_read(void **state) {
-    (void)state;
+TEST(text__is_what_was_read) {
     ptowsp_context *context;
     ptowsp_module *m, *again;
     const ptowsp_kernel kernel = {1};
@@ -354,8 +350,7 @@ static void text__is_what_was_read(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void text__may_leave_out_what_can_be_seen(void **state) {
-    (void)state;
+TEST(text__may_leave_out_what_can_be_seen) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     // No machine, numbers with gaps, types where nothing else says them; comments and empty lines.
@@ -401,8 +396,7 @@ static void bad(ptowsp_context *context, const char *lines, uint64_t line, uint6
     assert_null(m);
 }
 
-static void text__says_where_an_error_is(void **state) {
-    (void)state;
+TEST(text__says_where_an_error_is) {
     static const struct {
         const char lines[160];
         uint64_t line, column;
@@ -505,8 +499,7 @@ static void text__says_where_an_error_is(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void text__is_refused_for_another_unit(void **state) {
-    (void)state;
+TEST(text__is_refused_for_another_unit) {
     ptowsp_context *context;
     ptowsp_module *m;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -519,8 +512,7 @@ static void text__is_refused_for_another_unit(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void text__of_too_much_is_refused(void **state) {
-    (void)state;
+TEST(text__of_too_much_is_refused) {
     ptowsp_context *context;
     ptowsp_module *m;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -576,8 +568,7 @@ static ptowsp_cycles never(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-static void text__is_passed_over_where_a_function_makes_the_kernel(void **state) {
-    (void)state;
+TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     static const char body[] =
@@ -615,8 +606,7 @@ static void text__is_passed_over_where_a_function_makes_the_kernel(void **state)
 
 // -- saved programs -------------------------------------------------------------------------------
 
-static void text__of_a_saved_program_needs_no_functions(void **state) {
-    (void)state;
+TEST(text__of_a_saved_program_needs_no_functions) {
     ptowsp_context *context;
     ptowsp_program *program, *loaded;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -675,8 +665,7 @@ static bool read_any(ptowsp_context *context, const char *text, size_t length) {
     return true;
 }
 
-static void text__is_refused_or_good_with_any_byte_changed(void **state) {
-    (void)state;
+TEST(text__is_refused_or_good_with_any_byte_changed) {
     uint64_t random = test_seed(), good = 0;
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -702,8 +691,7 @@ static void text__is_refused_or_good_with_any_byte_changed(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void text__survives_any_refused_allocation(void **state) {
-    (void)state;
+TEST(text__survives_any_refused_allocation) {
     test_memory memory;
     ptowsp_context_desc desc;
     ptowsp_context *context;
@@ -732,29 +720,9 @@ static void text__survives_any_refused_allocation(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void text__names_of_what_is_none(void **state) {
-    (void)state;
+TEST(text__names_of_what_is_none) {
     assert_string_equal(pwsp_kop_name(PWSP_KOP_NONE), "none");
     assert_string_equal(pwsp_kop_form(PWSP_KOP_NONE), "");
     assert_null(pwsp_memory_word(PTOWSP_MEMORY_COUNT));
     assert_null(pwsp_layout_word(PTOWSP_LAYOUT_COUNT));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text__has_every_operation_of_the_table),
-        cmocka_unit_test(text__of_random_kernels_gives_kernels_with_their_results),
-        cmocka_unit_test(text__of_random_loops_gives_kernels_with_their_results),
-        cmocka_unit_test(text__is_what_was_read),
-        cmocka_unit_test(text__may_leave_out_what_can_be_seen),
-        cmocka_unit_test(text__says_where_an_error_is),
-        cmocka_unit_test(text__is_refused_for_another_unit),
-        cmocka_unit_test(text__of_too_much_is_refused),
-        cmocka_unit_test(text__is_passed_over_where_a_function_makes_the_kernel),
-        cmocka_unit_test(text__of_a_saved_program_needs_no_functions),
-        cmocka_unit_test(text__is_refused_or_good_with_any_byte_changed),
-        cmocka_unit_test(text__survives_any_refused_allocation),
-        cmocka_unit_test(text__names_of_what_is_none),
-    };
-    return cmocka_run_group_tests_name("kernel_text", tests, NULL, NULL);
 }

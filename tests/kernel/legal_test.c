@@ -155,8 +155,7 @@ static void check(const rule *r, ptowsp_dtype dtype, bool is_a5, bool is_param) 
     ptowsp_context_destroy(context);
 }
 
-static void legal__every_instruction_takes_the_types_of_its_machine(void **state) {
-    (void)state;
+TEST(legal__every_instruction_takes_the_types_of_its_machine) {
     for (int i = 0; i < RULE_COUNT; i++) {
         for (int d = 0; d < DTYPE_COUNT; d++) {
             check(&rules[i], dtypes[d], false, false);
@@ -170,8 +169,7 @@ static void legal__every_instruction_takes_the_types_of_its_machine(void **state
 }
 
 // Every row of the table is one of the above.
-static void legal__every_row_of_the_table_is_tested(void **state) {
-    (void)state;
+TEST(legal__every_row_of_the_table_is_tested) {
     int count = 0;
     for (int op = 0; op < PTOISA_OP_COUNT; op++) {
         const pwsp_legal_row *row = pwsp_legal_row_of((ptoisa_op)op);
@@ -186,8 +184,7 @@ static void legal__every_row_of_the_table_is_tested(void **state) {
 }
 
 // i32 is refused with what the machine has; a kernel that never needs the quotient is made.
-static void legal__refusals_name_kernel_operation_type_and_machine(void **state) {
-    (void)state;
+TEST(legal__refusals_name_kernel_operation_type_and_machine) {
     for (int is_dead = 0; is_dead < 2; is_dead++) {
         ptowsp_context *context;
         ptowsp_module *m;
@@ -230,8 +227,7 @@ static void check_product(const pwsp_tile_code *code, uint32_t *count) {
     }
 }
 
-static void legal__sizes_of_factors_and_products_go_together(void **state) {
-    (void)state;
+TEST(legal__sizes_of_factors_and_products_go_together) {
     static const ptowsp_dtype factors[] = {PTOWSP_I8, PTOWSP_F16, PTOWSP_BF16, PTOWSP_F32};
     static const int64_t sizes[][3] = {{1, 1, 1},    {16, 32, 16},   {17, 33, 17},
                                        {40, 48, 24}, {16, 1024, 64}, {129, 40, 33}};
@@ -627,8 +623,7 @@ static void check_form(const form *f, too_far which, bool is_a5) {
     ptowsp_context_destroy(context);
 }
 
-static void legal__every_instruction_has_its_form(void **state) {
-    (void)state;
+TEST(legal__every_instruction_has_its_form) {
     for (int i = 0; i < FORM_COUNT; i++) {
         const form *f = &forms[i];
         for (int is_a5 = 0; is_a5 < 2; is_a5++) {
@@ -651,15 +646,4 @@ static void legal__every_instruction_has_its_form(void **state) {
         }
         assert_int_equal(is_found, row != NULL);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(legal__every_instruction_takes_the_types_of_its_machine),
-        cmocka_unit_test(legal__every_row_of_the_table_is_tested),
-        cmocka_unit_test(legal__every_instruction_has_its_form),
-        cmocka_unit_test(legal__sizes_of_factors_and_products_go_together),
-        cmocka_unit_test(legal__refusals_name_kernel_operation_type_and_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,8 +179,7 @@ static void show(const built *b, char *text, size_t size) {
 
 // -- tests ----------------------------------------------------------------------------------------
 
-static void loops__random_lists_are_proved_and_judged_good(void **state) {
-    (void)state;
+TEST(loops__random_lists_are_proved_and_judged_good) {
     uint64_t random = test_seed();
     uint32_t rotating = 0, flags = 0;
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
@@ -280,8 +279,7 @@ static void damage(built *b, uint64_t *random, damage_count *d) {
     free(insns);
 }
 
-static void loops__the_proof_refuses_what_the_judge_finds(void **state) {
-    (void)state;
+TEST(loops__the_proof_refuses_what_the_judge_finds) {
     uint64_t random = test_seed() + 7;
     damage_count d[4];
     memset(d, 0, sizeof d);
@@ -327,8 +325,7 @@ static pwsp_insn *find(built *b, uint32_t op) {
     return NULL;
 }
 
-static void loops__the_proof_refuses_marks_that_are_not_in_turn(void **state) {
-    (void)state;
+TEST(loops__the_proof_refuses_marks_that_are_not_in_turn) {
     built b;
     one_loop(&b);
     // 0 and 1 set both tokens, 2 is LOOP; then wait, TLOAD, set, wait, TEXP, set; 9 is END.
@@ -364,8 +361,7 @@ static void loops__the_proof_refuses_marks_that_are_not_in_turn(void **state) {
 }
 
 // Marks of loops that the list does not have, or that are elsewhere in it.
-static void loops__the_proof_refuses_loops_that_the_list_does_not_have(void **state) {
-    (void)state;
+TEST(loops__the_proof_refuses_loops_that_the_list_does_not_have) {
     built b;
     one_loop(&b);
     const pwsp_insn last = b.list.insns[8];  // before END
@@ -390,8 +386,7 @@ static void loops__the_proof_refuses_loops_that_the_list_does_not_have(void **st
 
 // Each operand of each instruction is put beyond the list's tiles, and each root. A proof that would
 // look there reads memory that is not the list's, which sanitizers see.
-static void loops__the_proof_refuses_tiles_that_the_list_does_not_have(void **state) {
-    (void)state;
+TEST(loops__the_proof_refuses_tiles_that_the_list_does_not_have) {
     uint64_t random = test_seed(), tried = 0;
     for (int i = 0; TEST_ROUNDS(i, 30); i++) {
         built b;
@@ -437,8 +432,7 @@ static void loops__the_proof_refuses_tiles_that_the_list_does_not_have(void **st
 }
 
 // A tile that lives beyond an iteration has one place.
-static void loops__the_proof_refuses_to_rotate_what_is_used_outside(void **state) {
-    (void)state;
+TEST(loops__the_proof_refuses_to_rotate_what_is_used_outside) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 4, 8);
@@ -454,8 +448,7 @@ static void loops__the_proof_refuses_to_rotate_what_is_used_outside(void **state
 }
 
 // Where two places do not fit, there is one; and the list is still proved and judged good.
-static void loops__tiles_have_one_place_where_two_do_not_fit(void **state) {
-    (void)state;
+TEST(loops__tiles_have_one_place_where_two_do_not_fit) {
     for (int is_large = 0; is_large < 2; is_large++) {
         built b;
         built_init(&b, PTOISA_A2A3);
@@ -480,8 +473,7 @@ static void loops__tiles_have_one_place_where_two_do_not_fit(void **state) {
 // In memories of just what they used, lists have the same places again: whether tiles fit with two
 // places does not depend on whether they do with one, which those of the seeds do not, nor on other
 // memories.
-static void loops__fit_into_what_they_used(void **state) {
-    (void)state;
+TEST(loops__fit_into_what_they_used) {
     static const uint64_t seeds[] = {UINT64_C(1457719231704345000), UINT64_C(15827846294949658508)};
     uint64_t random = test_seed();
     for (int i = 0; i < 2 || TEST_ROUNDS(i, 200); i++) {
@@ -504,8 +496,7 @@ static void loops__fit_into_what_they_used(void **state) {
     }
 }
 
-static void loops__every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(loops__every_allocation_may_fail) {
     uint64_t refused = 0;
     for (bool has_passed = false; !has_passed; refused++) {
         uint64_t random = 3;
@@ -519,19 +510,4 @@ static void loops__every_allocation_may_fail(void **state) {
         built_free(&b);
     }
     assert_true(refused > 10);  // blocks of three arenas, and what unrolling notes
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops__random_lists_are_proved_and_judged_good),
-        cmocka_unit_test(loops__the_proof_refuses_what_the_judge_finds),
-        cmocka_unit_test(loops__the_proof_refuses_marks_that_are_not_in_turn),
-        cmocka_unit_test(loops__the_proof_refuses_loops_that_the_list_does_not_have),
-        cmocka_unit_test(loops__the_proof_refuses_tiles_that_the_list_does_not_have),
-        cmocka_unit_test(loops__the_proof_refuses_to_rotate_what_is_used_outside),
-        cmocka_unit_test(loops__tiles_have_one_place_where_two_do_not_fit),
-        cmocka_unit_test(loops__fit_into_what_they_used),
-        cmocka_unit_test(loops__every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests_name("list_loops", tests, NULL, NULL);
 }

@@ -15,8 +15,7 @@ static void place(built *b) {
     built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
 }
 
-static void memory__tiles_that_do_not_live_together_share_bytes(void **state) {
-    (void)state;
+TEST(memory__tiles_that_do_not_live_together_share_bytes) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 64, 64), y = built_vec(&b, 64, 64), z = built_vec(&b, 64, 64);
@@ -36,8 +35,7 @@ static void memory__tiles_that_do_not_live_together_share_bytes(void **state) {
     built_free(&b);
 }
 
-static void memory__one_root_is_in_place(void **state) {
-    (void)state;
+TEST(memory__one_root_is_in_place) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 64, 64);
@@ -49,8 +47,7 @@ static void memory__one_root_is_in_place(void **state) {
     built_free(&b);
 }
 
-static void memory__views_count_for_their_root(void **state) {
-    (void)state;
+TEST(memory__views_count_for_their_root) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8), z = built_vec(&b, 4, 8);
@@ -70,8 +67,7 @@ static void memory__views_count_for_their_root(void **state) {
     built_free(&b);
 }
 
-static void memory__scratch_lives_for_its_instruction_and_beside_its_operands(void **state) {
-    (void)state;
+TEST(memory__scratch_lives_for_its_instruction_and_beside_its_operands) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 8, 8), sum = built_vec(&b, 1, 8), tmp = built_vec(&b, 8, 8);
@@ -94,8 +90,7 @@ static void memory__scratch_lives_for_its_instruction_and_beside_its_operands(vo
 // Rows of lives: a 0-1 (96 bytes), b 0-4 (32), c 0-1 (64), d 0-4 (32), e 2-4 (64), f 2-4 (96).
 // By size: a at 0, f at 0, c above a at 96, e above f at 96, b and d at 160 and 192. That is the
 // most that is live at once, 224, so no other order is tried.
-static void memory__large_tiles_go_first(void **state) {
-    (void)state;
+TEST(memory__large_tiles_go_first) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t ta = built_vec(&b, 3, 8), tb = built_vec(&b, 1, 8), tc = built_vec(&b, 2, 8);
@@ -121,8 +116,7 @@ static void memory__large_tiles_go_first(void **state) {
 
 // Two tiles die at instruction 0, of 6 and of 4 blocks, each between tiles that live on. A tile of
 // 2 that is born then goes to where the 4 were, though the 6 are lower.
-static void memory__the_tightest_gap_is_taken(void **state) {
-    (void)state;
+TEST(memory__the_tightest_gap_is_taken) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t k0 = built_vec(&b, 7, 8), w0 = built_vec(&b, 6, 8), k1 = built_vec(&b, 5, 8);
@@ -146,8 +140,7 @@ static void memory__the_tightest_gap_is_taken(void **state) {
     built_free(&b);
 }
 
-static void memory__memories_are_apart_and_unused_tiles_have_no_place(void **state) {
-    (void)state;
+TEST(memory__memories_are_apart_and_unused_tiles_have_no_place) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t mat = built_tile(&b, PTOISA_MAT, 16, 64), left = built_tile(&b, PTOISA_LEFT, 16, 64);
@@ -183,8 +176,7 @@ static void refuses(built *b, ptowsp_status status, uint32_t insn, const char *t
     }
 }
 
-static void memory__refuses_more_than_there_is(void **state) {
-    (void)state;
+TEST(memory__refuses_more_than_there_is) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 256, 64), y = built_vec(&b, 256, 64), z = built_vec(&b, 256, 64);
@@ -332,8 +324,7 @@ static uint32_t reference_peak(const rectangle *all, uint32_t count) {
     return peak;
 }
 
-static void memory__random_lists_are_placed_as_the_reference_does(void **state) {
-    (void)state;
+TEST(memory__random_lists_are_placed_as_the_reference_does) {
     uint64_t random = test_seed(), peaks = 0, ceilings = 0;
     uint32_t winners[3] = {0}, tight = 0, memories = 0;
     for (int round = 0; TEST_ROUNDS(round, 400); round++) {
@@ -380,8 +371,7 @@ static void memory__random_lists_are_placed_as_the_reference_does(void **state) 
 }
 
 // Lists whose memory is just what is live at once, which the orders do not always reach.
-static void memory__says_when_what_is_free_is_in_pieces(void **state) {
-    (void)state;
+TEST(memory__says_when_what_is_free_is_in_pieces) {
     uint64_t random = 1;
     uint32_t in_pieces = 0;
     for (int round = 0; round < 300; round++) {
@@ -410,8 +400,7 @@ static void memory__says_when_what_is_free_is_in_pieces(void **state) {
     assert_true(in_pieces > 0);
 }
 
-static void memory__survives_each_refused_allocation(void **state) {
-    (void)state;
+TEST(memory__survives_each_refused_allocation) {
     size_t refused = 0;
     for (bool is_good = false; !is_good; refused++) {
         uint64_t random = 3;
@@ -428,21 +417,4 @@ static void memory__survives_each_refused_allocation(void **state) {
         built_free(&b);
     }
     assert_true(refused > 1);  // all but the last are refused: blocks of the list's arena
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__tiles_that_do_not_live_together_share_bytes),
-        cmocka_unit_test(memory__one_root_is_in_place),
-        cmocka_unit_test(memory__views_count_for_their_root),
-        cmocka_unit_test(memory__scratch_lives_for_its_instruction_and_beside_its_operands),
-        cmocka_unit_test(memory__large_tiles_go_first),
-        cmocka_unit_test(memory__the_tightest_gap_is_taken),
-        cmocka_unit_test(memory__memories_are_apart_and_unused_tiles_have_no_place),
-        cmocka_unit_test(memory__refuses_more_than_there_is),
-        cmocka_unit_test(memory__random_lists_are_placed_as_the_reference_does),
-        cmocka_unit_test(memory__says_when_what_is_free_is_in_pieces),
-        cmocka_unit_test(memory__survives_each_refused_allocation),
-    };
-    return cmocka_run_group_tests_name("list_memory", tests, NULL, NULL);
 }

@@ -48,8 +48,7 @@ static pwsp_list_tile *one_tile(built *b) {
         built_free(&b);                                                                            \
     } while (0)
 
-static void verify__refuses_tiles_that_the_device_does_not_take(void **state) {
-    (void)state;
+TEST(verify__refuses_tiles_that_the_device_does_not_take) {
     TILE_IS_REFUSED(tile->dtype = 0, "4 x 8 none in UB", "is no tile");
     TILE_IS_REFUSED(tile->dtype = 99, "4 x 8 none in UB", "is no tile");
     TILE_IS_REFUSED(tile->memory = 7, "4 x 8 f32 in no memory", "is no tile");
@@ -69,8 +68,7 @@ static void verify__refuses_tiles_that_the_device_does_not_take(void **state) {
                     "16 x 8 f32 in L0C", "has boxes that are not whole");
 }
 
-static void verify__refuses_tiles_that_are_where_they_may_not_be(void **state) {
-    (void)state;
+TEST(verify__refuses_tiles_that_are_where_they_may_not_be) {
     TILE_IS_REFUSED(tile->root = 0, "4 x 8 f32 in UB", "has no root");
     TILE_IS_REFUSED(tile->root = 2, "4 x 8 f32 in UB", "has no root");
     TILE_IS_REFUSED(tile->offset = 32, "4 x 8 f32 in UB", "has no root");
@@ -128,8 +126,7 @@ static void verify__refuses_tiles_that_are_where_they_may_not_be(void **state) {
     built_free(&b);
 }
 
-static void verify__refuses_roots_whose_bytes_overlap_while_they_live(void **state) {
-    (void)state;
+TEST(verify__refuses_roots_whose_bytes_overlap_while_they_live) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8), z = built_vec(&b, 4, 8);
@@ -151,8 +148,7 @@ static void verify__refuses_roots_whose_bytes_overlap_while_they_live(void **sta
     built_free(&b);
 }
 
-static void verify__refuses_to_read_what_was_not_written(void **state) {
-    (void)state;
+TEST(verify__refuses_to_read_what_was_not_written) {
     built b;
     built_init(&b, PTOISA_A5);
     b.list.used[PTOISA_VEC] = 512;
@@ -179,8 +175,7 @@ static void verify__refuses_to_read_what_was_not_written(void **state) {
 
 // -- flags ----------------------------------------------------------------------------------------
 
-static void verify__refuses_flags_that_are_none_or_not_in_turn(void **state) {
-    (void)state;
+TEST(verify__refuses_flags_that_are_none_or_not_in_turn) {
     built b;
     built_init(&b, PTOISA_A5);
     built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
@@ -210,8 +205,7 @@ static void verify__refuses_flags_that_are_none_or_not_in_turn(void **state) {
 
 // An event that is set again, when V may not have waited for it yet; and when it has, because V
 // answered.
-static void verify__refuses_a_flag_that_may_be_set_before_its_last_wait(void **state) {
-    (void)state;
+TEST(verify__refuses_a_flag_that_may_be_set_before_its_last_wait) {
     for (int is_answered = 0; is_answered < 2; is_answered++) {
         built b;
         built_init(&b, PTOISA_A5);
@@ -237,8 +231,7 @@ static void verify__refuses_a_flag_that_may_be_set_before_its_last_wait(void **s
 
 // -- order ----------------------------------------------------------------------------------------
 
-static void verify__refuses_accesses_without_an_order(void **state) {
-    (void)state;
+TEST(verify__refuses_accesses_without_an_order) {
     built b;
     built_init(&b, PTOISA_A2A3);
     b.list.used[PTOISA_VEC] = 512;
@@ -280,8 +273,7 @@ static void verify__refuses_accesses_without_an_order(void **state) {
     built_free(&b);
 }
 
-static void verify__refuses_lists_that_are_too_long(void **state) {
-    (void)state;
+TEST(verify__refuses_lists_that_are_too_long) {
     built b;
     built_init(&b, PTOISA_A2A3);
     b.list.insn_count = (1u << 30) + 1;
@@ -291,8 +283,7 @@ static void verify__refuses_lists_that_are_too_long(void **state) {
     built_free(&b);
 }
 
-static void verify__survives_each_refused_allocation(void **state) {
-    (void)state;
+TEST(verify__survives_each_refused_allocation) {
     uint64_t random = 3;
     built b;
     built_init(&b, PTOISA_A2A3);
@@ -570,8 +561,7 @@ static void print_damage(const char *kind, const damage_count *count) {
                   (unsigned long long)count->refused);
 }
 
-static void verify__refuses_the_damage_that_matters(void **state) {
-    (void)state;
+TEST(verify__refuses_the_damage_that_matters) {
     uint64_t random = test_seed();
     uint32_t split_count = 0;
     damages d;
@@ -743,8 +733,7 @@ static uint32_t column_as_row(built *b, uint32_t rows, uint32_t *out_column) {
 }
 
 // Which instructions are taken for such, on rows and on columns that are seen as a row.
-static void split__is_of_instructions_whose_rows_are_by_themselves(void **state) {
-    (void)state;
+TEST(split__is_of_instructions_whose_rows_are_by_themselves) {
     uint32_t count = 0, flat_count = 0;
     for (uint32_t op = 1; op < PTOISA_OP_COUNT; op++) {
         built b;
@@ -815,8 +804,7 @@ static void split_build(built *b, int which) {
     }
 }
 
-static void split__is_refused_where_rows_meet(void **state) {
-    (void)state;
+TEST(split__is_refused_where_rows_meet) {
     for (int which = 0; which < SPLIT_COUNT; which++) {
         built b;
         built_init(&b, PTOISA_A2A3);
@@ -953,8 +941,7 @@ static void split_do(built *b, int which) {
     }
 }
 
-static void split__damage_of_both_vector_cores_is_seen(void **state) {
-    (void)state;
+TEST(split__damage_of_both_vector_cores_is_seen) {
     for (int which = 0; which < SPLIT_DAMAGES; which++) {
         built b;
         damaged_make(&b);
@@ -969,8 +956,7 @@ static void split__damage_of_both_vector_cores_is_seen(void **state) {
 }
 
 // The rows that are cut are those of the task, whatever comes first; and in no loop.
-static void split__is_by_the_rows_of_the_task(void **state) {
-    (void)state;
+TEST(split__is_by_the_rows_of_the_task) {
     for (int which = 0; which < 2; which++) {
         built b;
         built_init(&b, PTOISA_A2A3);
@@ -1046,8 +1032,7 @@ static void halves_end(halves *h, const char *text) {
 }
 
 // A store of the vector half, its push, and behind the pop a load of the cube half.
-static void verify__a_pop_comes_after_what_was_ahead_of_its_push(void **state) {
-    (void)state;
+TEST(verify__a_pop_comes_after_what_was_ahead_of_its_push) {
     for (int is_early = 0; is_early < 2; is_early++) {
         halves h;
         halves_init(&h, 2);
@@ -1067,8 +1052,7 @@ static void verify__a_pop_comes_after_what_was_ahead_of_its_push(void **state) {
 }
 
 // The vector core fills the FIFO to the cube core, not the other one.
-static void verify__refuses_a_push_at_the_wrong_end(void **state) {
-    (void)state;
+TEST(verify__refuses_a_push_at_the_wrong_end) {
     for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
         halves h;
         halves_init(&h, 2);
@@ -1084,8 +1068,7 @@ static void verify__refuses_a_push_at_the_wrong_end(void **state) {
 
 // A load of the cube half, a pop, and a store behind the push that needs its slot: with two slots the
 // push does not wait for it.
-static void verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot(void **state) {
-    (void)state;
+TEST(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot) {
     for (uint8_t slots = 1; slots <= 2; slots++) {
         halves h;
         halves_init(&h, slots);
@@ -1103,8 +1086,7 @@ static void verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot(voi
 
 // A vector core stores rows that the other one loads, behind a push to the cube core and a pop of
 // what that pushes: it waits for both. So the tile that was pushed is free by then.
-static void verify__vector_cores_are_ordered_by_way_of_the_cube_core(void **state) {
-    (void)state;
+TEST(verify__vector_cores_are_ordered_by_way_of_the_cube_core) {
     for (int is_early = 0; is_early < 2; is_early++) {
         halves h;
         halves_init(&h, 2);
@@ -1129,8 +1111,7 @@ static void verify__vector_cores_are_ordered_by_way_of_the_cube_core(void **stat
 }
 
 // What both store to rows that are not shared is the same memory.
-static void verify__a_store_may_meet_itself_on_the_other_vector_core(void **state) {
-    (void)state;
+TEST(verify__a_store_may_meet_itself_on_the_other_vector_core) {
     for (uint8_t row_loop = 0; row_loop < 2; row_loop++) {
         halves h;
         halves_init(&h, 2);
@@ -1140,29 +1121,4 @@ static void verify__a_store_may_meet_itself_on_the_other_vector_core(void **stat
         halves_add(&h, PTOISA_TSTORE, h.v, 5)->row_loop = row_loop;
         halves_end(&h, row_loop ? "of the other may meet in rows of tile parameter 4" : NULL);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verify__refuses_tiles_that_the_device_does_not_take),
-        cmocka_unit_test(verify__refuses_tiles_that_are_where_they_may_not_be),
-        cmocka_unit_test(verify__refuses_roots_whose_bytes_overlap_while_they_live),
-        cmocka_unit_test(verify__refuses_to_read_what_was_not_written),
-        cmocka_unit_test(verify__refuses_flags_that_are_none_or_not_in_turn),
-        cmocka_unit_test(verify__refuses_a_flag_that_may_be_set_before_its_last_wait),
-        cmocka_unit_test(verify__refuses_accesses_without_an_order),
-        cmocka_unit_test(split__is_of_instructions_whose_rows_are_by_themselves),
-        cmocka_unit_test(split__is_refused_where_rows_meet),
-        cmocka_unit_test(split__damage_of_both_vector_cores_is_seen),
-        cmocka_unit_test(split__is_by_the_rows_of_the_task),
-        cmocka_unit_test(verify__a_pop_comes_after_what_was_ahead_of_its_push),
-        cmocka_unit_test(verify__refuses_a_push_at_the_wrong_end),
-        cmocka_unit_test(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot),
-        cmocka_unit_test(verify__vector_cores_are_ordered_by_way_of_the_cube_core),
-        cmocka_unit_test(verify__a_store_may_meet_itself_on_the_other_vector_core),
-        cmocka_unit_test(verify__refuses_lists_that_are_too_long),
-        cmocka_unit_test(verify__survives_each_refused_allocation),
-        cmocka_unit_test(verify__refuses_the_damage_that_matters),
-    };
-    return cmocka_run_group_tests_name("list_verify", tests, NULL, NULL);
 }

@@ -15,8 +15,7 @@ static void finish(built *b) {
     }
 }
 
-static void waits__load_compute_store(void **state) {
-    (void)state;
+TEST(waits__load_compute_store) {
     for (int family = 0; family < 2; family++) {
         built b;
         built_init(&b, (ptoisa_family)family);
@@ -36,8 +35,7 @@ static void waits__load_compute_store(void **state) {
     }
 }
 
-static void waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between(void **state) {
-    (void)state;
+TEST(waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between) {
     for (int family = 0; family < 2; family++) {
         built b;
         built_init(&b, (ptoisa_family)family);
@@ -61,8 +59,7 @@ static void waits__dependent_vector_instructions_of_a2a3_have_one_barrier_betwee
 }
 
 // S overwrites what V wrote, and V reads that: V knows through S that it is done itself.
-static void waits__a_way_there_and_back_is_as_good_as_a_barrier(void **state) {
-    (void)state;
+TEST(waits__a_way_there_and_back_is_as_good_as_a_barrier) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 1, 8), y = built_vec(&b, 1, 8), z = built_vec(&b, 1, 8);
@@ -75,8 +72,7 @@ static void waits__a_way_there_and_back_is_as_good_as_a_barrier(void **state) {
     built_free(&b);
 }
 
-static void waits__the_cube_has_its_pipes(void **state) {
-    (void)state;
+TEST(waits__the_cube_has_its_pipes) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t a = built_tile(&b, PTOISA_MAT, 16, 16), c = built_tile(&b, PTOISA_MAT, 16, 16);
@@ -99,8 +95,7 @@ static void waits__the_cube_has_its_pipes(void **state) {
 }
 
 // The later of two loads brings the earlier with it, and what MTE3 knows of V brings MTE2.
-static void waits__what_is_implied_has_no_flag(void **state) {
-    (void)state;
+TEST(waits__what_is_implied_has_no_flag) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
@@ -117,8 +112,7 @@ static void waits__what_is_implied_has_no_flag(void **state) {
 }
 
 // x and z share bytes: the load of z must wait for V to have read x.
-static void waits__memory_that_is_used_again_is_waited_for(void **state) {
-    (void)state;
+TEST(waits__memory_that_is_used_again_is_waited_for) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
@@ -133,8 +127,7 @@ static void waits__memory_that_is_used_again_is_waited_for(void **state) {
     built_free(&b);
 }
 
-static void waits__parts_of_a_tile_are_apart(void **state) {
-    (void)state;
+TEST(waits__parts_of_a_tile_are_apart) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 1, 8);
@@ -151,8 +144,7 @@ static void waits__parts_of_a_tile_are_apart(void **state) {
     built_free(&b);
 }
 
-static void waits__global_memory_is_ordered_by_parameter(void **state) {
-    (void)state;
+TEST(waits__global_memory_is_ordered_by_parameter) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
@@ -178,8 +170,7 @@ static void waits__global_memory_is_ordered_by_parameter(void **state) {
     built_free(&b);
 }
 
-static void waits__both_pipes_that_store_are_drained(void **state) {
-    (void)state;
+TEST(waits__both_pipes_that_store_are_drained) {
     built b;
     built_init(&b, PTOISA_A2A3);
     uint32_t x = built_vec(&b, 8, 8), left = built_tile(&b, PTOISA_LEFT, 16, 16);
@@ -199,8 +190,7 @@ static void waits__both_pipes_that_store_are_drained(void **state) {
     built_free(&b);
 }
 
-static void waits__no_instructions_and_no_dependences_need_nothing(void **state) {
-    (void)state;
+TEST(waits__no_instructions_and_no_dependences_need_nothing) {
     built b;
     built_init(&b, PTOISA_A2A3);
     finish(&b);
@@ -230,8 +220,7 @@ static void keep(built *b, const uint32_t *tiles, uint32_t count) {
 
 // Ten loads, then ten instructions for which each is needed: events 0 to 7 for the first eight, of
 // which the last waits for all ten.
-static void waits__the_last_flag_of_a_pair_takes_over(void **state) {
-    (void)state;
+TEST(waits__the_last_flag_of_a_pair_takes_over) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t t[10];
@@ -251,8 +240,7 @@ static void waits__the_last_flag_of_a_pair_takes_over(void **state) {
 
 // Load and use, nine times, into different tiles: before the ninth flag V answers behind the
 // fourth use, and the setter then has four events again.
-static void waits__a_flag_goes_back(void **state) {
-    (void)state;
+TEST(waits__a_flag_goes_back) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t t[10];
@@ -281,8 +269,7 @@ static void waits__a_flag_goes_back(void **state) {
 
 // MTE2 learns of V by a load that waits for it, one load after the one that is needed: the set
 // moves behind that one.
-static void waits__a_set_moves_to_where_an_event_is_free(void **state) {
-    (void)state;
+TEST(waits__a_set_moves_to_where_an_event_is_free) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t t[10];
@@ -334,8 +321,7 @@ static uint32_t finish_apart(built *b) {
 
 // Eight flags from S to V and eight back, each set before the first wait of the others: neither
 // side has heard of any wait, both are out of events, and all wait for each other.
-static void waits__at_last_all_pipes_wait(void **state) {
-    (void)state;
+TEST(waits__at_last_all_pipes_wait) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t c[8], a[8], x = built_vec(&b, 1, 8);
@@ -377,8 +363,7 @@ static void waits__at_last_all_pipes_wait(void **state) {
 
 // TCI overwrites what is stored, 20 times: flags MTE3 to S that nothing answers. The last one's
 // event is left alone.
-static void waits__event_7_is_for_the_end(void **state) {
-    (void)state;
+TEST(waits__event_7_is_for_the_end) {
     built b;
     built_init(&b, PTOISA_A5);
     uint32_t t[20];
@@ -449,23 +434,20 @@ static void random_lists(uint64_t *random, int lists, uint32_t length, uint32_t 
     assert_true(4 * refused <= (uint64_t)lists);
 }
 
-static void waits__random_lists_run_at_any_speed(void **state) {
-    (void)state;
+TEST(waits__random_lists_run_at_any_speed) {
     uint64_t random = test_seed();
     random_lists(&random, 400, 60, 20);
     random_lists(&random, 15, 400, 5);
 }
 
-static void waits__some_lists_run_at_thousands_of_speeds(void **state) {
-    (void)state;
+TEST(waits__some_lists_run_at_thousands_of_speeds) {
     uint64_t random = test_seed();
     random_lists(&random, 6, 150, 2000);
 }
 
 // A few kinds of instructions of two or three pipes over many tiles that live long: what runs out
 // of events.
-static void waits__random_lists_that_run_out_of_events(void **state) {
-    (void)state;
+TEST(waits__random_lists_that_run_out_of_events) {
     uint64_t random = test_seed(), flags = 0, alls = 0;
     for (int n = 0; TEST_ROUNDS(n, 35); n++) {
         built b;
@@ -503,8 +485,7 @@ static void waits__random_lists_that_run_out_of_events(void **state) {
 
 // Two pipes that send each other about as many flags as there are events, early, and take them
 // late.
-static void waits__random_lists_that_cross(void **state) {
-    (void)state;
+TEST(waits__random_lists_that_cross) {
     uint64_t random = test_seed(), flags = 0, alls = 0;
     for (int n = 0; TEST_ROUNDS(n, 70); n++) {
         built b;
@@ -536,8 +517,7 @@ static void waits__random_lists_that_cross(void **state) {
                   (unsigned long long)alls);
 }
 
-static void waits__survives_each_refused_allocation(void **state) {
-    (void)state;
+TEST(waits__survives_each_refused_allocation) {
     size_t refused = 0;
     for (bool is_good = false; !is_good; refused++) {
         uint64_t random = 3;
@@ -562,8 +542,7 @@ static void waits__survives_each_refused_allocation(void **state) {
     assert_true(refused > 1);  // all but the last are refused: blocks of the list's arena
 }
 
-static void waits__refuses_more_instructions_than_it_counts(void **state) {
-    (void)state;
+TEST(waits__refuses_more_instructions_than_it_counts) {
     built b;
     built_init(&b, PTOISA_A2A3);
     b.list.insn_count = (1u << 24) + 1;
@@ -572,31 +551,4 @@ static void waits__refuses_more_instructions_than_it_counts(void **state) {
     assert_string_equal(b.fault.text, "waits: 16777217 instructions, more than 16777216");
     b.list.insn_count = 0;
     built_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits__load_compute_store),
-        cmocka_unit_test(waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between),
-        cmocka_unit_test(waits__a_way_there_and_back_is_as_good_as_a_barrier),
-        cmocka_unit_test(waits__the_cube_has_its_pipes),
-        cmocka_unit_test(waits__what_is_implied_has_no_flag),
-        cmocka_unit_test(waits__memory_that_is_used_again_is_waited_for),
-        cmocka_unit_test(waits__parts_of_a_tile_are_apart),
-        cmocka_unit_test(waits__global_memory_is_ordered_by_parameter),
-        cmocka_unit_test(waits__both_pipes_that_store_are_drained),
-        cmocka_unit_test(waits__no_instructions_and_no_dependences_need_nothing),
-        cmocka_unit_test(waits__the_last_flag_of_a_pair_takes_over),
-        cmocka_unit_test(waits__a_flag_goes_back),
-        cmocka_unit_test(waits__a_set_moves_to_where_an_event_is_free),
-        cmocka_unit_test(waits__at_last_all_pipes_wait),
-        cmocka_unit_test(waits__event_7_is_for_the_end),
-        cmocka_unit_test(waits__random_lists_run_at_any_speed),
-        cmocka_unit_test(waits__some_lists_run_at_thousands_of_speeds),
-        cmocka_unit_test(waits__random_lists_that_run_out_of_events),
-        cmocka_unit_test(waits__random_lists_that_cross),
-        cmocka_unit_test(waits__survives_each_refused_allocation),
-        cmocka_unit_test(waits__refuses_more_instructions_than_it_counts),
-    };
-    return cmocka_run_group_tests_name("list_waits", tests, NULL, NULL);
 }

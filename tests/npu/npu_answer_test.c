@@ -62,8 +62,7 @@ static void answer_end(answer *a) {
     build_free(&a->b);
 }
 
-static void answer__the_error_of_any_function_is_the_runs(void **state) {
-    (void)state;
+TEST(answer__the_error_of_any_function_is_the_runs) {
     static const char names[][18] = {"SIZE", "ARRAY",      "SYMBOL", "TENSOR",
                                      "SLOT", "TRANSIENTS", "run"};
     answer a;
@@ -92,8 +91,7 @@ static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     return 1;
 }
 
-static void answer__costs_of_the_user_are_refused(void **state) {
-    (void)state;
+TEST(answer__costs_of_the_user_are_refused) {
     answer a;
     answer_begin(&a);
     for (int i = 0; i < 2; i++) {
@@ -110,8 +108,7 @@ static void answer__costs_of_the_user_are_refused(void **state) {
 }
 
 // What cannot be built is not run.
-static void answer__a_build_that_fails_runs_nothing(void **state) {
-    (void)state;
+TEST(answer__a_build_that_fails_runs_nothing) {
     answer a;
     answer_begin(&a);
     mode(&a.b, "fail");
@@ -122,13 +119,4 @@ static void answer__a_build_that_fails_runs_nothing(void **state) {
     const char *told = "npu: the compiler failed: a.cpp:2:3: error: no semicolon";
     assert_memory_equal(ptowsp_context_error(a.b.f.context).text, told, strlen(told));
     answer_end(&a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answer__the_error_of_any_function_is_the_runs),
-        cmocka_unit_test(answer__costs_of_the_user_are_refused),
-        cmocka_unit_test(answer__a_build_that_fails_runs_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -472,8 +472,9 @@ int remove_libraries(void **state) {
 
 const wsp_kernel NO_KERNEL[1] = {{nullptr, 0, 0, 0, 0, {}}};
 
-void npu_ascend__copies_what_is_bound_there_and_back(void **state) {
-    (void)state;
+SUITE_AROUND(make_libraries, remove_libraries)
+
+TEST(npu_ascend__copies_what_is_bound_there_and_back) {
     const Outcome outcome = run_once(1, NO_KERNEL, 0, look);
     assert_string_equal(outcome.text.c_str(), "");
     assert_int_equal(outcome.status, PTOWSP_OK);
@@ -489,8 +490,7 @@ void npu_ascend__copies_what_is_bound_there_and_back(void **state) {
     assert_true(transient_block[0] == 0x33 && transient_block[77 * 4 * 4 - 1] == 0x33);
 }
 
-void npu_ascend__tells_what_the_device_says(void **state) {
-    (void)state;
+TEST(npu_ascend__tells_what_the_device_says) {
     const Outcome outcome = run_once(1, NO_KERNEL, 0, refuse);
     assert_int_equal(outcome.status, PTOWSP_KERNEL_FAILED);
     assert_string_equal(outcome.text.c_str(), "p: task 3 failed");
@@ -508,8 +508,7 @@ void npu_ascend__tells_what_the_device_says(void **state) {
 }
 
 // Each call fails in turn: the error names it, and all that was opened is closed.
-void npu_ascend__tells_which_call_failed(void **state) {
-    (void)state;
+TEST(npu_ascend__tells_which_call_failed) {
     run_once(1, NO_KERNEL, 0, look);
     const uint32_t call_count = fake.call;
     assert_true(call_count > 30);
@@ -526,8 +525,7 @@ void npu_ascend__tells_which_call_failed(void **state) {
 }
 
 // The error says who was awaited, and for how long.
-void npu_ascend__tells_who_does_not_end(void **state) {
-    (void)state;
+TEST(npu_ascend__tells_who_does_not_end) {
     run_once(1, NO_KERNEL, 0, look);
     const uint32_t call_count = fake.call;
     std::vector<std::string> texts;
@@ -548,7 +546,7 @@ void npu_ascend__tells_who_does_not_end(void **state) {
     }
 }
 
-void npu_ascend__needs_cores_and_their_libraries(void **state) {
+TEST(npu_ascend__needs_cores_and_their_libraries) {
     const wsp_kernel kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
     const std::string path = static_cast<const char *>(*state);
     Outcome outcome = run_once(2, kernels, 0, look);
@@ -599,8 +597,7 @@ Fake with_cores(uint32_t fail_at = 0) {
     return cann;
 }
 
-void npu_ascend__starts_cores_before_the_aicpu(void **state) {
-    (void)state;
+TEST(npu_ascend__starts_cores_before_the_aicpu) {
     Outcome outcome = run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
     assert_string_equal(outcome.text.c_str(), "");
     assert_int_equal(outcome.status, PTOWSP_OK);
@@ -625,8 +622,7 @@ void npu_ascend__starts_cores_before_the_aicpu(void **state) {
     assert_string_equal(outcome.text.c_str(), "");
 }
 
-void npu_ascend__tells_which_start_failed_and_who_does_not_end(void **state) {
-    (void)state;
+TEST(npu_ascend__tells_which_start_failed_and_who_does_not_end) {
     const struct {
         uint32_t kernel_count, core_count;
         const wsp_kernel *kernels;
@@ -665,7 +661,7 @@ void npu_ascend__tells_which_start_failed_and_who_does_not_end(void **state) {
     }
 }
 
-void npu_ascend__needs_what_it_looks_for(void **state) {
+TEST(npu_ascend__needs_what_it_looks_for) {
     const std::string path = static_cast<const char *>(*state);
     Fake cann = with_cores();
     cann.has_symbols = false;
@@ -784,8 +780,7 @@ void expand_failure(wsp::Run &run) {
     }
 }
 
-void npu_ascend__host_launches_what_is_ready(void **state) {
-    (void)state;
+TEST(npu_ascend__host_launches_what_is_ready) {
     Outcome outcome = run_once(3, DRIVEN, 0, nullptr, expand_adds);
     assert_string_equal(outcome.text.c_str(), "");
     assert_int_equal(outcome.status, PTOWSP_OK);
@@ -801,8 +796,7 @@ void npu_ascend__host_launches_what_is_ready(void **state) {
     assert_int_equal(fake.thread_count, 0);  // no AICPU
 }
 
-void npu_ascend__host_launches_blocks(void **state) {
-    (void)state;
+TEST(npu_ascend__host_launches_blocks) {
     Outcome outcome = run_once(4, DRIVEN, 0, nullptr, expand_mixed);
     assert_string_equal(outcome.text.c_str(), "");
     assert_int_equal(fake.launched, 8);
@@ -816,8 +810,7 @@ void npu_ascend__host_launches_blocks(void **state) {
 }
 
 // How many calls there are depends on which tasks are ready together.
-void npu_ascend__host_tells_which_call_failed(void **state) {
-    (void)state;
+TEST(npu_ascend__host_tells_which_call_failed) {
     uint32_t failures = 0;
     for (uint32_t i = 1; i < 500; i++) {
         const Outcome outcome = run_once(3, DRIVEN, i, nullptr, expand_adds);
@@ -839,8 +832,7 @@ void npu_ascend__host_tells_which_call_failed(void **state) {
 }
 
 // Kernel 4 is in no library.
-void npu_ascend__host_tells_what_it_cannot_launch(void **state) {
-    (void)state;
+TEST(npu_ascend__host_tells_what_it_cannot_launch) {
     wsp_kernel kernels[5];
     std::copy(DRIVEN, DRIVEN + 4, kernels);
     kernels[4] = {"lost", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}};
@@ -895,22 +887,4 @@ static void *fake_dlsym(void *library, const char *name) {
     }
     assert_false(fake.has_symbols);
     return nullptr;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_ascend__copies_what_is_bound_there_and_back),
-        cmocka_unit_test(npu_ascend__tells_what_the_device_says),
-        cmocka_unit_test(npu_ascend__tells_which_call_failed),
-        cmocka_unit_test(npu_ascend__tells_who_does_not_end),
-        cmocka_unit_test(npu_ascend__needs_cores_and_their_libraries),
-        cmocka_unit_test(npu_ascend__starts_cores_before_the_aicpu),
-        cmocka_unit_test(npu_ascend__tells_which_start_failed_and_who_does_not_end),
-        cmocka_unit_test(npu_ascend__needs_what_it_looks_for),
-        cmocka_unit_test(npu_ascend__host_launches_what_is_ready),
-        cmocka_unit_test(npu_ascend__host_launches_blocks),
-        cmocka_unit_test(npu_ascend__host_tells_which_call_failed),
-        cmocka_unit_test(npu_ascend__host_tells_what_it_cannot_launch),
-    };
-    return cmocka_run_group_tests(tests, make_libraries, remove_libraries);
 }

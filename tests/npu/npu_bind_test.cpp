@@ -129,7 +129,7 @@ struct Bound {
 };
 
 // Lengths 4 + 0 + 5, columns 2 + 0 + 3, units 0, 1, 2 counted from 1.
-void bind__all_that_is_bound_is_read(void **) {
+TEST(bind__all_that_is_bound_is_read) {
     Bound b;
     b.bind();
     wsp_runner_result result;
@@ -147,7 +147,7 @@ void bind__all_that_is_bound_is_read(void **) {
     assert_int_equal(asked[1], PTOWSP_BUSY);
 }
 
-void bind__names_are_of_their_kind(void **) {
+TEST(bind__names_are_of_their_kind) {
     Bound b;
     const ptowsp_attention_config config = ptowsp_attention_config();
     // A field of a plan is bound with it.
@@ -193,7 +193,7 @@ void bind__names_are_of_their_kind(void **) {
 }
 
 // In order, up to the first error.
-void bind__takes_several_at_once(void **) {
+TEST(bind__takes_several_at_once) {
     Bound b;
     ptowsp_binding step[3] = {pwsp_binding_of(PTOWSP_BIND_SIZE, "rows"),
                               pwsp_binding_of(PTOWSP_BIND_SYMBOL, "none"),
@@ -215,7 +215,7 @@ void bind__takes_several_at_once(void **) {
 }
 
 // A lane that the plan has not.
-void bind__walks_stop_where_they_read_outside(void **) {
+TEST(bind__walks_stop_where_they_read_outside) {
     Bound b;
     b.bind();
     running = nullptr;
@@ -282,13 +282,3 @@ const char *wsp_core_fault_text(uint32_t, uint32_t) {
 }
 
 }  // extern "C"
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bind__all_that_is_bound_is_read),
-        cmocka_unit_test(bind__names_are_of_their_kind),
-        cmocka_unit_test(bind__takes_several_at_once),
-        cmocka_unit_test(bind__walks_stop_where_they_read_outside),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -25,8 +25,7 @@ static bool survives(build *b, size_t n) {
     return hooks.allocations < n;
 }
 
-static void memory__that_is_refused_is_an_error_and_leaves_nothing(void **state) {
-    (void)state;
+TEST(memory__that_is_refused_is_an_error_and_leaves_nothing) {
     build b;
     build_make(&b);
     assert_true(survives(&b, SIZE_MAX));
@@ -60,8 +59,7 @@ static void memory__that_is_refused_is_an_error_and_leaves_nothing(void **state)
 }
 
 // Of a build that fails, the error is its own, or that there is no memory: also for its text alone.
-static void memory__for_the_error_of_a_build_may_be_refused(void **state) {
-    (void)state;
+TEST(memory__for_the_error_of_a_build_may_be_refused) {
     build b;
     build_make(&b);
     b.desc.compiler = "/nowhere/c++";
@@ -86,12 +84,4 @@ static void memory__for_the_error_of_a_build_may_be_refused(void **state) {
     }
     assert_true(others > 0);
     build_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__that_is_refused_is_an_error_and_leaves_nothing),
-        cmocka_unit_test(memory__for_the_error_of_a_build_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,7 @@ static mode_t mode_of(const char *path) {
 
 // -- keys -----------------------------------------------------------------------------------------
 
-static void cache__a_tree_is_compiled_once(void **state) {
-    (void)state;
+TEST(cache__a_tree_is_compiled_once) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -86,8 +85,7 @@ static void cache__a_tree_is_compiled_once(void **state) {
     build_free(&b);
 }
 
-static void cache__another_program_compiler_or_options_make_another_entry(void **state) {
-    (void)state;
+TEST(cache__another_program_compiler_or_options_make_another_entry) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -132,8 +130,7 @@ static const char *processors(const build *b, const char *text) {
 }
 
 // A cache may lie on a disk that several machines share.
-static void cache__options_that_say_native_have_the_processor_in_the_key(void **state) {
-    (void)state;
+TEST(cache__options_that_say_native_have_the_processor_in_the_key) {
     build b;
     build_make(&b);
     assert_string_equal(processors(&b, "processor\t: 0\nmodel\t\t: 6\ncpu MHz\t\t: 2000\n"
@@ -169,8 +166,7 @@ static void cache__options_that_say_native_have_the_processor_in_the_key(void **
     build_free(&b);
 }
 
-static void cache__files_that_programs_share_are_compiled_once_for_all(void **state) {
-    (void)state;
+TEST(cache__files_that_programs_share_are_compiled_once_for_all) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -212,8 +208,7 @@ static void wait_until(const build *b, const char *name) {
     assert_true(is_there(b->fake, name));
 }
 
-static void cache__two_processes_may_build_the_same_at_once(void **state) {
-    (void)state;
+TEST(cache__two_processes_may_build_the_same_at_once) {
     build b;
     build_make(&b);
     mode(&b, "slow");
@@ -248,8 +243,7 @@ static void age_temporaries(const char *path, time_t seconds) {
     closedir(directory);
 }
 
-static void cache__an_interrupted_build_leaves_no_entry(void **state) {
-    (void)state;
+TEST(cache__an_interrupted_build_leaves_no_entry) {
     build b;
     build_make(&b);
     mode(&b, "slow");
@@ -276,8 +270,7 @@ static void cache__an_interrupted_build_leaves_no_entry(void **state) {
 }
 
 // What looks like a temporary, and is not one of a build, is somebody else's.
-static void cache__only_its_own_temporaries_are_removed(void **state) {
-    (void)state;
+TEST(cache__only_its_own_temporaries_are_removed) {
     static const char *const names[] = {"tmp.12.345", "tmp.data", "tmp.1",  "tmp.1.2x",
                                         "tmp..7",     "tmp.8.9",  "tmp.3.4"};
     build b;
@@ -321,8 +314,7 @@ static void remove_in(const char *directory, const char *name) {
     npu_remove_all(path);
 }
 
-static void cache__broken_entries_are_built_again(void **state) {
-    (void)state;
+TEST(cache__broken_entries_are_built_again) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -373,8 +365,7 @@ static void find_object(const build *b, char objects[256], char name[64]) {
 
 // Only it is compiled, beside the files that the program has for itself, and nothing is linked with
 // it as it was.
-static void cache__damaged_objects_are_compiled_again(void **state) {
-    (void)state;
+TEST(cache__damaged_objects_are_compiled_again) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -402,8 +393,7 @@ static void cache__damaged_objects_are_compiled_again(void **state) {
     build_free(&b);
 }
 
-static void cache__objects_that_cannot_be_linked_are_compiled_again(void **state) {
-    (void)state;
+TEST(cache__objects_that_cannot_be_linked_are_compiled_again) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -425,8 +415,7 @@ static void cache__objects_that_cannot_be_linked_are_compiled_again(void **state
 
 // -- the directory --------------------------------------------------------------------------------
 
-static void cache__its_directory_is_made_for_the_owner_alone(void **state) {
-    (void)state;
+TEST(cache__its_directory_is_made_for_the_owner_alone) {
     build b;
     build_make(&b);
     char deep[256];
@@ -448,8 +437,7 @@ static void cache__its_directory_is_made_for_the_owner_alone(void **state) {
     build_free(&b);
 }
 
-static void cache__its_default_is_the_users_cache(void **state) {
-    (void)state;
+TEST(cache__its_default_is_the_users_cache) {
     build b;
     build_make(&b);
     char home[256], cache[256];
@@ -485,8 +473,7 @@ static void cache__its_default_is_the_users_cache(void **state) {
     build_free(&b);
 }
 
-static void cache__directories_that_others_can_write_to_are_refused(void **state) {
-    (void)state;
+TEST(cache__directories_that_others_can_write_to_are_refused) {
     build b;
     build_make(&b);
     assert_int_equal(mkdir(b.cache, 0755), 0);
@@ -513,8 +500,7 @@ static void cache__directories_that_others_can_write_to_are_refused(void **state
 }
 
 // Whoever owns a link can lead it elsewhere at any time.
-static void cache__links_of_others_are_refused(void **state) {
-    (void)state;
+TEST(cache__links_of_others_are_refused) {
     build b;
     char path[256];
     build_make(&b);
@@ -533,8 +519,7 @@ static void cache__links_of_others_are_refused(void **state) {
 }
 
 // A directory on the way to the cache that others can write to: they could put another one there.
-static void cache__is_not_where_others_can_exchange_it(void **state) {
-    (void)state;
+TEST(cache__is_not_where_others_can_exchange_it) {
     build b;
     char open_at[200], below[300], link[220];
     build_make(&b);
@@ -572,8 +557,7 @@ static void cache__is_not_where_others_can_exchange_it(void **state) {
 }
 
 // What compilers read of the environment, and where one word ends, is in the key.
-static void cache__the_environment_of_the_compiler_makes_another_entry(void **state) {
-    (void)state;
+TEST(cache__the_environment_of_the_compiler_makes_another_entry) {
     build b;
     build_make(&b);
     builds(&b, false);
@@ -599,8 +583,7 @@ static void cache__the_environment_of_the_compiler_makes_another_entry(void **st
 }
 
 // With the rights of another user the environment would choose what is run with them.
-static void build__is_refused_with_the_rights_of_others(void **state) {
-    (void)state;
+TEST(build__is_refused_with_the_rights_of_others) {
     build b;
     build_make(&b);
     if (geteuid() == 0) {
@@ -616,8 +599,7 @@ static void build__is_refused_with_the_rights_of_others(void **state) {
 }
 
 // Nothing of a path, a name or an option is a command, whatever is in it.
-static void build__takes_hostile_paths_and_options_as_they_are(void **state) {
-    (void)state;
+TEST(build__takes_hostile_paths_and_options_as_they_are) {
     build b;
     char cache[300], mark[300];
     build_make(&b);
@@ -638,8 +620,7 @@ static void build__takes_hostile_paths_and_options_as_they_are(void **state) {
 
 // -- compilers ------------------------------------------------------------------------------------
 
-static void compiler__that_is_missing_is_named(void **state) {
-    (void)state;
+TEST(compiler__that_is_missing_is_named) {
     build b;
     build_make(&b);
     b.desc.compiler = "no-such-compiler";
@@ -668,8 +649,7 @@ static const char *log_of(const build *b) {
     return read_file(b->cache, name);
 }
 
-static void compiler__errors_are_shown_and_all_it_said_is_kept(void **state) {
-    (void)state;
+TEST(compiler__errors_are_shown_and_all_it_said_is_kept) {
     build b;
     build_make(&b);
     mode(&b, "fail");
@@ -687,8 +667,7 @@ static void compiler__errors_are_shown_and_all_it_said_is_kept(void **state) {
     build_free(&b);
 }
 
-static void compiler__what_it_makes_must_be_a_tree(void **state) {
-    (void)state;
+TEST(compiler__what_it_makes_must_be_a_tree) {
     build b;
     build_make(&b);
     write_file(b.fake, "stub.so", "no library\n");
@@ -704,8 +683,7 @@ static void compiler__what_it_makes_must_be_a_tree(void **state) {
     build_free(&b);
 }
 
-static void compiler__works_for_callers_that_ignore_their_children(void **state) {
-    (void)state;
+TEST(compiler__works_for_callers_that_ignore_their_children) {
     build b;
     build_make(&b);
     struct sigaction ignore, before;
@@ -725,8 +703,7 @@ static void compiler__works_for_callers_that_ignore_their_children(void **state)
     build_free(&b);
 }
 
-static void compiler__is_heard_by_callers_that_have_closed_their_standard_files(void **state) {
-    (void)state;
+TEST(compiler__is_heard_by_callers_that_have_closed_their_standard_files) {
     build b;
     build_make(&b);
     mode(&b, "fail");
@@ -747,8 +724,7 @@ static void compiler__is_heard_by_callers_that_have_closed_their_standard_files(
     build_free(&b);
 }
 
-static void build__refuses_what_cannot_be_emitted(void **state) {
-    (void)state;
+TEST(build__refuses_what_cannot_be_emitted) {
     build b;
     build_make(&b);
     assert_int_equal(ptowsp_npu_build(b.f.context, NULL, &b.desc, &b.npu), PTOWSP_INVALID_PARAMS);
@@ -766,34 +742,4 @@ static void build__refuses_what_cannot_be_emitted(void **state) {
     assert_non_null(strstr(ptowsp_context_error(b.f.context).text, "kernel scale has no source"));
     assert_false(is_there(b.f.directory, "cache"));
     build_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cache__a_tree_is_compiled_once),
-        cmocka_unit_test(cache__another_program_compiler_or_options_make_another_entry),
-        cmocka_unit_test(cache__options_that_say_native_have_the_processor_in_the_key),
-        cmocka_unit_test(cache__files_that_programs_share_are_compiled_once_for_all),
-        cmocka_unit_test(cache__two_processes_may_build_the_same_at_once),
-        cmocka_unit_test(cache__an_interrupted_build_leaves_no_entry),
-        cmocka_unit_test(cache__only_its_own_temporaries_are_removed),
-        cmocka_unit_test(cache__broken_entries_are_built_again),
-        cmocka_unit_test(cache__damaged_objects_are_compiled_again),
-        cmocka_unit_test(cache__objects_that_cannot_be_linked_are_compiled_again),
-        cmocka_unit_test(cache__its_directory_is_made_for_the_owner_alone),
-        cmocka_unit_test(cache__its_default_is_the_users_cache),
-        cmocka_unit_test(cache__directories_that_others_can_write_to_are_refused),
-        cmocka_unit_test(cache__links_of_others_are_refused),
-        cmocka_unit_test(cache__is_not_where_others_can_exchange_it),
-        cmocka_unit_test(cache__the_environment_of_the_compiler_makes_another_entry),
-        cmocka_unit_test(build__is_refused_with_the_rights_of_others),
-        cmocka_unit_test(build__takes_hostile_paths_and_options_as_they_are),
-        cmocka_unit_test(compiler__that_is_missing_is_named),
-        cmocka_unit_test(compiler__errors_are_shown_and_all_it_said_is_kept),
-        cmocka_unit_test(compiler__what_it_makes_must_be_a_tree),
-        cmocka_unit_test(compiler__works_for_callers_that_ignore_their_children),
-        cmocka_unit_test(compiler__is_heard_by_callers_that_have_closed_their_standard_files),
-        cmocka_unit_test(build__refuses_what_cannot_be_emitted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,7 @@ static void keep(char *kept[4], bool is_back) {
 }
 
 // Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
-static void cache__nothing_said_is_the_default(void **state) {
-    (void)state;
+TEST(cache__nothing_said_is_the_default) {
     build b;
     char *kept[4], path[1200];
     build_make(&b);
@@ -72,8 +71,7 @@ static void cache__nothing_said_is_the_default(void **state) {
 
 // -- paths ----------------------------------------------------------------------------------------
 
-static void cache__paths_that_cannot_be_made_are_named(void **state) {
-    (void)state;
+TEST(cache__paths_that_cannot_be_made_are_named) {
     build b;
     char path[200], text[400];
     build_make(&b);
@@ -91,8 +89,7 @@ static void cache__paths_that_cannot_be_made_are_named(void **state) {
 }
 
 // From a directory whose path is long, and from one that was removed, which no path leads to.
-static void cache__paths_from_here_need_a_here(void **state) {
-    (void)state;
+TEST(cache__paths_from_here_need_a_here) {
     build b;
     char here[1024], command[300];
     static char deep[1200];
@@ -122,8 +119,7 @@ static void cache__paths_from_here_need_a_here(void **state) {
 }
 
 // Slashes at its end do not make another one.
-static void cache__slashes_at_the_end_are_none(void **state) {
-    (void)state;
+TEST(cache__slashes_at_the_end_are_none) {
     build b;
     char path[160];
     build_make(&b);
@@ -147,8 +143,7 @@ static void says(build *b, const char *lines) {
     write_file(b->fake, "c++", text);
 }
 
-static void compiler__the_first_error_of_its_lines_is_told(void **state) {
-    (void)state;
+TEST(compiler__the_first_error_of_its_lines_is_told) {
     build b;
     build_make(&b);
     const struct {
@@ -170,8 +165,7 @@ static void compiler__the_first_error_of_its_lines_is_told(void **state) {
 }
 
 // What it leaves must be a file, with something in it.
-static void compiler__its_output_must_be_a_file(void **state) {
-    (void)state;
+TEST(compiler__its_output_must_be_a_file) {
     static const char *const makes[] = {": > \"$out\"", "mkdir \"$out\""};
     for (int i = 0; i < 2; i++) {
         build b;
@@ -200,8 +194,7 @@ static ptowsp_kernel native_of(const npu_fixture *f, int number, const char *tex
 }
 
 // C functions of different sources are compiled alone, tile kernels 16 at a time.
-static void large__kernels_are_compiled_in_groups(void **state) {
-    (void)state;
+TEST(large__kernels_are_compiled_in_groups) {
     enum { NATIVE = 34, TILED = 17 };
     build b;
     char text[300];
@@ -256,8 +249,7 @@ static void large__kernels_are_compiled_in_groups(void **state) {
 }
 
 // Trees have some 25 headers of their own, and may have 64.
-static void large__too_many_headers_are_refused(void **state) {
-    (void)state;
+TEST(large__too_many_headers_are_refused) {
     build b;
     static char text[8192];
     char *at = text;
@@ -295,18 +287,4 @@ static void large__too_many_headers_are_refused(void **state) {
     test_error_is(b.f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                   "npu: the tree has too many headers");
     build_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cache__nothing_said_is_the_default),
-        cmocka_unit_test(cache__paths_that_cannot_be_made_are_named),
-        cmocka_unit_test(cache__paths_from_here_need_a_here),
-        cmocka_unit_test(cache__slashes_at_the_end_are_none),
-        cmocka_unit_test(compiler__the_first_error_of_its_lines_is_told),
-        cmocka_unit_test(compiler__its_output_must_be_a_file),
-        cmocka_unit_test(large__kernels_are_compiled_in_groups),
-        cmocka_unit_test(large__too_many_headers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,7 @@ static void full_is(ptowsp_dtype dtype, double value, const char *number) {
     calls_end(&c);
 }
 
-static void calls__numbers_are_elements(void **state) {
-    (void)state;
+TEST(calls__numbers_are_elements) {
     full_is(PTOWSP_F32, NAN, "wsp::NOT_A_NUMBER");
     full_is(PTOWSP_F32, INFINITY, "wsp::INF");
     full_is(PTOWSP_F32, -INFINITY, "-wsp::INF");
@@ -45,8 +44,7 @@ static void calls__numbers_are_elements(void **state) {
 
 // What elements are compared with, and what is selected instead of them, ends at the limits of their
 // type: no element is beyond.
-static void calls__limits_are_those_of_the_type(void **state) {
-    (void)state;
+TEST(calls__limits_are_those_of_the_type) {
     const struct {
         ptowsp_dtype dtype;
         double scalar;
@@ -76,8 +74,7 @@ static void calls__limits_are_those_of_the_type(void **state) {
 // A double goes to 16 bits in one rounding, and a float is written: the one that rounds alike. With
 // x = 1 + 2^-11 + 2^-40, f16 is 1 + 2^-10, but the nearest float is the tie 1 + 2^-11, which goes to 1;
 // so the float above it is written, 1.00048840. Below the tie 1 + 3 * 2^-11 it is the one below.
-static void calls__doubles_are_rounded_once(void **state) {
-    (void)state;
+TEST(calls__doubles_are_rounded_once) {
     full_is(PTOWSP_F16, 1 + 0x1p-11 + 0x1p-40, "half(1.0004884f)");
     full_is(PTOWSP_F16, -(1 + 0x1p-11 + 0x1p-40), "half(-1.0004884f)");
     full_is(PTOWSP_F16, 1 + 3 * 0x1p-11 - 0x1p-40, "half(1.0014647f)");
@@ -87,8 +84,7 @@ static void calls__doubles_are_rounded_once(void **state) {
 }
 
 // Of scalars that wrap, the low bits: 40000 is -25536 in 16 bits, 2^33 + 5 is 5 in 32.
-static void calls__scalars_wrap(void **state) {
-    (void)state;
+TEST(calls__scalars_wrap) {
     const struct {
         ptowsp_dtype dtype;
         double scalar;
@@ -114,8 +110,7 @@ static void calls__scalars_wrap(void **state) {
 
 // -- words ----------------------------------------------------------------------------------------
 
-static void calls__modes_are_words(void **state) {
-    (void)state;
+TEST(calls__modes_are_words) {
     static const char patterns[][6] = {"P0101", "P1010", "P0001", "P0010",
                                        "P0100", "P1000", "P1111"};
     static const char compares[][3] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
@@ -159,8 +154,7 @@ static void calls__modes_are_words(void **state) {
     }
 }
 
-static void calls__conversions_have_a_rounding(void **state) {
-    (void)state;
+TEST(calls__conversions_have_a_rounding) {
     const struct {
         ptowsp_dtype from, to;
         ptowsp_round round;
@@ -193,8 +187,7 @@ static void calls__conversions_have_a_rounding(void **state) {
 
 // The scalar stands between the tiles; scratch at the end, or in its place the mask. PTO-ISA's simulator
 // has TADDSC for tiles of one type: those of tasks are seen with the static sizes of the result.
-static void calls__operands_are_where_the_signature_has_them(void **state) {
-    (void)state;
+TEST(calls__operands_are_where_the_signature_has_them) {
     static const char names[][7] = {"TADDSC", "TSUBSC"};
     for (int i = 0; i < 2; i++) {
         calls c;
@@ -227,8 +220,7 @@ static void calls__operands_are_where_the_signature_has_them(void **state) {
     calls_end(&c);
 }
 
-static void calls__ramps_and_triangles_say_their_direction(void **state) {
-    (void)state;
+TEST(calls__ramps_and_triangles_say_their_direction) {
     for (uint32_t mode = 0; mode < 2; mode++) {
         calls c;
         char line[80];
@@ -254,8 +246,7 @@ static void calls__ramps_and_triangles_say_their_direction(void **state) {
 }
 
 // Sums of columns by a tree take scratch; quantising takes some on A2/A3, which no signature has.
-static void calls__scratch_chooses_the_signature(void **state) {
-    (void)state;
+TEST(calls__scratch_chooses_the_signature) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     for (int i = 0; i < 2; i++) {
         calls c;
@@ -284,8 +275,7 @@ static void calls__scratch_chooses_the_signature(void **state) {
 
 // Four runs of 32 pairs, which are 64 elements each, are merged in one call; three runs are separate
 // lists, whose counts are told and unused.
-static void calls__sorted_runs_are_merged(void **state) {
-    (void)state;
+TEST(calls__sorted_runs_are_merged) {
     for (int64_t runs = 3; runs <= 4; runs++) {
         calls c;
         calls_begin(&c, NULL);
@@ -308,8 +298,7 @@ static void calls__sorted_runs_are_merged(void **state) {
 
 // -- global memory --------------------------------------------------------------------------------
 
-static void calls__stores_may_add(void **state) {
-    (void)state;
+TEST(calls__stores_may_add) {
     calls c;
     calls_begin(&c, NULL);
     ptowsp_value x = calls_in(&c, "x", PTOWSP_F32, 16, 32);
@@ -324,8 +313,7 @@ static void calls__stores_may_add(void **state) {
     calls_end(&c);
 }
 
-static void calls__rows_are_gathered_and_scattered(void **state) {
-    (void)state;
+TEST(calls__rows_are_gathered_and_scattered) {
     calls c;
     calls_begin(&c, NULL);
     ptowsp_value table = calls_in(&c, "table", PTOWSP_F32, 20, 24);
@@ -347,8 +335,7 @@ static void calls__rows_are_gathered_and_scattered(void **state) {
 }
 
 // A product with ReLU goes out through the fix pipe.
-static void calls__products_may_end_in_relu(void **state) {
-    (void)state;
+TEST(calls__products_may_end_in_relu) {
     calls c;
     memset(&c, 0, sizeof c);
     npu_fixture_begin(&c.f);
@@ -371,8 +358,7 @@ static void calls__products_may_end_in_relu(void **state) {
 
 // Parameters whose names end as those that the emitter makes of them get an underscore, and equal ones
 // a number. Others are apart by their prefix: t1 is a tile of the emitter, v_t1 one of a user.
-static void calls__parameters_do_not_clash(void **state) {
-    (void)state;
+TEST(calls__parameters_do_not_clash) {
     static const char *const names[][2] = {
         {"t1", "v_t1"},          {"taken", "v_taken"},      {"scratch", "v_scratch"},
         {"x_rows", "v_x_rows_"}, {"acc_1", "v_acc_1_"},     {"t", "v_t"},
@@ -394,24 +380,4 @@ static void calls__parameters_do_not_clash(void **state) {
         calls_have(&c, line);
     }
     calls_end(&c);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls__numbers_are_elements),
-        cmocka_unit_test(calls__limits_are_those_of_the_type),
-        cmocka_unit_test(calls__doubles_are_rounded_once),
-        cmocka_unit_test(calls__scalars_wrap),
-        cmocka_unit_test(calls__modes_are_words),
-        cmocka_unit_test(calls__conversions_have_a_rounding),
-        cmocka_unit_test(calls__operands_are_where_the_signature_has_them),
-        cmocka_unit_test(calls__ramps_and_triangles_say_their_direction),
-        cmocka_unit_test(calls__scratch_chooses_the_signature),
-        cmocka_unit_test(calls__sorted_runs_are_merged),
-        cmocka_unit_test(calls__stores_may_add),
-        cmocka_unit_test(calls__rows_are_gathered_and_scattered),
-        cmocka_unit_test(calls__products_may_end_in_relu),
-        cmocka_unit_test(calls__parameters_do_not_clash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

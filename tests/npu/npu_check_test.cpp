@@ -46,7 +46,7 @@ void refuses_check(const std::string &text) {
 
 // -- recordings -----------------------------------------------------------------------------------
 
-void npu_check__what_is_no_recording_is_refused(void **) {
+TEST(npu_check__what_is_no_recording_is_refused) {
     refuses({"--check", "%/nowhere"}, "--check: there is no %/nowhere/recording");
     mkdir(path_of("kept").c_str(), 0700);
     mkdir(path_of("kept/recording").c_str(), 0700);
@@ -76,7 +76,7 @@ void npu_check__what_is_no_recording_is_refused(void **) {
     refuses({"--check", "%/kept", "--check", "%/kept"}, "--check: there is one already");
 }
 
-void npu_check__files_that_are_not_as_recorded_are_refused(void **) {
+TEST(npu_check__files_that_are_not_as_recorded_are_refused) {
     const char bytes[4] = {1, 2, 3, 4};
     begin();
     file("m1.bin", bytes, 4);
@@ -97,7 +97,7 @@ void npu_check__files_that_are_not_as_recorded_are_refused(void **) {
 }
 
 // Options of the command line stand in a recording, too, and may be wrong.
-void npu_check__lines_are_options(void **) {
+TEST(npu_check__lines_are_options) {
     begin();
     line("--size batch=3");
     line("--symbol seed=7");
@@ -123,7 +123,7 @@ void npu_check__lines_are_options(void **) {
     refuses_check("%/kept/m1.bin: No such file or directory");
 }
 
-void npu_check__numbers_that_differ_are_wrong(void **) {
+TEST(npu_check__numbers_that_differ_are_wrong) {
     begin();
     line("--expect-slot 3=8");
     line("--expect-cycles 12344");
@@ -136,7 +136,7 @@ void npu_check__numbers_that_differ_are_wrong(void **) {
 // -- views ----------------------------------------------------------------------------------------
 
 // 8 floats: what may be seen of them.
-void npu_check__views_are_inside_of_their_memory(void **) {
+TEST(npu_check__views_are_inside_of_their_memory) {
     const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const struct {
         const char *view;
@@ -194,7 +194,7 @@ void npu_check__views_are_inside_of_their_memory(void **) {
     refuses_check("--check: the view none=8/1@1+0 is outside of its memory");
 }
 
-void npu_check__views_that_a_tree_refuses_are_told(void **) {
+TEST(npu_check__views_that_a_tree_refuses_are_told) {
     const float x[8] = {0};
     begin();
     line("--memory 1=@m1.bin");
@@ -227,7 +227,7 @@ std::string compared(const void *has, const void *wanted, size_t size, size_t wi
     return text.substr(text.find("\nx  ") + 1);
 }
 
-void npu_check__floats_may_be_off_by_a_share_of_the_largest(void **) {
+TEST(npu_check__floats_may_be_off_by_a_share_of_the_largest) {
     const float has[4] = {1.5f, 2, -3, 100};
     float wanted[4] = {1.5f, 2, -3, 100};
     assert_non_null(strstr(compared(has, wanted, 16, 4, nullptr, true).c_str(),
@@ -249,7 +249,7 @@ void npu_check__floats_may_be_off_by_a_share_of_the_largest(void **) {
 }
 
 // Of 16 bits, also by a unit of the last place: 2^-10 of f16 is the difference of 1 and the next one.
-void npu_check__halves_may_be_off_by_their_last_place(void **) {
+TEST(npu_check__halves_may_be_off_by_their_last_place) {
     const uint16_t has[3] = {0x3c00, 0x0001, 0xfc00};  // 1, the least, minus infinity
     const uint16_t near[3] = {0x3c01, 0x0001, 0xfc00}, far[3] = {0x3c03, 0x0001, 0xfc00};
     const uint16_t other[3] = {0x3c00, 0x7e00, 0xfc00};  // no number
@@ -282,7 +282,7 @@ template <typename T> uint64_t wrong_of(uint32_t dtype, T has, T wanted, double 
     return difference.wrong_count;
 }
 
-void npu_check__each_type_is_compared_as_it_is(void **) {
+TEST(npu_check__each_type_is_compared_as_it_is) {
     assert_int_equal(wrong_of<double>(PTOWSP_F64, 100, 101, 0.02), 0);
     assert_int_equal(wrong_of<double>(PTOWSP_F64, 100, 101, 0.002), 2);
     assert_int_equal(wrong_of<float>(PTOWSP_F32, 100, 101, 0.02), 0);
@@ -298,7 +298,7 @@ void npu_check__each_type_is_compared_as_it_is(void **) {
 // -- recording ------------------------------------------------------------------------------------
 
 // A directory stands where each file is to be written, one after the other; then a link to a full disk.
-void npu_check__what_cannot_be_recorded_is_told(void **) {
+TEST(npu_check__what_cannot_be_recorded_is_told) {
     float x[8] = {0};
     write_bytes("x", x, sizeof x);
     for (const char *name : {"recording", "d1.bin", "m1.bin", "m2.bin", "o1.bin"}) {
@@ -330,7 +330,7 @@ void npu_check__what_cannot_be_recorded_is_told(void **) {
 // -- what is expected -----------------------------------------------------------------------------
 
 // The last view of a name is compared; and only as many elements as it has.
-void npu_check__expectations_are_of_a_tensor_that_is_bound(void **) {
+TEST(npu_check__expectations_are_of_a_tensor_that_is_bound) {
     const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     begin();
     line("--memory 1=@m1.bin");
@@ -363,7 +363,7 @@ void npu_check__expectations_are_of_a_tensor_that_is_bound(void **) {
 
 // -- other options --------------------------------------------------------------------------------
 
-void npu_check__options_have_their_values(void **) {
+TEST(npu_check__options_have_their_values) {
     for (const char *value : {"", "x", "1", "-0.1", "0.5x"}) {
         refuses({"--tolerance", value},
                 std::string("--tolerance: \"") + value + "\" is no number from 0 to 1");
@@ -379,7 +379,7 @@ void npu_check__options_have_their_values(void **) {
 }
 
 // Times count from the first task that has run, in microseconds; task 1 has not.
-void npu_check__timelines_have_a_slice_for_each_task(void **) {
+TEST(npu_check__timelines_have_a_slice_for_each_task) {
     static const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
                                          {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
     wsp_program program = wsp_program();
@@ -408,7 +408,7 @@ void npu_check__timelines_have_a_slice_for_each_task(void **) {
 }
 
 // Bars one after another, as a viewer reads them: 0.1 + 0.2 > 0.3.
-void npu_check__slices_of_timelines_do_not_overlap_as_doubles(void **) {
+TEST(npu_check__slices_of_timelines_do_not_overlap_as_doubles) {
     static const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
                                          {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
     wsp_program program = wsp_program();
@@ -443,7 +443,7 @@ void npu_check__slices_of_timelines_do_not_overlap_as_doubles(void **) {
 }
 
 // The runner has no tasks: the file has a beginning and an end.
-void npu_check__timelines_are_files(void **) {
+TEST(npu_check__timelines_are_files) {
     assert_int_equal(command({"--timeline", "%/x"}), 0);
     assert_string_equal(text_of("x").c_str(),
                         "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
@@ -463,25 +463,6 @@ int remove_directory(void **) {
     return system(remove.c_str());
 }
 
-}  // namespace
+SUITE_AROUND(make_directory, remove_directory)
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_check__what_is_no_recording_is_refused),
-        cmocka_unit_test(npu_check__files_that_are_not_as_recorded_are_refused),
-        cmocka_unit_test(npu_check__lines_are_options),
-        cmocka_unit_test(npu_check__numbers_that_differ_are_wrong),
-        cmocka_unit_test(npu_check__views_are_inside_of_their_memory),
-        cmocka_unit_test(npu_check__views_that_a_tree_refuses_are_told),
-        cmocka_unit_test(npu_check__floats_may_be_off_by_a_share_of_the_largest),
-        cmocka_unit_test(npu_check__halves_may_be_off_by_their_last_place),
-        cmocka_unit_test(npu_check__each_type_is_compared_as_it_is),
-        cmocka_unit_test(npu_check__what_cannot_be_recorded_is_told),
-        cmocka_unit_test(npu_check__expectations_are_of_a_tensor_that_is_bound),
-        cmocka_unit_test(npu_check__options_have_their_values),
-        cmocka_unit_test(npu_check__timelines_have_a_slice_for_each_task),
-        cmocka_unit_test(npu_check__slices_of_timelines_do_not_overlap_as_doubles),
-        cmocka_unit_test(npu_check__timelines_are_files),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+}  // namespace

@@ -90,8 +90,7 @@ static void task_of(const clause *c, ptowsp_kernel kernel, ptowsp_tensor tensor)
 // -- expressions ----------------------------------------------------------------------------------
 
 // Parentheses stand where C++ needs them: an operator of one rank on the right, a minus before another.
-static void clause__expressions_have_the_parentheses_of_cpp(void **state) {
-    (void)state;
+TEST(clause__expressions_have_the_parentheses_of_cpp) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     ptowsp_expr a = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), b = ptowsp_slot(m, 2, PTOWSP_TYPE_I64);
@@ -128,8 +127,7 @@ static void clause__expressions_have_the_parentheses_of_cpp(void **state) {
 }
 
 // Compilers warn of p == p.
-static void clause__what_is_always_true_is_said_so(void **state) {
-    (void)state;
+TEST(clause__what_is_always_true_is_said_so) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     ptowsp_expr args[2] = {ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
@@ -154,8 +152,7 @@ static void clause__what_is_always_true_is_said_so(void **state) {
 // -- statements -----------------------------------------------------------------------------------
 
 // A workload without walked statements has no name for its run, nor for what it does not use.
-static void clause__empty_workloads_have_no_names(void **state) {
-    (void)state;
+TEST(clause__empty_workloads_have_no_names) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     ptowsp_expr p[1] = {ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)};
@@ -188,8 +185,7 @@ static void clause__empty_workloads_have_no_names(void **state) {
     clause_end(&c);
 }
 
-static void clause__loads_have_the_indices_of_their_matrix(void **state) {
-    (void)state;
+TEST(clause__loads_have_the_indices_of_their_matrix) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     const ptowsp_tensor x = tensor_of(&c, "x", PTOWSP_I32, 3);
@@ -209,8 +205,7 @@ static void clause__loads_have_the_indices_of_their_matrix(void **state) {
 }
 
 // Loops in loops over one axis.
-static void clause__entries_have_the_names_of_their_loops(void **state) {
-    (void)state;
+TEST(clause__entries_have_the_names_of_their_loops) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     const ptowsp_axis routes = ptowsp_axis_sparse(m, "routes");
@@ -232,8 +227,7 @@ static void clause__entries_have_the_names_of_their_loops(void **state) {
 
 // A process that does nothing; loads of workloads that processes call; a pipeline of many processes, which
 // is not split; events, and depths that the start of a pipeline decides.
-static void clause__pipelines_name_what_their_processes_load(void **state) {
-    (void)state;
+TEST(clause__pipelines_name_what_their_processes_load) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     const ptowsp_tensor x = tensor_of(&c, "x", PTOWSP_I32, 2),
@@ -298,8 +292,7 @@ static void clause__pipelines_name_what_their_processes_load(void **state) {
 
 // -- tables ---------------------------------------------------------------------------------------
 
-static void clause__streams_are_in_the_tables(void **state) {
-    (void)state;
+TEST(clause__streams_are_in_the_tables) {
     clause c;
     ptowsp_module *m = clause_begin(&c);
     const ptowsp_kernel kernel = scale_of(&c, "scale");
@@ -323,8 +316,7 @@ static void clause__streams_are_in_the_tables(void **state) {
 }
 
 // A constant number of cycles, and a cost function, which is in its place.
-static void clause__costs_are_functions_or_numbers(void **state) {
-    (void)state;
+TEST(clause__costs_are_functions_or_numbers) {
     for (int i = 0; i < 3; i++) {
         clause c;
         ptowsp_module *m = clause_begin(&c);
@@ -351,8 +343,7 @@ static void clause__costs_are_functions_or_numbers(void **state) {
 }
 
 // Machines of one name that differ in anything are two.
-static void clause__machines_are_equal_if_all_of_them_is(void **state) {
-    (void)state;
+TEST(clause__machines_are_equal_if_all_of_them_is) {
     for (int which = 0; which < 6; which++) {
         clause c;
         ptowsp_module *m = clause_begin(&c);
@@ -396,8 +387,7 @@ static void clause__machines_are_equal_if_all_of_them_is(void **state) {
 // -- limits ---------------------------------------------------------------------------------------
 
 // Of each table, one entry more than a tree can have; entry 0 is none.
-static void clause__tables_have_a_limit(void **state) {
-    (void)state;
+TEST(clause__tables_have_a_limit) {
     static const char whats[][8] = {"axes", "arrays", "symbols"};
     for (int which = 0; which < 3; which++) {
         clause c;
@@ -424,20 +414,4 @@ static void clause__tables_have_a_limit(void **state) {
         test_error_is(c.f.context, PTOWSP_LIMIT_EXCEEDED, 65536, text);
         clause_end(&c);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clause__expressions_have_the_parentheses_of_cpp),
-        cmocka_unit_test(clause__what_is_always_true_is_said_so),
-        cmocka_unit_test(clause__empty_workloads_have_no_names),
-        cmocka_unit_test(clause__loads_have_the_indices_of_their_matrix),
-        cmocka_unit_test(clause__entries_have_the_names_of_their_loops),
-        cmocka_unit_test(clause__pipelines_name_what_their_processes_load),
-        cmocka_unit_test(clause__streams_are_in_the_tables),
-        cmocka_unit_test(clause__costs_are_functions_or_numbers),
-        cmocka_unit_test(clause__machines_are_equal_if_all_of_them_is),
-        cmocka_unit_test(clause__tables_have_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,8 +74,7 @@ static ptowsp_run_stats paper_run(const ptowsp_schedule *schedule, uint32_t lane
     return stats;
 }
 
-static void npu_clock__gives_the_numbers_on_paper(void **state) {
-    (void)state;
+TEST(npu_clock__gives_the_numbers_on_paper) {
     ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
     // Two lanes: 0-10, 0-20, and behind the first 10-40.
     ptowsp_run_stats stats = paper_run(&schedule, 2);
@@ -91,8 +90,7 @@ static void npu_clock__gives_the_numbers_on_paper(void **state) {
 
 // Pipelines beside tasks, where lanes choose: one starts when the task of 10 cycles has ended, and
 // once more after its own 7.
-static void npu_clock__tells_when_the_last_run_of_a_pipeline_has_started(void **state) {
-    (void)state;
+TEST(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started) {
     ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     npu_clock *clock = npu_clock_create();
@@ -118,8 +116,7 @@ static void npu_clock__tells_when_the_last_run_of_a_pipeline_has_started(void **
     npu_clock_destroy(clock);
 }
 
-static void npu_clock__goes_on_after_an_error_only_when_it_begins_anew(void **state) {
-    (void)state;
+TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
     ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_IN_ORDER);
     npu_clock *clock = npu_clock_create();
     assert_false(paper_task(clock, 1) || npu_clock_end(clock));  // not begun
@@ -159,8 +156,7 @@ static void expect_nothing_more(npu_clock *clock) {
     assert_false(paper_task(clock, 1));
 }
 
-static void npu_clock__does_nothing_after_an_error_but_end(void **state) {
-    (void)state;
+TEST(npu_clock__does_nothing_after_an_error_but_end) {
     ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
     npu_clock *clock = npu_clock_create();
     expect_nothing_more(clock);  // not begun
@@ -217,8 +213,7 @@ static void check_workload(sample *s, tally *counts) {
     ptowsp_program_destroy(program);
 }
 
-static void npu_clock__takes_the_time_of_random_workloads(void **state) {
-    (void)state;
+TEST(npu_clock__takes_the_time_of_random_workloads) {
     uint64_t seed = test_seed();
     tally counts;
     memset(&counts, 0, sizeof counts);
@@ -290,8 +285,7 @@ static void check_pipeline(sim_sample *s, const ptowsp_program *program, tally *
     ptowsp_run_destroy(run);
 }
 
-static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
-    (void)state;
+TEST(npu_clock__takes_the_time_of_random_pipelines) {
     uint64_t seed = test_seed(), random = seed;
     tally counts;
     memset(&counts, 0, sizeof counts);
@@ -313,16 +307,4 @@ static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
     }
     print_counts(&counts);
     assert_met(counts.lanes && counts.flow && counts.loads && counts.failed);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_clock__gives_the_numbers_on_paper),
-        cmocka_unit_test(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started),
-        cmocka_unit_test(npu_clock__goes_on_after_an_error_only_when_it_begins_anew),
-        cmocka_unit_test(npu_clock__does_nothing_after_an_error_but_end),
-        cmocka_unit_test(npu_clock__takes_the_time_of_random_workloads),
-        cmocka_unit_test(npu_clock__takes_the_time_of_random_pipelines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

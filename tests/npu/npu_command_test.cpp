@@ -17,8 +17,7 @@ void expect_refused(const std::vector<std::string> &arguments) {
     assert_null(strstr(noted.c_str(), "run"));
 }
 
-void npu_command__binds_numbers_and_lists(void **state) {
-    (void)state;
+TEST(npu_command__binds_numbers_and_lists) {
     expect({"--size", "batch=4"}, "size batch 4");
     expect({"--size", "batch=0x10"}, "size batch 16");
     expect({"--symbol", "seed=18446744073709551615"}, "symbol seed 18446744073709551615");
@@ -32,8 +31,7 @@ void npu_command__binds_numbers_and_lists(void **state) {
     expect({"--lengths", "kv=3,0,5"}, "lengths kv i64[3 0 5]");
 }
 
-void npu_command__binds_files(void **state) {
-    (void)state;
+TEST(npu_command__binds_files) {
     const int32_t indptr[] = {0, 2, 3}, indices[] = {1, 0, 2};
     const int64_t lengths[] = {7, 8};
     const int8_t small[] = {-1, 2, 3};
@@ -68,8 +66,7 @@ void npu_command__binds_files(void **state) {
     expect_refused({"--tensor", "x=1000000000000000000x4"});  // more than there is memory
 }
 
-void npu_command__passes_options_and_writes_tensors(void **state) {
-    (void)state;
+TEST(npu_command__passes_options_and_writes_tensors) {
     assert_int_equal(
         command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5", "--time-limit",
                  "90000", "--transients", "4096", "--tensor", "y=3", "--write", "y@%/out"}),
@@ -97,8 +94,7 @@ void npu_command__passes_options_and_writes_tensors(void **state) {
     assert_int_equal(access(path_of("not_written").c_str(), F_OK), -1);
 }
 
-void npu_command__binds_plans(void **state) {
-    (void)state;
+TEST(npu_command__binds_plans) {
     const ptowsp_work units[] = {{0, 0, 1, 0, {0, 0, 0, 64}}, {1, 0, 2, 0, {0, 0, 64, 36}}};
     const ptowsp_work merges[] = {{0, 0, 0, 0, {0, 0, 0, 2}}};
     const uint32_t begin[] = {0, 1, 2}, merge_begin[] = {0, 1, 1};
@@ -142,8 +138,7 @@ void npu_command__binds_plans(void **state) {
     }
 }
 
-void npu_command__refuses_what_it_does_not_understand(void **state) {
-    (void)state;
+TEST(npu_command__refuses_what_it_does_not_understand) {
     for (const char *value : {"batch", "batch=", "=4", "batch=x", "batch=4x", "batch= 4", "batch=+",
                               "batch=9223372036854775808", "batch=-9223372036854775809"}) {
         expect_refused({"--size", value});
@@ -191,8 +186,7 @@ bool is_little_endian() {
 
 // The text is by hand from what src/npu/record.c says, its sizes and hashes by another program: those of
 // words whose lowest byte comes first.
-void npu_command__records_what_it_checks(void **state) {
-    (void)state;
+TEST(npu_command__records_what_it_checks) {
     const char *expected = "ptowsp recording 1\n"
                            "program 0123456789abcdef\n"
                            "--model a2a3\n"
@@ -292,8 +286,7 @@ void npu_command__records_what_it_checks(void **state) {
     assert_int_equal(rmdir(path_of("kept").c_str()), 0);
 }
 
-void npu_command__helps(void **state) {
-    (void)state;
+TEST(npu_command__helps) {
     assert_int_equal(command({"--size", "batch=1", "--list"}), 0);
     assert_string_equal(noted.c_str(), "size batch 1");
     assert_int_equal(command({"--help"}), 0);
@@ -301,8 +294,7 @@ void npu_command__helps(void **state) {
 }
 
 // What is used, and not part of another thing: names without numbers are those that can be bound.
-void npu_command__lists_what_can_be_bound(void **state) {
-    (void)state;
+TEST(npu_command__lists_what_can_be_bound) {
     static const wsp_axis_decl axes[] = {{nullptr, 0, 0, 0, 0},
                                          {nullptr, PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
                                          {"idle", PTOWSP_AXIS_DYNAMIC, 0, 0, 0},
@@ -353,8 +345,7 @@ void npu_command__lists_what_can_be_bound(void **state) {
 }
 
 // Limits of each integer, and one past them.
-void npu_command__integers_fit_their_types(void **state) {
-    (void)state;
+TEST(npu_command__integers_fit_their_types) {
     const struct {
         uint32_t dtype;
         uint64_t most, least;  // least without its sign
@@ -374,8 +365,7 @@ void npu_command__integers_fit_their_types(void **state) {
     assert_false(fits(UINT64_C(1) << 63, false, PTOWSP_I64));
 }
 
-void npu_command__says_what_cannot_be_read(void **state) {
-    (void)state;
+TEST(npu_command__says_what_cannot_be_read) {
     const struct {
         std::vector<std::string> arguments;
         const char *text;
@@ -394,8 +384,7 @@ void npu_command__says_what_cannot_be_read(void **state) {
     }
 }
 
-void npu_command__says_where_memory_is_out(void **state) {
-    (void)state;
+TEST(npu_command__says_where_memory_is_out) {
     const char bytes[3] = {1, 2, 3};
     write_bytes("small", bytes, sizeof bytes);
     has_no_memory = true;
@@ -428,21 +417,6 @@ int remove_directory(void **state) {
     return rmdir(directory.c_str());
 }
 
-}  // namespace
+SUITE_AROUND(make_directory, remove_directory)
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_command__binds_numbers_and_lists),
-        cmocka_unit_test(npu_command__binds_files),
-        cmocka_unit_test(npu_command__binds_plans),
-        cmocka_unit_test(npu_command__passes_options_and_writes_tensors),
-        cmocka_unit_test(npu_command__refuses_what_it_does_not_understand),
-        cmocka_unit_test(npu_command__records_what_it_checks),
-        cmocka_unit_test(npu_command__helps),
-        cmocka_unit_test(npu_command__lists_what_can_be_bound),
-        cmocka_unit_test(npu_command__integers_fit_their_types),
-        cmocka_unit_test(npu_command__says_what_cannot_be_read),
-        cmocka_unit_test(npu_command__says_where_memory_is_out),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+}  // namespace

@@ -246,24 +246,21 @@ static void emit_refused(trees *t, bool was_there, bool is_for_good) {
     assert_true(ended > t->file_count);
 }
 
-static void disk__a_refused_call_leaves_the_new_tree_or_nothing(void **state) {
-    (void)state;
+TEST(disk__a_refused_call_leaves_the_new_tree_or_nothing) {
     trees t;
     trees_make(&t);
     emit_refused(&t, false, false);
     npu_fixture_free(&t.f);
 }
 
-static void disk__a_refused_call_leaves_the_new_tree_or_the_old_one(void **state) {
-    (void)state;
+TEST(disk__a_refused_call_leaves_the_new_tree_or_the_old_one) {
     trees t;
     trees_make(&t);
     emit_refused(&t, true, false);
     npu_fixture_free(&t.f);
 }
 
-static void disk__that_refuses_from_then_on_is_an_error(void **state) {
-    (void)state;
+TEST(disk__that_refuses_from_then_on_is_an_error) {
     trees t;
     trees_make(&t);
     emit_refused(&t, true, true);
@@ -311,8 +308,7 @@ static void build_refused(build *b, bool is_found, bool is_for_good) {
     assert_true(ended > 0);
 }
 
-static void disk__a_refused_call_while_an_entry_is_found(void **state) {
-    (void)state;
+TEST(disk__a_refused_call_while_an_entry_is_found) {
     build b;
     build_make(&b);
     // Behind a link, which is read as well.
@@ -330,8 +326,7 @@ static void disk__a_refused_call_while_an_entry_is_found(void **state) {
 
 // What the processor is, is part of the key where options say native; without its description, the
 // machine's name.
-static void disk__without_a_processors_description_the_machine_has_a_name(void **state) {
-    (void)state;
+TEST(disk__without_a_processors_description_the_machine_has_a_name) {
     build b;
     build_make(&b);
     b.desc.options = "-O0 -march=native";
@@ -353,8 +348,7 @@ static void disk__without_a_processors_description_the_machine_has_a_name(void *
     build_free(&b);
 }
 
-static void disk__a_refused_call_while_an_entry_is_made(void **state) {
-    (void)state;
+TEST(disk__a_refused_call_while_an_entry_is_made) {
     build b;
     build_make(&b);
     build_refused(&b, false, false);
@@ -368,8 +362,7 @@ static void disk__a_refused_call_while_an_entry_is_made(void **state) {
 
 // Where the child cannot go to the tree, or has no files, the compiler is not run. It counts its calls
 // on its own: chdir is the first, dup2 the next three.
-static void disk__a_child_that_cannot_begin_is_told(void **state) {
-    (void)state;
+TEST(disk__a_child_that_cannot_begin_is_told) {
     build b;
     build_make(&b);
     for (uint64_t n = 0; n < 5; n++) {
@@ -396,8 +389,7 @@ static void disk__a_child_that_cannot_begin_is_told(void **state) {
 }
 
 // Files that would be standard ones are moved, when the caller has closed those.
-static void disk__no_file_is_closed_twice(void **state) {
-    (void)state;
+TEST(disk__no_file_is_closed_twice) {
     build b;
     build_make(&b);
     const int input = dup(0);
@@ -411,18 +403,4 @@ static void disk__no_file_is_closed_twice(void **state) {
     assert_int_equal(status, PTOWSP_OK);
     assert_int_equal(closed_again, 0);
     build_free(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disk__a_refused_call_leaves_the_new_tree_or_nothing),
-        cmocka_unit_test(disk__a_refused_call_leaves_the_new_tree_or_the_old_one),
-        cmocka_unit_test(disk__that_refuses_from_then_on_is_an_error),
-        cmocka_unit_test(disk__a_refused_call_while_an_entry_is_found),
-        cmocka_unit_test(disk__without_a_processors_description_the_machine_has_a_name),
-        cmocka_unit_test(disk__a_refused_call_while_an_entry_is_made),
-        cmocka_unit_test(disk__a_child_that_cannot_begin_is_told),
-        cmocka_unit_test(disk__no_file_is_closed_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,8 +92,7 @@ static void write_file(const char *path, const char *text) {
 
 // -- contents -------------------------------------------------------------------------------------
 
-static void emit__one_program_gives_one_text(void **state) {
-    (void)state;
+TEST(emit__one_program_gives_one_text) {
     npu_fixture f, g;
     npu_fixture_make(&f);
     npu_fixture_make(&g);
@@ -112,8 +111,7 @@ static void emit__one_program_gives_one_text(void **state) {
     npu_fixture_free(&g);
 }
 
-static void emit__any_change_of_a_source_is_another_hash(void **state) {
-    (void)state;
+TEST(emit__any_change_of_a_source_is_another_hash) {
     npu_fixture f;
     npu_fixture_make(&f);
     collected first, second;
@@ -137,8 +135,7 @@ static void emit__any_change_of_a_source_is_another_hash(void **state) {
 }
 
 // The program's own files are small; the runtime says that it is generated, and under which licence.
-static void emit__what_is_not_the_programs_is_generated(void **state) {
-    (void)state;
+TEST(emit__what_is_not_the_programs_is_generated) {
     static const char *const own[] = {"README.md",          "LICENSE",          "Makefile",
                                       "CMakeLists.txt",     "manifest.json",    "aicpu/program.h",
                                       "aicpu/program.cpp",  "aicpu/expand.cpp", "aicore/kernels/*",
@@ -170,8 +167,7 @@ static void emit__what_is_not_the_programs_is_generated(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__tables_say_what_the_program_has(void **state) {
-    (void)state;
+TEST(emit__tables_say_what_the_program_has) {
     npu_fixture f;
     npu_fixture_make(&f);
     collected c;
@@ -248,8 +244,7 @@ static const char *json(const char *at) {
     return length ? at + length : NULL;
 }
 
-static void emit__manifest_is_json_with_the_schedules_support(void **state) {
-    (void)state;
+TEST(emit__manifest_is_json_with_the_schedules_support) {
     npu_fixture f;
     npu_fixture_make(&f);
     collected c;
@@ -275,8 +270,7 @@ static void emit__manifest_is_json_with_the_schedules_support(void **state) {
 // Words, macros, what could be a trigraph or the end of a comment, and names that are one when what
 // cannot be in an identifier is gone. Modules refuse quotes, backslashes, line ends, and what is not
 // ASCII, before anything is emitted.
-static void emit__names_cannot_break_out(void **state) {
-    (void)state;
+TEST(emit__names_cannot_break_out) {
     const npu_names_of cases[] = {
         {"class", "class", "for", "int", "class-", "while", "NULL", "namespace"},
         {"?"
@@ -324,8 +318,7 @@ static void emit__names_cannot_break_out(void **state) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
-    (void)state;
+TEST(emit__needs_a_program_a_directory_and_a_callback) {
     npu_fixture f;
     npu_fixture_make(&f);
     const char *const no_directory = "emit: there is no directory to write to";
@@ -354,8 +347,7 @@ static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__a_callback_may_stop_it(void **state) {
-    (void)state;
+TEST(emit__a_callback_may_stop_it) {
     npu_fixture f;
     npu_fixture_make(&f);
     collected c;
@@ -370,8 +362,7 @@ static void emit__a_callback_may_stop_it(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__kernels_need_their_source(void **state) {
-    (void)state;
+TEST(emit__kernels_need_their_source) {
     npu_fixture f;
     npu_fixture_begin(&f);
     char path[160];
@@ -463,8 +454,7 @@ static void columns_make(npu_fixture *f, bool is_transient, int64_t cols) {
     npu_fixture_compile(f, NULL);
 }
 
-static void emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known(void **state) {
-    (void)state;
+TEST(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known) {
     // A transient tensor of rows with one element has dense columns; bound ones have any strides.
     for (int i = 0; i < 3; i++) {
         npu_fixture f;
@@ -496,8 +486,7 @@ static void emit__columns_that_a_device_cannot_move_are_refused_where_they_are_k
 }
 
 // TADDC and TADDSC: for simulators and threads alone; TSUBC is for devices, too.
-static void emit__instructions_of_the_simulator_alone_are_refused_for_devices(void **state) {
-    (void)state;
+TEST(emit__instructions_of_the_simulator_alone_are_refused_for_devices) {
     static const struct {
         const char *name, *instead;
     } cases[] = {{"TADDC", "TADD"}, {"TADDSC", "TADDS"}, {"TSUBC", NULL}};
@@ -543,8 +532,7 @@ static void emit__instructions_of_the_simulator_alone_are_refused_for_devices(vo
     }
 }
 
-static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(void **state) {
-    (void)state;
+TEST(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves) {
     const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
     for (int i = 0; i < 2; i++) {
         npu_fixture f;
@@ -626,8 +614,7 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
 
 // Two factors of 256 KiB fill L1. A task may have none of the columns that are multiplied: a device
 // then takes zeros of 128 rows of 32 bytes, for which there is no room.
-static void emit__empty_products_need_room_for_zeros(void **state) {
-    (void)state;
+TEST(emit__empty_products_need_room_for_zeros) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "m");
@@ -668,8 +655,7 @@ static void emit__empty_products_need_room_for_zeros(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__programs_over_a_limit_are_refused(void **state) {
-    (void)state;
+TEST(emit__programs_over_a_limit_are_refused) {
     for (uint32_t over = 0; over < 2; over++) {
         npu_fixture f;
         npu_fixture_begin(&f);
@@ -701,8 +687,7 @@ static void emit__programs_over_a_limit_are_refused(void **state) {
     }
 }
 
-static void emit__programs_of_too_many_statements_are_refused(void **state) {
-    (void)state;
+TEST(emit__programs_of_too_many_statements_are_refused) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "m");
@@ -732,8 +717,7 @@ static void compare_tree(const npu_fixture *f, const char *path) {
     free(c.text);
 }
 
-static void emit__writes_what_the_callback_gets(void **state) {
-    (void)state;
+TEST(emit__writes_what_the_callback_gets) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[160], slashes[170], back[512];
@@ -755,8 +739,7 @@ static void emit__writes_what_the_callback_gets(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__permissions_are_those_of_the_umask(void **state) {
-    (void)state;
+TEST(emit__permissions_are_those_of_the_umask) {
     npu_fixture f;
     npu_fixture_make(&f);
     const mode_t masks[] = {022, 077, 002};
@@ -788,8 +771,7 @@ static void is_kept(const npu_fixture *f, const char *path, const char *why) {
     "is not replaced, as it is neither an emitted tree (it has no manifest.json of one) nor an "   \
     "empty directory"
 
-static void emit__what_exists_is_kept_unless_it_is_to_be_replaced(void **state) {
-    (void)state;
+TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
     npu_fixture f;
     npu_fixture_make(&f);
     char empty[160], file[160], link[160], broken[160];
@@ -815,8 +797,7 @@ static void emit__what_exists_is_kept_unless_it_is_to_be_replaced(void **state) 
     npu_fixture_free(&f);
 }
 
-static void emit__only_trees_and_empty_directories_are_replaced(void **state) {
-    (void)state;
+TEST(emit__only_trees_and_empty_directories_are_replaced) {
     npu_fixture f;
     npu_fixture_make(&f);
     char mine[160], file[200];
@@ -839,8 +820,7 @@ static void emit__only_trees_and_empty_directories_are_replaced(void **state) {
 }
 
 // All of the old tree goes, with what was built in it; another program takes its place.
-static void emit__a_tree_is_replaced_as_a_whole(void **state) {
-    (void)state;
+TEST(emit__a_tree_is_replaced_as_a_whole) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[160], file[200], inside[200];
@@ -870,8 +850,7 @@ static void cannot(const npu_fixture *f, const char *start, const char *path, co
     test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
 }
 
-static void emit__a_parent_must_be_there(void **state) {
-    (void)state;
+TEST(emit__a_parent_must_be_there) {
     npu_fixture f;
     npu_fixture_make(&f);
     char parent[160], path[200];
@@ -886,8 +865,7 @@ static void emit__a_parent_must_be_there(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__a_parent_must_be_writable(void **state) {
-    (void)state;
+TEST(emit__a_parent_must_be_writable) {
     npu_fixture f;
     npu_fixture_make(&f);
     char parent[160], path[200];
@@ -904,8 +882,7 @@ static void emit__a_parent_must_be_writable(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__a_name_may_be_too_long_for_the_system(void **state) {
-    (void)state;
+TEST(emit__a_name_may_be_too_long_for_the_system) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[512];
@@ -919,8 +896,7 @@ static void emit__a_name_may_be_too_long_for_the_system(void **state) {
 }
 
 // The limit on the size of a file stands in for a disk that is full, at several sizes.
-static void emit__a_full_disk_leaves_nothing(void **state) {
-    (void)state;
+TEST(emit__a_full_disk_leaves_nothing) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[160];
@@ -946,8 +922,7 @@ static void emit__a_full_disk_leaves_nothing(void **state) {
 }
 
 // Every name that a new directory of this process could have is taken: 10000 of them.
-static void emit__needs_a_name_beside_the_tree(void **state) {
-    (void)state;
+TEST(emit__needs_a_name_beside_the_tree) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[160], name[300];
@@ -963,35 +938,4 @@ static void emit__needs_a_name_beside_the_tree(void **state) {
     assert_int_equal(rmdir(name), 0);
     assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
     npu_fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(emit__one_program_gives_one_text),
-        cmocka_unit_test(emit__any_change_of_a_source_is_another_hash),
-        cmocka_unit_test(emit__what_is_not_the_programs_is_generated),
-        cmocka_unit_test(emit__tables_say_what_the_program_has),
-        cmocka_unit_test(emit__manifest_is_json_with_the_schedules_support),
-        cmocka_unit_test(emit__names_cannot_break_out),
-        cmocka_unit_test(emit__needs_a_program_a_directory_and_a_callback),
-        cmocka_unit_test(emit__a_callback_may_stop_it),
-        cmocka_unit_test(emit__kernels_need_their_source),
-        cmocka_unit_test(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known),
-        cmocka_unit_test(emit__instructions_of_the_simulator_alone_are_refused_for_devices),
-        cmocka_unit_test(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves),
-        cmocka_unit_test(emit__empty_products_need_room_for_zeros),
-        cmocka_unit_test(emit__programs_over_a_limit_are_refused),
-        cmocka_unit_test(emit__programs_of_too_many_statements_are_refused),
-        cmocka_unit_test(emit__writes_what_the_callback_gets),
-        cmocka_unit_test(emit__permissions_are_those_of_the_umask),
-        cmocka_unit_test(emit__what_exists_is_kept_unless_it_is_to_be_replaced),
-        cmocka_unit_test(emit__only_trees_and_empty_directories_are_replaced),
-        cmocka_unit_test(emit__a_tree_is_replaced_as_a_whole),
-        cmocka_unit_test(emit__a_parent_must_be_there),
-        cmocka_unit_test(emit__a_parent_must_be_writable),
-        cmocka_unit_test(emit__a_name_may_be_too_long_for_the_system),
-        cmocka_unit_test(emit__a_full_disk_leaves_nothing),
-        cmocka_unit_test(emit__needs_a_name_beside_the_tree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,8 +202,9 @@ static void is_equal(fixture *t) {
     }
 }
 
-static void execute__gives_what_the_library_gives_and_changes_need_no_rebuild(void **state) {
-    (void)state;
+SUITE_AROUND(npu_cache_begin, npu_cache_end)
+
+TEST(execute__gives_what_the_library_gives_and_changes_need_no_rebuild) {
     fixture t;
     make(&t, "scale", scale);
     bind(&t, 5, 3, 2, 1);
@@ -225,8 +226,7 @@ static void execute__gives_what_the_library_gives_and_changes_need_no_rebuild(vo
     destroy(&t);
 }
 
-static void execute__trees_run_side_by_side(void **state) {
-    (void)state;
+TEST(execute__trees_run_side_by_side) {
     fixture one, other;
     make(&one, "scale", scale);
     make(&other, "refuse", refuse);
@@ -246,8 +246,7 @@ static void execute__trees_run_side_by_side(void **state) {
     destroy(&other);
 }
 
-static void execute__errors_are_those_of_the_library(void **state) {
-    (void)state;
+TEST(execute__errors_are_those_of_the_library) {
     fixture t;
     make(&t, "refuse", refuse);
     assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_UNBOUND);
@@ -275,8 +274,7 @@ static void execute__errors_are_those_of_the_library(void **state) {
     destroy(&t);
 }
 
-static void execute__checks_its_options_and_the_run(void **state) {
-    (void)state;
+TEST(execute__checks_its_options_and_the_run) {
     fixture t, other;
     make(&t, "scale", scale);
     make(&other, "refuse", refuse);
@@ -311,8 +309,7 @@ static void execute__checks_its_options_and_the_run(void **state) {
     destroy(&other);
 }
 
-static void execute__build_run_does_it_all(void **state) {
-    (void)state;
+TEST(execute__build_run_does_it_all) {
     fixture t;
     make(&t, "scale", scale);
     bind(&t, 5, 3, 2, 1);
@@ -325,15 +322,4 @@ static void execute__build_run_does_it_all(void **state) {
     assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_OK);
     assert_true(result.makespan_cycles == ptowsp_run_result(t.run)->makespan_cycles);
     destroy(&t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(execute__gives_what_the_library_gives_and_changes_need_no_rebuild),
-        cmocka_unit_test(execute__trees_run_side_by_side),
-        cmocka_unit_test(execute__errors_are_those_of_the_library),
-        cmocka_unit_test(execute__checks_its_options_and_the_run),
-        cmocka_unit_test(execute__build_run_does_it_all),
-    };
-    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }

@@ -68,8 +68,7 @@ static void check(const words_unit *unit, uint32_t number, sim_sample *s) {
     ptowsp_run_destroy(run);
 }
 
-static void expand__writes_pipelines_as_the_reference_has_them(void **state) {
-    (void)state;
+TEST(expand__writes_pipelines_as_the_reference_has_them) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -102,11 +101,4 @@ static void expand__writes_pipelines_as_the_reference_has_them(void **state) {
     words_unit_free(&unit);
     print_message("%llu runs, %llu tasks\n", (unsigned long long)runs, (unsigned long long)tasks);
     assert_true(runs >= PIPELINES / 2 && tasks > 300);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expand__writes_pipelines_as_the_reference_has_them),
-    };
-    return cmocka_run_group_tests_name("npu_expand_pipeline", tests, NULL, NULL);
 }

@@ -53,8 +53,7 @@ static void check_walk(const words_unit *unit, uint32_t number, walk *w) {
     ptowsp_run_destroy(run);
 }
 
-static void expand__walks_random_programs_as_the_reference_does(void **state) {
-    (void)state;
+TEST(expand__walks_random_programs_as_the_reference_does) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -85,11 +84,4 @@ static void expand__walks_random_programs_as_the_reference_does(void **state) {
     words_unit_free(&unit);
     print_message("%llu tasks\n", (unsigned long long)tasks);
     assert_met(tasks > 500);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expand__walks_random_programs_as_the_reference_does),
-    };
-    return cmocka_run_group_tests_name("npu_expand", tests, NULL, NULL);
 }

@@ -202,8 +202,7 @@ static void tiered_decode_make(fixture *f) {
     compile(f, NULL, &schedule);
 }
 
-static void text__of_a_tiered_decode_is_golden(void **state) {
-    (void)state;
+TEST(text__of_a_tiered_decode_is_golden) {
     fixture f;
     fixture_make(&f, "tiered_decode");
     tiered_decode_make(&f);
@@ -289,8 +288,7 @@ static void routing_make(fixture *f) {
     compile(f, "moe", &schedule);
 }
 
-static void text__of_sparse_loops_slots_and_calls_is_golden(void **state) {
-    (void)state;
+TEST(text__of_sparse_loops_slots_and_calls_is_golden) {
     fixture f;
     fixture_make(&f, "moe");
     routing_make(&f);
@@ -361,8 +359,7 @@ static void pipeline_make(fixture *f) {
     compile(f, NULL, NULL);
 }
 
-static void text__of_a_pipeline_is_golden(void **state) {
-    (void)state;
+TEST(text__of_a_pipeline_is_golden) {
     fixture f;
     fixture_make(&f, "pipeline");
     pipeline_make(&f);
@@ -374,8 +371,7 @@ static void text__of_a_pipeline_is_golden(void **state) {
 // -- names ----------------------------------------------------------------------------------------
 
 // Nested loops, called as C++ calls something, over axes that are called so, too; then a process.
-static void text__compiles_whatever_things_are_called(void **state) {
-    (void)state;
+TEST(text__compiles_whatever_things_are_called) {
     static const char *const names[] = {"run",
                                         "task",
                                         "scope",
@@ -468,8 +464,7 @@ static void text__compiles_whatever_things_are_called(void **state) {
 }
 
 // The entry of a sparse loop has a name that nobody gave: what is called so inside gets a number.
-static void text__names_that_are_taken_inside_get_a_number(void **state) {
-    (void)state;
+TEST(text__names_that_are_taken_inside_get_a_number) {
     fixture f;
     fixture_make(&f, "numbers");
     ptowsp_module *m = f.m;
@@ -538,8 +533,7 @@ static void begin_scopes(const fixture *f, ptowsp_axis axis, int depth, ptowsp_k
     ptowsp_scope_end(f->m);
 }
 
-static void text__as_deep_as_can_be_compiles(void **state) {
-    (void)state;
+TEST(text__as_deep_as_can_be_compiles) {
     fixture f;
     fixture_make(&f, "deep");
     ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
@@ -553,8 +547,7 @@ static void text__as_deep_as_can_be_compiles(void **state) {
 }
 
 // A deep expression has parts of a statement each; one that is used twice has its parts once.
-static void text__deep_expressions_that_are_used_twice_have_parts_once(void **state) {
-    (void)state;
+TEST(text__deep_expressions_that_are_used_twice_have_parts_once) {
     fixture f;
     fixture_make(&f, "twice");
     ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
@@ -597,8 +590,7 @@ static void many_tasks(const fixture *f, ptowsp_kernel step, ptowsp_expr v, int 
 }
 
 // What is too much for one function goes into several.
-static void text__of_thousands_of_statements_compiles_and_does_the_same(void **state) {
-    (void)state;
+TEST(text__of_thousands_of_statements_compiles_and_does_the_same) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -659,8 +651,7 @@ static void refuse_each_allocation(const fixture *f) {
     words_refused = UINT64_MAX;
 }
 
-static void text__tells_when_memory_is_out(void **state) {
-    (void)state;
+TEST(text__tells_when_memory_is_out) {
     void (*const makers[])(fixture *) = {tiered_decode_make, routing_make, pipeline_make};
     for (int i = 0; i < 3; i++) {
         fixture f;
@@ -725,8 +716,7 @@ static void one_task(void *user, const words_task *task, const ptowsp_task *as_t
     ++*(int *)user;
 }
 
-static void text__errors_of_expressions_are_told_where_a_run_tells_them(void **state) {
-    (void)state;
+TEST(text__errors_of_expressions_are_told_where_a_run_tells_them) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -781,20 +771,4 @@ static void text__errors_of_expressions_are_told_where_a_run_tells_them(void **s
     for (int which = 0; which <= FAULT_COUNT; which++) {
         fixture_free(&fixtures[which]);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text__of_a_tiered_decode_is_golden),
-        cmocka_unit_test(text__of_sparse_loops_slots_and_calls_is_golden),
-        cmocka_unit_test(text__of_a_pipeline_is_golden),
-        cmocka_unit_test(text__compiles_whatever_things_are_called),
-        cmocka_unit_test(text__names_that_are_taken_inside_get_a_number),
-        cmocka_unit_test(text__as_deep_as_can_be_compiles),
-        cmocka_unit_test(text__deep_expressions_that_are_used_twice_have_parts_once),
-        cmocka_unit_test(text__of_thousands_of_statements_compiles_and_does_the_same),
-        cmocka_unit_test(text__tells_when_memory_is_out),
-        cmocka_unit_test(text__errors_of_expressions_are_told_where_a_run_tells_them),
-    };
-    return cmocka_run_group_tests_name("npu_expand_text", tests, NULL, NULL);
 }

@@ -94,8 +94,7 @@ static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *ru
     }
 }
 
-static void expr__random_ones_have_the_value_of_a_run(void **state) {
-    (void)state;
+TEST(expr__random_ones_have_the_value_of_a_run) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -158,8 +157,7 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     ptowsp_program_destroy(program);
 }
 
-static void expr__parentheses_stand_where_they_are_needed(void **state) {
-    (void)state;
+TEST(expr__parentheses_stand_where_they_are_needed) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -197,8 +195,7 @@ static void expr__parentheses_stand_where_they_are_needed(void **state) {
     fixture_free(&f);
 }
 
-static void expr__literals_have_a_type_where_they_stand_alone(void **state) {
-    (void)state;
+TEST(expr__literals_have_a_type_where_they_stand_alone) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
@@ -223,8 +220,7 @@ static void expr__literals_have_a_type_where_they_stand_alone(void **state) {
 // -- limits ---------------------------------------------------------------------------------------
 
 // min(min(min(... + 1, ...)...)) and the like, as deep as can be; a sum as long as can be.
-static void expr__the_deepest_and_largest_compile(void **state) {
-    (void)state;
+TEST(expr__the_deepest_and_largest_compile) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();
@@ -263,14 +259,4 @@ static void expr__the_deepest_and_largest_compile(void **state) {
     words_unit_free(&unit);
     evaluator_free(&e);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expr__random_ones_have_the_value_of_a_run),
-        cmocka_unit_test(expr__parentheses_stand_where_they_are_needed),
-        cmocka_unit_test(expr__literals_have_a_type_where_they_stand_alone),
-        cmocka_unit_test(expr__the_deepest_and_largest_compile),
-    };
-    return cmocka_run_group_tests_name("npu_expr", tests, NULL, NULL);
 }

@@ -112,8 +112,7 @@ static sizes sizes_of(const kt *t, int64_t rows) {
     return at;
 }
 
-static void halves__are_those_of_the_library_for_all_rows(void **state) {
-    (void)state;
+TEST(halves__are_those_of_the_library_for_all_rows) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -146,8 +145,7 @@ static void halves__are_those_of_the_library_for_all_rows(void **state) {
 }
 
 // Random kernels (kernel_random.h): those that are cut, most of them with shared rows.
-static void halves__of_random_kernels_are_those_of_the_library(void **state) {
-    (void)state;
+TEST(halves__of_random_kernels_are_those_of_the_library) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -189,8 +187,7 @@ static ptowsp_status find_guard(void *user, const char *path, const char *text, 
     return PTOWSP_OK;
 }
 
-static void halves__of_no_rows_do_nothing_to_tiles_that_have_all(void **state) {
-    (void)state;
+TEST(halves__of_no_rows_do_nothing_to_tiles_that_have_all) {
     kt t = make(scene_fixed, test_seed());
     bool is_guarded = false;
     assert_int_equal(ptowsp_npu_emit_files(t.context, kt_compile(&t), find_guard, &is_guarded),
@@ -261,8 +258,7 @@ static bool is_same(kt *t, const ptowsp_program *program, npu_run_fn run, int64_
     return is_good;
 }
 
-static void halves__damage_of_a_line_is_seen(void **state) {
-    (void)state;
+TEST(halves__damage_of_a_line_is_seen) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -286,14 +282,4 @@ static void halves__damage_of_a_line_is_seen(void **state) {
     }
     kt_free(&t);
     npu_object_end(&o);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves__are_those_of_the_library_for_all_rows),
-        cmocka_unit_test(halves__of_random_kernels_are_those_of_the_library),
-        cmocka_unit_test(halves__of_no_rows_do_nothing_to_tiles_that_have_all),
-        cmocka_unit_test(halves__damage_of_a_line_is_seen),
-    };
-    return cmocka_run_group_tests_name("npu_halves", tests, NULL, NULL);
 }

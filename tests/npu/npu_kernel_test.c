@@ -27,19 +27,16 @@ static void play(bool is_a5, uint32_t kernels, const char *options) {
     batch_play(&b, options);
 }
 
-static void emitted_kernels__are_those_of_the_library_on_a2a3(void **state) {
-    (void)state;
+TEST(emitted_kernels__are_those_of_the_library_on_a2a3) {
     play(false, 28, "-std=c++17 -O0");
 }
 
-static void emitted_kernels__are_those_of_the_library_on_a5(void **state) {
-    (void)state;
+TEST(emitted_kernels__are_those_of_the_library_on_a5) {
     play(true, 14, "-std=c++20 -O0");
 }
 
 // A machine of the user's own, with more UB than any, and other rates, between two others.
-static void emitted_kernels__of_another_machine_have_its_memories_and_rates(void **state) {
-    (void)state;
+TEST(emitted_kernels__of_another_machine_have_its_memories_and_rates) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -65,13 +62,4 @@ static void emitted_kernels__of_another_machine_have_its_memories_and_rates(void
     assert_true(ptowsp_program_read(kt_compile(&b.kernels[1]))->kernels[1].memory_bytes[0] >
                 1u << 20);
     batch_play(&b, "-std=c++17 -O0");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(emitted_kernels__are_those_of_the_library_on_a2a3),
-        cmocka_unit_test(emitted_kernels__are_those_of_the_library_on_a5),
-        cmocka_unit_test(emitted_kernels__of_another_machine_have_its_memories_and_rates),
-    };
-    return cmocka_run_group_tests_name("npu_kernel", tests, NULL, NULL);
 }

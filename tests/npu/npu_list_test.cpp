@@ -2,6 +2,7 @@
 // element holds is given back once, when it is dropped.
 
 #include "src/npu/tree/include/wsp_list.h"
+#include "tests/support/suite.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +26,7 @@ static size_t sum_of(const List<size_t> &list) {
     return sum;
 }
 
-static void list__grows_and_keeps_its_elements(void **state) {
-    (void)state;
+TEST(list__grows_and_keeps_its_elements) {
     List<size_t> list;
     assert_true(list.empty() && list.begin() == list.end());
     for (size_t i = 0; i < 1000; i++) {
@@ -40,8 +40,7 @@ static void list__grows_and_keeps_its_elements(void **state) {
     assert_true(list[1000] == 999 * 999);
 }
 
-static void list__new_elements_are_zero_in_old_room_and_in_new(void **state) {
-    (void)state;
+TEST(list__new_elements_are_zero_in_old_room_and_in_new) {
     List<size_t> list = {1, 2, 3, 4, 5};
     list.resize(2);
     list.resize(4);  // in the room that there was
@@ -57,8 +56,7 @@ static void list__new_elements_are_zero_in_old_room_and_in_new(void **state) {
     assert_true(sum_of(list) == 1 + 2 + 3 + 4);
 }
 
-static void list__copies_are_apart(void **state) {
-    (void)state;
+TEST(list__copies_are_apart) {
     List<size_t> list = {1, 2, 3}, copy = list, part(list.data() + 1, list.data() + 3);
     copy[0] = 9;
     copy.append({4, 5});
@@ -72,8 +70,7 @@ static void list__copies_are_apart(void **state) {
     assert_true(moved.size() == 5 && copy.empty());
 }
 
-static void list__what_elements_hold_is_given_back_when_they_are_dropped(void **state) {
-    (void)state;
+TEST(list__what_elements_hold_is_given_back_when_they_are_dropped) {
     auto held = std::make_shared<int>(1);
     {
         List<std::shared_ptr<int>> list;
@@ -99,14 +96,4 @@ static void list__what_elements_hold_is_given_back_when_they_are_dropped(void **
     for (size_t i = 0; i < 20; i++) {
         assert_true(*owners[i] == static_cast<int>(i));
     }
-}
-
-int main(void) {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(list__grows_and_keeps_its_elements),
-        cmocka_unit_test(list__new_elements_are_zero_in_old_room_and_in_new),
-        cmocka_unit_test(list__copies_are_apart),
-        cmocka_unit_test(list__what_elements_hold_is_given_back_when_they_are_dropped),
-    };
-    return cmocka_run_group_tests_name("npu_list", tests, NULL, NULL);
 }

@@ -94,13 +94,11 @@ static void play(bool is_a5, const char *options) {
     batch_play(&b, options);
 }
 
-static void emitted_loops__are_those_of_the_library_on_a2a3(void **state) {
-    (void)state;
+TEST(emitted_loops__are_those_of_the_library_on_a2a3) {
     play(false, "-std=c++17 -O0");
 }
 
-static void emitted_loops__are_those_of_the_library_on_a5(void **state) {
-    (void)state;
+TEST(emitted_loops__are_those_of_the_library_on_a5) {
     play(true, "-std=c++20 -O0");
 }
 
@@ -158,8 +156,7 @@ static void strict_add(batch *b, void (*scene)(kt *t, int which), int which, uin
     batch_add(b, &t);
 }
 
-static void emitted_kernels__move_data_as_a_device_does(void **state) {
-    (void)state;
+TEST(emitted_kernels__move_data_as_a_device_does) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -174,13 +171,4 @@ static void emitted_kernels__move_data_as_a_device_does(void **state) {
     compare_is_strict = true;
     batch_play(&b, "-std=c++17 -O0 -DWSP_HAS_STRIDES=0");
     compare_is_strict = false;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(emitted_loops__are_those_of_the_library_on_a2a3),
-        cmocka_unit_test(emitted_loops__are_those_of_the_library_on_a5),
-        cmocka_unit_test(emitted_kernels__move_data_as_a_device_does),
-    };
-    return cmocka_run_group_tests_name("npu_loop", tests, NULL, NULL);
 }

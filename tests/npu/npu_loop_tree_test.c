@@ -114,8 +114,9 @@ static void make(fixture *t) {
     bind(t);
 }
 
-static void tree__loops_as_often_as_each_task_says(void **state) {
-    (void)state;
+SUITE_AROUND(npu_cache_begin, npu_cache_end)
+
+TEST(tree__loops_as_often_as_each_task_says) {
     static fixture t;
     make(&t);
     // None, one, a part of one, all; the cache is longer than any but the last.
@@ -159,11 +160,4 @@ static void tree__loops_as_often_as_each_task_says(void **state) {
     ptowsp_npu_destroy(t.npu);
     ptowsp_run_destroy(t.run);
     npu_fixture_free(&t.f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree__loops_as_often_as_each_task_says),
-    };
-    return cmocka_run_group_tests_name("npu_loop_tree", tests, npu_cache_begin, npu_cache_end);
 }

@@ -285,8 +285,9 @@ static void measured_under(program *p, const ptowsp_cost *cost) {
     }
 }
 
-static void measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same(void **state) {
-    (void)state;
+SUITE_AROUND(npu_cache_begin, npu_cache_end)
+
+TEST(measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same) {
     data_fill();
     for (int family = 0; family < 2; family++) {
         program p;
@@ -317,8 +318,7 @@ static void measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_
 }
 
 // A task at an edge: fewer rows and columns are loaded, computed and stored, in less time.
-static void measure__valid_sizes_are_those_of_the_task(void **state) {
-    (void)state;
+TEST(measure__valid_sizes_are_those_of_the_task) {
     program p;
     data_fill();
     program_begin(&p, PTOWSP_FAMILY_A2A3);
@@ -357,8 +357,7 @@ static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     return 1;
 }
 
-static void measure__what_does_not_go_together_is_refused(void **state) {
-    (void)state;
+TEST(measure__what_does_not_go_together_is_refused) {
     program p;
     task t;
     data_fill();
@@ -431,8 +430,7 @@ static void measure__what_does_not_go_together_is_refused(void **state) {
     program_end(&p);
 }
 
-static void cost__is_checked_as_functions_that_take_one_do(void **state) {
-    (void)state;
+TEST(cost__is_checked_as_functions_that_take_one_do) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_cost cost;
@@ -449,14 +447,4 @@ static void cost__is_checked_as_functions_that_take_one_do(void **state) {
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "cost: timing: family 0 does not belong to cost model 5");
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same),
-        cmocka_unit_test(measure__valid_sizes_are_those_of_the_task),
-        cmocka_unit_test(measure__what_does_not_go_together_is_refused),
-        cmocka_unit_test(cost__is_checked_as_functions_that_take_one_do),
-    };
-    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }

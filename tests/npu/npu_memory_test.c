@@ -69,8 +69,7 @@ static void sweep_loop(const ptowsp_machine *machine, lp_scene scene, int which)
     kt_free(&t);
 }
 
-static void memory__of_kernels_may_be_refused_at_every_point(void **state) {
-    (void)state;
+TEST(memory__of_kernels_may_be_refused_at_every_point) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     sweep_halves(NULL);
     sweep_halves(&a5);
@@ -111,8 +110,7 @@ static void task_of(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor te
 }
 
 // C functions in lines and in one line, and a PTO-ISA source with a header.
-static void memory__of_sources_may_be_refused_at_every_point(void **state) {
-    (void)state;
+TEST(memory__of_sources_may_be_refused_at_every_point) {
     npu_fixture f;
     char header[100];
     npu_fixture_begin(&f);
@@ -143,8 +141,7 @@ static void memory__of_sources_may_be_refused_at_every_point(void **state) {
 }
 
 // Loops of each kind, a transient tensor, calls, and a pipeline.
-static void memory__of_statements_may_be_refused_at_every_point(void **state) {
-    (void)state;
+TEST(memory__of_statements_may_be_refused_at_every_point) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "statements");
@@ -202,8 +199,7 @@ static void memory__of_statements_may_be_refused_at_every_point(void **state) {
 }
 
 // Its sizes of transient tensors are asked for while files are made, and its run is recorded.
-static void memory__of_trees_for_pto_runtime_may_be_refused_at_every_point(void **state) {
-    (void)state;
+TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
     npu_fixture f;
     char path[128];
     float data[2][16 * 8] = {{0}};
@@ -262,14 +258,4 @@ static void memory__of_trees_for_pto_runtime_may_be_refused_at_every_point(void 
     hooks.refuse_at = 0;
     ptowsp_run_destroy(tree.run);
     npu_fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__of_kernels_may_be_refused_at_every_point),
-        cmocka_unit_test(memory__of_sources_may_be_refused_at_every_point),
-        cmocka_unit_test(memory__of_statements_may_be_refused_at_every_point),
-        cmocka_unit_test(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,8 +137,7 @@ static bool is_apart(const char *word) {
     return strcmp(word, "KERNEL_TYPE_AICPU_KFC") == 0 || strcmp(word, "KERNEL_FAILED") == 0;
 }
 
-static void names__no_name_of_the_runtime_begins_as_those_of_users_do(void **state) {
-    (void)state;
+TEST(names__no_name_of_the_runtime_begins_as_those_of_users_do) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[128];
@@ -227,8 +226,7 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
 }
 
 // Axes, arrays, symbols, tensors, workloads with parameters, loops, channels, processes.
-static void names__of_all_things_in_programs_may_be_any(void **state) {
-    (void)state;
+TEST(names__of_all_things_in_programs_may_be_any) {
     npu_fixture f;
     char path[128];
     names_begin(&f, path);
@@ -297,8 +295,7 @@ static void names__of_all_things_in_programs_may_be_any(void **state) {
 }
 
 // Kernels of C functions; their functions are called as they are, where C has such names.
-static void names__of_kernels_may_be_any(void **state) {
-    (void)state;
+TEST(names__of_kernels_may_be_any) {
     static const char *const functions[] = {"task", "tile",  "gamma", "index",   "signgam", "y0",
                                             "time", "clock", "run",   "program", "element", "rows"};
     enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -340,8 +337,7 @@ static void names__of_kernels_may_be_any(void **state) {
 
 // Tile kernels, tiles and scalars: kernels are called as types and functions of the runtime are
 // behind wsp_, which their namespaces had before their names, too.
-static void names__of_tile_kernels_and_operands_may_be_any(void **state) {
-    (void)state;
+TEST(names__of_tile_kernels_and_operands_may_be_any) {
     npu_fixture f;
     char path[128];
     names_begin(&f, path);
@@ -382,14 +378,4 @@ static void names__of_tile_kernels_and_operands_may_be_any(void **state) {
     compiles(path, "aicore/dispatch.cpp");
     compiles(path, "aicore/kernels/*.cpp");
     npu_fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names__no_name_of_the_runtime_begins_as_those_of_users_do),
-        cmocka_unit_test(names__of_all_things_in_programs_may_be_any),
-        cmocka_unit_test(names__of_kernels_may_be_any),
-        cmocka_unit_test(names__of_tile_kernels_and_operands_may_be_any),
-    };
-    return cmocka_run_group_tests_name("npu_names", tests, NULL, NULL);
 }

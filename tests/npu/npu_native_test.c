@@ -175,8 +175,7 @@ static void native_compare(npu_object *o, uint32_t number, native *n) {
     assert_memory_equal(&got, &want, sizeof got);
 }
 
-static void native__kernels_do_what_they_do_in_the_library(void **state) {
-    (void)state;
+TEST(native__kernels_do_what_they_do_in_the_library) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -253,8 +252,7 @@ static ptowsp_status take(void *user, const char *path, const char *text, size_t
     return PTOWSP_OK;
 }
 
-static void native__text_without_line_ends_is_broken_into_lines(void **state) {
-    (void)state;
+TEST(native__text_without_line_ends_is_broken_into_lines) {
     native n = native_begin();
     ptowsp_kernel_desc desc = native_desc("mixed_up", mixed_up);
     native_compile(&n, &desc);
@@ -283,8 +281,7 @@ static void native__text_without_line_ends_is_broken_into_lines(void **state) {
     native_end(&n);
 }
 
-static void native__kernels_of_one_source_share_a_file(void **state) {
-    (void)state;
+TEST(native__kernels_of_one_source_share_a_file) {
     native n = native_begin();
     ptowsp_kernel_desc a = native_desc("fail_anyhow", fail_anyhow);
     ptowsp_kernel_desc b = native_desc("fail_with_a_status", fail_with_a_status);
@@ -326,8 +323,7 @@ static void refuse(const ptowsp_kernel_desc *desc, ptowsp_status status, const c
     native_end(&n);
 }
 
-static void native__without_source_is_refused_by_name(void **state) {
-    (void)state;
+TEST(native__without_source_is_refused_by_name) {
     ptowsp_kernel_desc desc = native_desc("lonely", mixed_up);
     desc.source.text = NULL;
     refuse(&desc, PTOWSP_UNSUPPORTED, "kernel lonely");
@@ -343,8 +339,7 @@ static void native__without_source_is_refused_by_name(void **state) {
     refuse(&desc, PTOWSP_UNSUPPORTED, "kernel timed");
 }
 
-static void native__tile_kernels_of_two_families_are_refused(void **state) {
-    (void)state;
+TEST(native__tile_kernels_of_two_families_are_refused) {
     native n = native_begin();
     ptowsp_machine machine = ptowsp_machine_950pr();
     ptowsp_task_desc tasks[2];
@@ -380,15 +375,4 @@ static void native__tile_kernels_of_two_families_are_refused(void **state) {
     assert_non_null(strstr(ptowsp_context_error(n.context).text, "kernel new is for A5"));
     assert_int_equal(t.files, 0);
     native_end(&n);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(native__kernels_do_what_they_do_in_the_library),
-        cmocka_unit_test(native__text_without_line_ends_is_broken_into_lines),
-        cmocka_unit_test(native__kernels_of_one_source_share_a_file),
-        cmocka_unit_test(native__without_source_is_refused_by_name),
-        cmocka_unit_test(native__tile_kernels_of_two_families_are_refused),
-    };
-    return cmocka_run_group_tests_name("npu_native", tests, NULL, NULL);
 }

@@ -128,8 +128,7 @@ void pair_is(uint64_t depth, uint64_t latency, uint64_t work, uint64_t rest, uin
     expect_log(lab, {0, 1, 2});
 }
 
-void npu_network__gives_the_numbers_on_paper(void **state) {
-    (void)state;
+TEST(npu_network__gives_the_numbers_on_paper) {
     // Depth 1, latency 5, work 10 and 100:
     //   token 0: s = 10,                  r = max(0, 15) = 15     then busy to 115
     //   token 1: s = max(20, r_0) = 20,   r = max(115, 25) = 115  then busy to 215
@@ -148,8 +147,7 @@ void npu_network__gives_the_numbers_on_paper(void **state) {
 
 // Two senders offer at time 10 and one at 5, at depth 0: the receiver, which comes at 20, meets
 // that of 5, and then the first declared of the others.
-void npu_network__meets_who_arrived_first_and_of_two_the_first_declared(void **state) {
-    (void)state;
+TEST(npu_network__meets_who_arrived_first_and_of_two_the_first_declared) {
     Lab lab;
     const uint64_t work[] = {10, 10, 5};
     uint32_t c = lab.network.channel("c", 0, 0, false, 1);
@@ -173,8 +171,7 @@ void npu_network__meets_who_arrived_first_and_of_two_the_first_declared(void **s
 
 // Receivers that have waited since 3, 3 and 7 get tokens in that order, of two at the same time the
 // first declared. All of them go on at 12, in the order of declaration.
-void npu_network__serves_receivers_in_the_order_of_arrival(void **state) {
-    (void)state;
+TEST(npu_network__serves_receivers_in_the_order_of_arrival) {
     Lab lab;
     const uint64_t work[] = {7, 3, 3};
     uint32_t c = lab.network.channel("c", 4, 2, false, 1);
@@ -199,8 +196,7 @@ void npu_network__serves_receivers_in_the_order_of_arrival(void **state) {
 
 // The end of the stream is seen at the time of the last close: at 30, though the process that
 // closes goes on to 130.
-void npu_network__carries_the_time_of_the_last_close(void **state) {
-    (void)state;
+TEST(npu_network__carries_the_time_of_the_last_close) {
     Lab lab;
     uint32_t c = lab.network.channel("c", 2, 5, false, 1);
     lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
@@ -228,8 +224,7 @@ void npu_network__carries_the_time_of_the_last_close(void **state) {
 // A double buffer whose consumer gives places back: tokens 0, 1 are free; work 10 and 30.
 //   fill at 0-10, 10-20; full r = 10, 40: used 10-40, 40-70; free tokens at 40, 70: filled again
 //   at 40-50 and 70-80, used 70-100, 100-130.
-void npu_network__runs_rings_of_places(void **state) {
-    (void)state;
+TEST(npu_network__runs_rings_of_places) {
     Lab lab;
     uint32_t empty = lab.network.channel("empty", 2, 0, false, 1);
     uint32_t full = lab.network.channel("full", 2, 0, false, 1);
@@ -258,8 +253,7 @@ void npu_network__runs_rings_of_places(void **state) {
 
 // record at 10 meets wait at 25, and both go on at 25 (events have latency 0, but for the symbol:
 // then at max(10 + 40, 25)).
-void npu_network__lets_events_meet(void **state) {
-    (void)state;
+TEST(npu_network__lets_events_meet) {
     for (uint64_t latency = 0; latency <= 40; latency += 40) {
         Lab lab;
         uint32_t e = lab.network.channel("done", 0, latency, true, 1);
@@ -281,8 +275,7 @@ void npu_network__lets_events_meet(void **state) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-void npu_network__says_who_is_stuck(void **state) {
-    (void)state;
+TEST(npu_network__says_who_is_stuck) {
     // Both receive first: a number of tokens, or all that the other one sends. As the advice says, b
     // then sends 1 before, and of two that read to the end, it ends by itself.
     for (bool is_loop : {false, true}) {
@@ -377,8 +370,7 @@ void npu_network__says_who_is_stuck(void **state) {
     }
 }
 
-void npu_network__refuses_what_channels_cannot_be(void **state) {
-    (void)state;
+TEST(npu_network__refuses_what_channels_cannot_be) {
     struct {
         uint64_t depth, latency;
         ptowsp_status status;
@@ -402,8 +394,7 @@ void npu_network__refuses_what_channels_cannot_be(void **state) {
     expect_ok(lab, 0);
 }
 
-void npu_network__ends_after_errors(void **state) {
-    (void)state;
+TEST(npu_network__ends_after_errors) {
     {
         Lab lab;
         uint32_t c = lab.network.channel("c", 1, 0, false, 1);
@@ -468,8 +459,7 @@ void npu_network__ends_after_errors(void **state) {
 // -- threads --------------------------------------------------------------------------------------
 
 // Each process ends before the next begins: one thread serves all.
-void npu_network__takes_threads_only_for_processes_under_way(void **state) {
-    (void)state;
+TEST(npu_network__takes_threads_only_for_processes_under_way) {
     Lab lab;
     system_gives.threads = 1;
     for (int i = 0; i < 500; i++) {
@@ -481,8 +471,7 @@ void npu_network__takes_threads_only_for_processes_under_way(void **state) {
     assert_int_equal(lab.log[499], 499);
 }
 
-void npu_network__refuses_more_threads_than_there_are(void **state) {
-    (void)state;
+TEST(npu_network__refuses_more_threads_than_there_are) {
     const struct {
         int threads, attributes;
         bool has_stacks;
@@ -514,8 +503,7 @@ void npu_network__refuses_more_threads_than_there_are(void **state) {
 }
 
 // Replicas are counted when they are known, as the program runs.
-void npu_network__refuses_more_processes_than_a_program_may_have(void **state) {
-    (void)state;
+TEST(npu_network__refuses_more_processes_than_a_program_may_have) {
     Lab lab;
     for (uint32_t i = 0; i < PTOWSP_PROCESS_MAX; i++) {
         lab.network.process("p", 1, {}, [&lab](uint32_t) { lab.note(1); });
@@ -527,8 +515,7 @@ void npu_network__refuses_more_processes_than_a_program_may_have(void **state) {
 }
 
 // Processes of one name are replicas where they are declared at one place.
-void npu_network__tells_apart_processes_of_one_name(void **state) {
-    (void)state;
+TEST(npu_network__tells_apart_processes_of_one_name) {
     static const char name[] = "p";
     for (uint32_t place = 1; place <= 2; place++) {
         Lab lab;
@@ -551,8 +538,7 @@ void npu_network__tells_apart_processes_of_one_name(void **state) {
 }
 
 // A ring of many processes around which one token goes twice: all of them wait at once.
-void npu_network__runs_hundreds_of_processes(void **state) {
-    (void)state;
+TEST(npu_network__runs_hundreds_of_processes) {
     enum { COUNT = LANE_IS_CHECKED ? 100 : 600 };
     Lab lab;
     std::vector<uint32_t> channels;
@@ -582,8 +568,7 @@ void npu_network__runs_hundreds_of_processes(void **state) {
 // -- without time ---------------------------------------------------------------------------------
 
 // Kernels of both processes run at once: each waits until the other one is in its kernel.
-void npu_network__runs_kernels_side_by_side_without_time(void **state) {
-    (void)state;
+TEST(npu_network__runs_kernels_side_by_side_without_time) {
     for (int round = 0; round < 20; round++) {
         Lab lab(false);
         std::atomic<int> inside{0};
@@ -621,8 +606,7 @@ void npu_network__runs_kernels_side_by_side_without_time(void **state) {
 }
 
 // Nobody is stuck while a kernel runs; then somebody is, and an error ends those in kernels, too.
-void npu_network__finds_errors_without_time(void **state) {
-    (void)state;
+TEST(npu_network__finds_errors_without_time) {
     {
         Lab lab(false);
         uint32_t c = lab.network.channel("c", 0, 0, false, 1);
@@ -746,8 +730,7 @@ void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int
     lab.network.run(PLACE);
 }
 
-void npu_network__does_as_the_reference_does(void **state) {
-    (void)state;
+TEST(npu_network__does_as_the_reference_does) {
     static sim_pipeline p;
     static sim_bindings b;
     static sim_result expected;
@@ -791,26 +774,3 @@ void npu_network__does_as_the_reference_does(void **state) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_network__gives_the_numbers_on_paper),
-        cmocka_unit_test(npu_network__meets_who_arrived_first_and_of_two_the_first_declared),
-        cmocka_unit_test(npu_network__serves_receivers_in_the_order_of_arrival),
-        cmocka_unit_test(npu_network__carries_the_time_of_the_last_close),
-        cmocka_unit_test(npu_network__runs_rings_of_places),
-        cmocka_unit_test(npu_network__lets_events_meet),
-        cmocka_unit_test(npu_network__says_who_is_stuck),
-        cmocka_unit_test(npu_network__refuses_what_channels_cannot_be),
-        cmocka_unit_test(npu_network__ends_after_errors),
-        cmocka_unit_test(npu_network__takes_threads_only_for_processes_under_way),
-        cmocka_unit_test(npu_network__refuses_more_threads_than_there_are),
-        cmocka_unit_test(npu_network__refuses_more_processes_than_a_program_may_have),
-        cmocka_unit_test(npu_network__tells_apart_processes_of_one_name),
-        cmocka_unit_test(npu_network__runs_hundreds_of_processes),
-        cmocka_unit_test(npu_network__runs_kernels_side_by_side_without_time),
-        cmocka_unit_test(npu_network__finds_errors_without_time),
-        cmocka_unit_test(npu_network__does_as_the_reference_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -4,6 +4,7 @@
 
 #include "src/npu/tree/aicore/wsp_kernel.h"
 #include "src/npu/tree/include/wsp_number.h"
+#include "tests/support/suite.h"
 #include "wide.h"
 
 #include <setjmp.h>
@@ -75,7 +76,7 @@ template <typename T> static void check_one(T a) {
     assert_true(bits_of(++up) == wide_add(x, wide_of_u64(2)).low);
 }
 
-static void number__every_operator_is_that_of_128_bits_cut(void **) {
+TEST(number__every_operator_is_that_of_128_bits_cut) {
     for (uint64_t a : values) {
         check_one(i64::of_bits(a));
         check_one(u64(a));
@@ -100,7 +101,7 @@ static_assert(i64().value() == 0 && u64().value() == 0, "");
 static_assert(std::is_trivially_copyable<i64>::value && std::is_trivially_copyable<u64>::value, "");
 static_assert(sizeof(i64) == 8 && sizeof(u64) == 8, "");
 
-static void number__literals_stand_beside_numbers_and_alone(void **) {
+TEST(number__literals_stand_beside_numbers_and_alone) {
     const i64 b = 3;
     const u64 n = 5u;
     assert_true((b < 2048 ? b : 7) == 3);
@@ -115,7 +116,7 @@ static void number__literals_stand_beside_numbers_and_alone(void **) {
     assert_int_equal(sum.value(), 3);
 }
 
-static void number__conversions_keep_the_bits(void **) {
+TEST(number__conversions_keep_the_bits) {
     u64 sum;
     uint64_t expected = 0;
     for (uint64_t value : values) {
@@ -180,8 +181,7 @@ static_assert(!std::is_convertible<i64, int64_t>::value && !std::is_convertible<
               "");
 
 // Around every exponent and every tie, and random bits.
-static void number__a_devices_float_is_the_nearest_one(void **state) {
-    (void)state;
+TEST(number__a_devices_float_is_the_nearest_one) {
     uint64_t random = 1;
     for (uint64_t i = 0; i < 2048 * 40; i++) {
         static const uint64_t ends[] = {0,          1,          0xfffffff,  0x10000000, 0x10000001,
@@ -208,14 +208,4 @@ static void number__a_devices_float_is_the_nearest_one(void **state) {
             assert_int_equal(got, wanted_bits);
         }
     }
-}
-
-int main(void) {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(number__a_devices_float_is_the_nearest_one),
-        cmocka_unit_test(number__every_operator_is_that_of_128_bits_cut),
-        cmocka_unit_test(number__literals_stand_beside_numbers_and_alone),
-        cmocka_unit_test(number__conversions_keep_the_bits),
-    };
-    return cmocka_run_group_tests_name("npu_number", tests, NULL, NULL);
 }

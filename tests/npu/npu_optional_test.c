@@ -538,20 +538,12 @@ static void check_plans(bool has_lanes) {
     subject_free(&s);
 }
 
-static void npu_optional__plans_with_lanes_may_leave_out_arrays_everywhere(void **state) {
-    (void)state;
+SUITE_AROUND(npu_cache_begin, npu_cache_end)
+
+TEST(npu_optional__plans_with_lanes_may_leave_out_arrays_everywhere) {
     check_plans(true);
 }
 
-static void npu_optional__work_may_be_no_units_everywhere(void **state) {
-    (void)state;
+TEST(npu_optional__work_may_be_no_units_everywhere) {
     check_plans(false);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_optional__plans_with_lanes_may_leave_out_arrays_everywhere),
-        cmocka_unit_test(npu_optional__work_may_be_no_units_everywhere),
-    };
-    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }

@@ -311,8 +311,9 @@ static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory
 
 // -- what runs ------------------------------------------------------------------------------------
 
-static void own__demo_kernels_run_unchanged_and_are_counted(void **state) {
-    (void)state;
+SUITE_AROUND(npu_cache_begin, npu_cache_end)
+
+TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     static memory data;
     npu_fixture f;
     ptowsp_npu *npu;
@@ -360,8 +361,7 @@ static ptowsp_status take(void *user, const char *path, const char *text, size_t
     return PTOWSP_OK;
 }
 
-static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **state) {
-    (void)state;
+TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     const char *const paths[][2] = {
         {"tests/npu/own/add.cpp", "aicore/sources/add/add.hpp"},
         {"tests/npu/own/slots.hpp", "aicore/sources/add/slots.hpp"},
@@ -413,8 +413,7 @@ static ptowsp_status find_call(void *user, const char *path, const char *text, s
 }
 
 // The pointer that a source is given is one to the elements of the tensor, in C++'s words for them.
-static void own__sources_are_given_pointers_to_their_elements(void **state) {
-    (void)state;
+TEST(own__sources_are_given_pointers_to_their_elements) {
     static const struct {
         ptowsp_dtype dtype;
         const char *type;
@@ -471,8 +470,7 @@ static void is_refused(ptowsp_kernel_desc desc, const char *text) {
     npu_remove_all(f.directory);
 }
 
-static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
-    (void)state;
+TEST(own__declarations_that_fit_no_kernel_are_refused) {
     ptowsp_pto_source pto = add_source();
     pto.text = "void add() {}";
     is_refused(kernel_desc("add", &pto),
@@ -549,8 +547,7 @@ static void is_error(const ptowsp_error *error, ptowsp_status status, const char
     }
 }
 
-static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(void **state) {
-    (void)state;
+TEST(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused) {
     ptowsp_pto_source pto = no_source;
     pto.file = "tests/npu/own/nothing.cpp";
     ptowsp_error error = error_of(&pto, false, false);
@@ -568,8 +565,7 @@ static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(voi
     is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
 }
 
-static void own__mixed_sources_are_refused_for_devices(void **state) {
-    (void)state;
+TEST(own__mixed_sources_are_refused_for_devices) {
     ptowsp_pto_source pto = no_source;
     pto.text = "void add(float *, float *, float *)\n{\n}\n";
     ptowsp_error error = error_of(&pto, false, false);
@@ -585,8 +581,7 @@ static void own__mixed_sources_are_refused_for_devices(void **state) {
 #define ENTRY  "void add(float *, float *, float *) {}\n"
 
 // A launch that nothing hides from the shim is named with its line. What only looks like one is none.
-static void own__launches_that_are_under_no_condition_are_named(void **state) {
-    (void)state;
+TEST(own__launches_that_are_under_no_condition_are_named) {
     static const struct {
         const char *text;
         int line;  // of the launch that is refused; 0: none
@@ -619,8 +614,7 @@ static void own__launches_that_are_under_no_condition_are_named(void **state) {
 
 // Hosts' parts as demos have them go through the compiler, which has no acl/acl.h: each of four sources has
 // them under conditions that one word makes false.
-static void own__launches_that_the_simulator_does_not_see_are_not_seen_here(void **state) {
-    (void)state;
+TEST(own__launches_that_the_simulator_does_not_see_are_not_seen_here) {
     static const char *const conditions[4][4][2] = {
         {{"#ifndef __CPU_SIM\n", "#endif\n"},
          {"#  if !defined ( __CPU_SIM ) && !defined(__COSTMODEL)\n", "#endif\n"},
@@ -655,8 +649,7 @@ static void own__launches_that_the_simulator_does_not_see_are_not_seen_here(void
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
 }
 
-static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
-    (void)state;
+TEST(own__mistakes_in_sources_are_told_by_the_compiler) {
     ptowsp_pto_source pto = no_source;
     pto.text = "void add(float *, float *, float *)\n{\n    int x = ;\n}\n";
     ptowsp_error error = error_of(&pto, true, false);
@@ -679,19 +672,4 @@ static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     pto.is_as_simulator = true;
     error = error_of(&pto, true, true);
     is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own__sources_are_given_pointers_to_their_elements),
-        cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
-        cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
-        cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
-        cmocka_unit_test(own__mixed_sources_are_refused_for_devices),
-        cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
-        cmocka_unit_test(own__launches_that_are_under_no_condition_are_named),
-        cmocka_unit_test(own__launches_that_the_simulator_does_not_see_are_not_seen_here),
-        cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
-    };
-    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }

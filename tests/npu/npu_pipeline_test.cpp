@@ -332,8 +332,7 @@ void compare(const sim_sample &s, const ptowsp_run *run, ptowsp_status status) {
     assert_memory_equal(s.built.data, tree.cells, sizeof tree.cells);
 }
 
-void npu_pipeline__does_as_the_library_does(void **state) {
-    (void)state;
+TEST(npu_pipeline__does_as_the_library_does) {
     uint64_t seed = test_seed(), good = 0, stuck = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
         sim_sample *s = sim_sample_random(seed, number);
@@ -371,8 +370,7 @@ void walk_late(Run &run) {
     pipeline.run();
 }
 
-void npu_pipeline__that_ends_too_late_is_named_by_its_place(void **state) {
-    (void)state;
+TEST(npu_pipeline__that_ends_too_late_is_named_by_its_place) {
     sim_sample *s = sim_sample_random(1, 0);
     s->around.has_data = false;
     sim_sample_build(s);
@@ -384,11 +382,3 @@ void npu_pipeline__that_ends_too_late_is_named_by_its_place(void **state) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npu_pipeline__does_as_the_library_does),
-        cmocka_unit_test(npu_pipeline__that_ends_too_late_is_named_by_its_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -148,8 +148,7 @@ static size_t file_is(const record *r, const char *name, const void *data, size_
                            (unsigned long long)fnv(data, size));
 }
 
-static void record__has_what_was_bound_and_what_came_of_it(void **state) {
-    (void)state;
+TEST(record__has_what_was_bound_and_what_came_of_it) {
     record r;
     float before[ROWS * COLS], after[ROWS * COLS];
     char got[TEXT_MAX], wanted[TEXT_MAX];
@@ -187,8 +186,7 @@ static void record__has_what_was_bound_and_what_came_of_it(void **state) {
 }
 
 // Rows from the last to the first, with a gap: elements in order, memory as it is.
-static void record__views_have_strides(void **state) {
-    (void)state;
+TEST(record__views_have_strides) {
     record r;
     char got[TEXT_MAX];
     float after[2 * 4];
@@ -239,8 +237,7 @@ static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     return 1;
 }
 
-static void record__refuses_what_trees_cannot_check(void **state) {
-    (void)state;
+TEST(record__refuses_what_trees_cannot_check) {
     record r;
     const char *const nothing = "emit: there is no run to record, or no directory for it";
     const char *const no_data = "emit: a recording needs data, and a cost model that trees have";
@@ -271,8 +268,7 @@ static void record__refuses_what_trees_cannot_check(void **state) {
     record_end(&r);
 }
 
-static void record__does_not_replace_a_directory(void **state) {
-    (void)state;
+TEST(record__does_not_replace_a_directory) {
     record r;
     char got[TEXT_MAX];
     record_begin(&r, "factor");
@@ -377,8 +373,7 @@ static void many_begin(many *m) {
 }
 
 // Tensors that share memory are views of one block; a plan is the arrays that it has.
-static void record__tensors_that_overlap_are_one_block(void **state) {
-    (void)state;
+TEST(record__tensors_that_overlap_are_one_block) {
     many m;
     char got[TEXT_MAX];
     float before[5 * COLS], after[3 * COLS];
@@ -493,8 +488,7 @@ static void named_begin(record *r, int named) {
                      PTOWSP_OK);
 }
 
-static void record__names_are_parts_of_lines(void **state) {
-    (void)state;
+TEST(record__names_are_parts_of_lines) {
     for (int named = 0; named < NAMED_COUNT; named++) {
         record r;
         named_begin(&r, named);
@@ -505,8 +499,7 @@ static void record__names_are_parts_of_lines(void **state) {
 }
 
 // Work without lanes is one array; what nothing uses, and is not bound, is no line.
-static void record__has_no_line_of_what_is_not_bound(void **state) {
-    (void)state;
+TEST(record__has_no_line_of_what_is_not_bound) {
     record r;
     char got[TEXT_MAX];
     named_begin(&r, -1);
@@ -526,8 +519,7 @@ static void record__has_no_line_of_what_is_not_bound(void **state) {
     record_end(&r);
 }
 
-static void record__memory_that_is_refused_leaves_nothing(void **state) {
-    (void)state;
+TEST(record__memory_that_is_refused_leaves_nothing) {
     many m;
     many_begin(&m);
     bool is_done = false;
@@ -549,18 +541,4 @@ static void record__memory_that_is_refused_leaves_nothing(void **state) {
     }
     assert_true(refused_count > 20);
     record_end(&m.r);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(record__has_what_was_bound_and_what_came_of_it),
-        cmocka_unit_test(record__views_have_strides),
-        cmocka_unit_test(record__refuses_what_trees_cannot_check),
-        cmocka_unit_test(record__does_not_replace_a_directory),
-        cmocka_unit_test(record__tensors_that_overlap_are_one_block),
-        cmocka_unit_test(record__names_are_parts_of_lines),
-        cmocka_unit_test(record__has_no_line_of_what_is_not_bound),
-        cmocka_unit_test(record__memory_that_is_refused_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,7 +248,7 @@ void expect_good() {
 
 // How many allocations there are, and which is the n-th, depends on how far the threads are: so the last
 // run is one that does not come to n, and the channel is refused by itself.
-void refused__memory_is_missed_wherever_it_is(void **) {
+TEST(refused__memory_is_missed_wherever_it_is) {
     std::set<std::string> texts;
     bool was_refused = true;
     for (uint64_t n = 1; was_refused; n++) {
@@ -281,7 +281,7 @@ void refused__memory_is_missed_wherever_it_is(void **) {
 }
 
 // The cores' threads first, then those of the AICPU but for the caller's, then those of processes.
-void refused__threads_are_told(void **) {
+TEST(refused__threads_are_told) {
     expect_good();
     const uint64_t count = hooks.threads;
     assert_int_equal(count, CORE_COUNT + AICPU_COUNT - 1 + 2);
@@ -304,7 +304,7 @@ void refused__threads_are_told(void **) {
 }
 
 // 1000 numbers of 4 bytes, in whole lines of 64.
-void refused__the_block_of_transient_tensors_is_told(void **) {
+TEST(refused__the_block_of_transient_tensors_is_told) {
     hooks = {};
     hooks.refuses_block = true;
     assert_int_equal(run_once(), PTOWSP_OUT_OF_MEMORY);
@@ -315,7 +315,7 @@ void refused__the_block_of_transient_tensors_is_told(void **) {
 // -- kernels --------------------------------------------------------------------------------------
 
 // The first of eight launches or more: no kernel has it, or it fails. Its tasks are not done.
-void refused__launches_end_the_run(void **) {
+TEST(refused__launches_end_the_run) {
     const ptowsp_span none = ptowsp_span();
     for (uint64_t capacity : {uint64_t(0), uint64_t(5), uint64_t(20)}) {
         ptowsp_span spans[20];
@@ -368,7 +368,7 @@ void expand_failure_before_pipeline(Run &run) {
     pipeline.run();
 }
 
-void refused__what_follows_a_failure_does_not_begin(void **) {
+TEST(refused__what_follows_a_failure_does_not_begin) {
     for (wsp_expand_fn walks :
          {expand_failure, expand_failure_before_load, expand_failure_before_pipeline}) {
         for (uint32_t aicpu_count = 1; aicpu_count <= AICPU_COUNT; aicpu_count++) {
@@ -384,14 +384,3 @@ void refused__what_follows_a_failure_does_not_begin(void **) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused__memory_is_missed_wherever_it_is),
-        cmocka_unit_test(refused__threads_are_told),
-        cmocka_unit_test(refused__the_block_of_transient_tensors_is_told),
-        cmocka_unit_test(refused__launches_end_the_run),
-        cmocka_unit_test(refused__what_follows_a_failure_does_not_begin),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

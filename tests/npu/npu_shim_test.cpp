@@ -72,7 +72,7 @@ void pop_column(wsp_task *task, Pipes &pipes) {
     pipe_barrier(PIPE_ALL);
 }
 
-void shim__columns_go_from_vector_cores_to_the_cube_core(void **) {
+TEST(shim__columns_go_from_vector_cores_to_the_cube_core) {
     for (uint64_t rows : {16u, 15u, 2u, 1u, 0u}) {  // of one row the second core has none
         Case now(rows);
         begin(&now.task);
@@ -101,7 +101,7 @@ void push_nothing(wsp_task *, Pipes &) {
 
 // The vector half waits for a tile that the cube half does not push: that ends the task, and the next
 // one is good.
-void shim__halves_that_wait_for_ever_are_a_fault(void **) {
+TEST(shim__halves_that_wait_for_ever_are_a_fault) {
     Case now(4);
     begin(&now.task);
     wsp::run_halves(&now.task, push_nothing, pop_nothing);
@@ -120,7 +120,7 @@ void shim__halves_that_wait_for_ever_are_a_fault(void **) {
 
 // The first core has half of the rows, of an odd number one more; the second has the rest of what a
 // tile has, which may be none.
-void shim__vector_cores_share_rows(void **) {
+TEST(shim__vector_cores_share_rows) {
     const struct {
         int rows, cut, of, first, second;
     } cases[] = {{8, 4, 8, 4, 4}, {5, 3, 5, 3, 2}, {1, 1, 1, 1, 0},
@@ -142,7 +142,7 @@ using Sum = pto::TileAcc<float, 16, 16, -1, -1>;
 using Left = pto::TileLeft<float, 16, 16, -1, -1>;
 using Right = pto::TileRight<float, 16, 16, -1, -1>;
 
-void shim__sums_of_no_products_are_zeros_or_the_bias(void **) {
+TEST(shim__sums_of_no_products_are_zeros_or_the_bias) {
     Case now(1);
     begin(&now.task);
     const struct {
@@ -179,7 +179,7 @@ void shim__sums_of_no_products_are_zeros_or_the_bias(void **) {
 
 // -- dispatch -------------------------------------------------------------------------------------
 
-void shim__cycles_may_be_given(void **) {
+TEST(shim__cycles_may_be_given) {
     wsp_task task = wsp_task();
     wsp::set_cycles(&task, 12);
     assert_int_equal(task.cycles, 12);
@@ -190,7 +190,7 @@ void shim__cycles_may_be_given(void **) {
 
 // A flag that nobody waits for: of a generated kernel its number alone is told, of a source the text of
 // the first fault of all.
-void shim__faults_end_a_task(void **) {
+TEST(shim__faults_end_a_task) {
     wsp_task task = wsp_task();
     for (int is_own = 0; is_own < 2; is_own++) {
         for (int time = 0; time < 2; time++) {
@@ -229,7 +229,7 @@ ptowsp_cycles run_function(const ptowsp_task *task, void *) {
     return ptowsp_task_scalar(task, 1);
 }
 
-void shim__functions_are_given_cycles_or_cost_them(void **) {
+TEST(shim__functions_are_given_cycles_or_cost_them) {
     const uint64_t failed = ptowsp_task_fail(PTOWSP_LIMIT_EXCEEDED), wrong = PTOWSP_CYCLES_MAX + 1;
     const struct {
         bool has_cost;
@@ -275,7 +275,7 @@ template <int Unit> void entry(uint8_t *element, uint32_t count, void *, uint64_
 }
 
 // As generated launches do: each element of an array once, in its order.
-void shim__launches_run_each_task(void **) {
+TEST(shim__launches_run_each_task) {
     constexpr uint32_t task_count = 3;
     std::vector<uint8_t> elements(task_count * WSP_TASK_STRIDE);
     for (uint32_t i = 0; i < task_count; i++) {
@@ -293,17 +293,3 @@ void shim__launches_run_each_task(void **) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shim__columns_go_from_vector_cores_to_the_cube_core),
-        cmocka_unit_test(shim__halves_that_wait_for_ever_are_a_fault),
-        cmocka_unit_test(shim__vector_cores_share_rows),
-        cmocka_unit_test(shim__sums_of_no_products_are_zeros_or_the_bias),
-        cmocka_unit_test(shim__cycles_may_be_given),
-        cmocka_unit_test(shim__faults_end_a_task),
-        cmocka_unit_test(shim__functions_are_given_cycles_or_cost_them),
-        cmocka_unit_test(shim__launches_run_each_task),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

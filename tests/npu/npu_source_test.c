@@ -145,8 +145,7 @@ static void is_refused(source *s, ptowsp_status status, const char *format) {
 // -- arguments ------------------------------------------------------------------------------------
 
 // Each kind of argument, and the types of C++ that its tile or scalar has.
-static void source__arguments_have_the_types_of_the_task(void **state) {
-    (void)state;
+TEST(source__arguments_have_the_types_of_the_task) {
     const ptowsp_pto_arg args[] = {
         {PTOWSP_PTO_DATA, 0, 0},          {PTOWSP_PTO_DATA, 1, 0},   {PTOWSP_PTO_DATA, 2, 0},
         {PTOWSP_PTO_ROWS, 1, 0},          {PTOWSP_PTO_COLS, 1, 0},   {PTOWSP_PTO_ROW_STRIDE, 1, 0},
@@ -185,8 +184,7 @@ static void source__arguments_have_the_types_of_the_task(void **state) {
 }
 
 // As many as there can be, and a block that is an argument: only the shim can be told.
-static void source__blocks_of_a_task_are_for_the_shim_alone(void **state) {
-    (void)state;
+TEST(source__blocks_of_a_task_are_for_the_shim_alone) {
     static const char error[] = "#error \"the block of this kernel is an argument of its task";
     for (int which = 0; which < 3; which++) {
         source s;
@@ -214,8 +212,7 @@ static void source__blocks_of_a_task_are_for_the_shim_alone(void **state) {
 // -- headers --------------------------------------------------------------------------------------
 
 // Headers that two files include come once; those of PTO-ISA, in angles, and that are nowhere stay lines.
-static void source__headers_that_are_found_come_along_once(void **state) {
-    (void)state;
+TEST(source__headers_that_are_found_come_along_once) {
     source s;
     source_begin(&s);
     add_file(&s, "one.hpp", "#include \"two.hpp\"\n");
@@ -243,8 +240,7 @@ static void source__headers_that_are_found_come_along_once(void **state) {
 }
 
 // Eight directories may be given, and the last one is looked into.
-static void source__all_directories_are_searched(void **state) {
-    (void)state;
+TEST(source__all_directories_are_searched) {
     source s;
     source_begin(&s);
     char here[100];
@@ -261,8 +257,7 @@ static void source__all_directories_are_searched(void **state) {
 
 // Conditions go with the lines that they are around, all their lines; what is in comments and strings is
 // no directive. "/*/" only opens a comment.
-static void source__directives_are_read_as_the_preprocessor_does(void **state) {
-    (void)state;
+TEST(source__directives_are_read_as_the_preprocessor_does) {
     source s;
     source_begin(&s);
     s.pto.text =
@@ -282,8 +277,7 @@ static void source__directives_are_read_as_the_preprocessor_does(void **state) {
     source_end(&s);
 }
 
-static void source__headers_outside_are_refused(void **state) {
-    (void)state;
+TEST(source__headers_outside_are_refused) {
     source s;
     char text[200], here[100];
     source_begin(&s);
@@ -297,8 +291,7 @@ static void source__headers_outside_are_refused(void **state) {
 }
 
 // A source of 256 files, and one more.
-static void source__too_many_headers_are_refused(void **state) {
-    (void)state;
+TEST(source__too_many_headers_are_refused) {
     for (int over = 0; over < 2; over++) {
         source s;
         char here[100], *text = (char *)calloc(1, 256 * 40), *at = text;
@@ -327,8 +320,7 @@ static void source__too_many_headers_are_refused(void **state) {
 }
 
 // "aicore/sources/add/" and the name of a header are at most 1023 characters.
-static void source__paths_of_headers_have_a_limit(void **state) {
-    (void)state;
+TEST(source__paths_of_headers_have_a_limit) {
     enum { LIMIT = 1023, START = sizeof "aicore/sources/add/" - 1, EACH = 200 };
     for (int over = 0; over < 3; over++) {
         source s;
@@ -370,8 +362,7 @@ static void source__paths_of_headers_have_a_limit(void **state) {
 // -- entries --------------------------------------------------------------------------------------
 
 // A part of a longer name is none, nor is one in a comment.
-static void source__an_entry_is_a_whole_name(void **state) {
-    (void)state;
+TEST(source__an_entry_is_a_whole_name) {
     static const char *const texts[] = {"void add_x();", "void addX();",       "void addx();",
                                         "void add0();",  "void xadd();",       "/* add */",
                                         "/*/ add */",    "char a[] = \"add\";"};
@@ -392,8 +383,7 @@ static void source__an_entry_is_a_whole_name(void **state) {
     }
 }
 
-static void source__costs_of_pto_sources_are_refused(void **state) {
-    (void)state;
+TEST(source__costs_of_pto_sources_are_refused) {
     source s;
     source_begin(&s);
     s.pto.text = "void add() {}\n";
@@ -405,8 +395,7 @@ static void source__costs_of_pto_sources_are_refused(void **state) {
 
 // -- files that are no text -----------------------------------------------------------------------
 
-static void source__files_that_are_no_text_are_refused(void **state) {
-    (void)state;
+TEST(source__files_that_are_no_text_are_refused) {
     for (int which = 0; which < 2; which++) {
         source s;
         source_begin(&s);
@@ -422,8 +411,7 @@ static void source__files_that_are_no_text_are_refused(void **state) {
 }
 
 // Opening one would wait for a writer; of a header, too.
-static void source__fifos_are_refused(void **state) {
-    (void)state;
+TEST(source__fifos_are_refused) {
     for (int which = 0; which < 2; which++) {
         source s;
         source_begin(&s);
@@ -440,8 +428,7 @@ static void source__fifos_are_refused(void **state) {
 }
 
 // A file of 64 MiB is more than a source; without blocks on the disk, it is all zeros.
-static void source__files_without_end_are_refused(void **state) {
-    (void)state;
+TEST(source__files_without_end_are_refused) {
     source s;
     source_begin(&s);
     s.desc.pto = NULL;
@@ -456,8 +443,7 @@ static void source__files_without_end_are_refused(void **state) {
 
 // -- C functions ----------------------------------------------------------------------------------
 
-static void source__costs_of_functions_need_a_source(void **state) {
-    (void)state;
+TEST(source__costs_of_functions_need_a_source) {
     source s;
     source_begin(&s);
     s.desc.pto = NULL;
@@ -474,8 +460,7 @@ static void source__costs_of_functions_need_a_source(void **state) {
 
 // A source with line ends keeps them; includes go before its namespace, and what is in a comment of
 // several lines or in a string stays where it is.
-static void source__lines_of_functions_are_kept(void **state) {
-    (void)state;
+TEST(source__lines_of_functions_are_kept) {
     source s;
     source_begin(&s);
     s.desc.pto = NULL;
@@ -496,8 +481,7 @@ static void source__lines_of_functions_are_kept(void **state) {
 
 // A text without line ends is broken, but not in initialisers of arguments, nor behind a digit's
 // separator.
-static void source__text_is_broken_outside_of_values(void **state) {
-    (void)state;
+TEST(source__text_is_broken_outside_of_values) {
     source s;
     source_begin(&s);
     s.desc.pto = NULL;
@@ -513,8 +497,7 @@ static void source__text_is_broken_outside_of_values(void **state) {
 }
 
 // A file and a text are two sources, even of the same bytes; two kernels of one file share it.
-static void source__kernels_of_one_file_share_it(void **state) {
-    (void)state;
+TEST(source__kernels_of_one_file_share_it) {
     for (int which = 0; which < 3; which++) {
         source s;
         char path[120];
@@ -548,8 +531,7 @@ static void source__kernels_of_one_file_share_it(void **state) {
 }
 
 // A name of C has no limit: a word that is longer than a line is not broken.
-static void source__words_may_be_longer_than_a_line(void **state) {
-    (void)state;
+TEST(source__words_may_be_longer_than_a_line) {
     char name[151], text[320], wanted[240];
     memset(name, 'f', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -576,28 +558,4 @@ static void source__words_may_be_longer_than_a_line(void **state) {
         has(&s, wanted);
         source_end(&s);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(source__arguments_have_the_types_of_the_task),
-        cmocka_unit_test(source__blocks_of_a_task_are_for_the_shim_alone),
-        cmocka_unit_test(source__headers_that_are_found_come_along_once),
-        cmocka_unit_test(source__all_directories_are_searched),
-        cmocka_unit_test(source__directives_are_read_as_the_preprocessor_does),
-        cmocka_unit_test(source__headers_outside_are_refused),
-        cmocka_unit_test(source__too_many_headers_are_refused),
-        cmocka_unit_test(source__paths_of_headers_have_a_limit),
-        cmocka_unit_test(source__an_entry_is_a_whole_name),
-        cmocka_unit_test(source__costs_of_pto_sources_are_refused),
-        cmocka_unit_test(source__files_that_are_no_text_are_refused),
-        cmocka_unit_test(source__fifos_are_refused),
-        cmocka_unit_test(source__files_without_end_are_refused),
-        cmocka_unit_test(source__costs_of_functions_need_a_source),
-        cmocka_unit_test(source__lines_of_functions_are_kept),
-        cmocka_unit_test(source__text_is_broken_outside_of_values),
-        cmocka_unit_test(source__kernels_of_one_file_share_it),
-        cmocka_unit_test(source__words_may_be_longer_than_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

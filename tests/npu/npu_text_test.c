@@ -85,8 +85,7 @@ static void print_string(npu_text *text, const char *string) {
     npu_print_cpp(text, "'%s'", string);
 }
 
-static void text__string_literals_hold_any_bytes(void **state) {
-    (void)state;
+TEST(text__string_literals_hold_any_bytes) {
     prints(print_string, "", "\"\"");
     prints(print_string, "plain", "\"plain\"");
     prints(print_string, "a\"b\\c", "\"a\\\"b\\\\c\"");
@@ -102,8 +101,7 @@ static void text__string_literals_hold_any_bytes(void **state) {
            "\"?\\?/ ?\\?\\?\"");
 }
 
-static void text__comments_stay_on_their_line(void **state) {
-    (void)state;
+TEST(text__comments_stay_on_their_line) {
     prints(npu_print_comment, "a/parallel b/task c", "a/parallel b/task c");
     prints(npu_print_comment, "ends with \\", "ends with ?");
     prints(npu_print_comment,
@@ -119,8 +117,7 @@ static void json_string(npu_text *text, const char *string) {
     npu_print_json(text, "'%s'", string);
 }
 
-static void text__json_strings_hold_any_bytes(void **state) {
-    (void)state;
+TEST(text__json_strings_hold_any_bytes) {
     prints(json_string,
            "a\"b\\c?"
            "?/",
@@ -129,8 +126,7 @@ static void text__json_strings_hold_any_bytes(void **state) {
     prints(json_string, "\n\x01\x7f", "\"\\u000a\\u0001\\u007f\"");
 }
 
-static void text__json_has_numbers_of_any_size(void **state) {
-    (void)state;
+TEST(text__json_has_numbers_of_any_size) {
     npu_text text = {NULL, 0, 0, false};
     npu_print_json(&text, "{'a': [%d, %u, %ld], 'b': %lld, 'c': %llu}", -7, 4294967295u, 0L,
                    (long long)INT64_MIN, (unsigned long long)UINT64_MAX);
@@ -140,8 +136,7 @@ static void text__json_has_numbers_of_any_size(void **state) {
     npu_text_free(&text);
 }
 
-static void text__grows_to_any_length(void **state) {
-    (void)state;
+TEST(text__grows_to_any_length) {
     npu_text text = {NULL, 0, 0, false};
     size_t expected = 0;
     for (int i = 0; i < 3000; i++) {
@@ -156,8 +151,7 @@ static void text__grows_to_any_length(void **state) {
 
 // A hundred columns with what stands before; what goes on stands four columns further in. A word that
 // has no blank in it stays whole.
-static void text__statements_are_broken_at_blanks(void **state) {
-    (void)state;
+TEST(text__statements_are_broken_at_blanks) {
     char word[121], statement[400], expected[400];
     memset(word, 'w', 120);
     word[120] = '\0';
@@ -182,8 +176,7 @@ static void text__statements_are_broken_at_blanks(void **state) {
     }
 }
 
-static void text__numbers_are_literals(void **state) {
-    (void)state;
+TEST(text__numbers_are_literals) {
     npu_text text = {NULL, 0, 0, false};
     npu_print_i64(&text, INT64_MIN);
     npu_print_i64(&text, -7);
@@ -194,8 +187,7 @@ static void text__numbers_are_literals(void **state) {
 }
 
 // Values of MurmurHash3_x64_128 with seed 0 that others have published.
-static void hash__is_murmur3(void **state) {
-    (void)state;
+TEST(hash__is_murmur3) {
     char hash[NPU_HASH_SIZE];
     npu_hash("", 0, hash);
     assert_string_equal(hash, "00000000000000000000000000000000");
@@ -214,8 +206,7 @@ static void is_mangled_to(const char *name, const char *expected) {
     assert_string_equal(out, expected);
 }
 
-static void names__become_identifiers_with_the_prefix_of_users(void **state) {
-    (void)state;
+TEST(names__become_identifiers_with_the_prefix_of_users) {
     is_mangled_to("batch", "v_batch");
     is_mangled_to("kv len (tokens)", "v_kv_len_tokens");
     is_mangled_to("2nd", "v_2nd");
@@ -235,8 +226,7 @@ static void names__become_identifiers_with_the_prefix_of_users(void **state) {
 }
 
 // A module with clashes of all kinds; its names, in the order of the tables.
-static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **state) {
-    (void)state;
+TEST(names__that_clash_get_numbers_in_the_order_of_the_tables) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "clashes");
@@ -299,8 +289,7 @@ static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **stat
 }
 
 // Any names: every identifier is one, and differs from the others of its kind.
-static void names__of_any_characters_are_identifiers_and_differ(void **state) {
-    (void)state;
+TEST(names__of_any_characters_are_identifiers_and_differ) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 30); round++) {
         npu_fixture f;
@@ -347,8 +336,7 @@ static void names__of_any_characters_are_identifiers_and_differ(void **state) {
 
 // -- faults ---------------------------------------------------------------------------------------
 
-static void emit__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(emit__every_allocation_may_be_refused) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[128];
@@ -374,8 +362,7 @@ static void emit__every_allocation_may_be_refused(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__every_write_may_fail(void **state) {
-    (void)state;
+TEST(emit__every_write_may_fail) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[128];
@@ -401,8 +388,7 @@ static void emit__every_write_may_fail(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
-    (void)state;
+TEST(emit__a_failing_write_leaves_the_tree_that_was_there) {
     npu_fixture f;
     npu_fixture_make(&f);
     char path[128], mine[160];
@@ -429,8 +415,7 @@ static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
     npu_fixture_free(&f);
 }
 
-static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
-    (void)state;
+TEST(emit__goes_on_after_short_and_interrupted_writes) {
     npu_fixture f;
     npu_fixture_make(&f);
     for (int error = 0; error < 2; error++) {
@@ -454,8 +439,7 @@ static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
 }
 
 // Where others can write beside the tree, they must not lead what is written elsewhere.
-static void emit__writes_into_the_directory_that_it_has_made(void **state) {
-    (void)state;
+TEST(emit__writes_into_the_directory_that_it_has_made) {
     char victim[200], tree[200];
     npu_fixture f;
     npu_fixture_make(&f);
@@ -475,26 +459,4 @@ static void emit__writes_into_the_directory_that_it_has_made(void **state) {
     assert_int_equal(npu_entries(f.directory), 1);  // nothing but the victim is left
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     npu_fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text__string_literals_hold_any_bytes),
-        cmocka_unit_test(text__comments_stay_on_their_line),
-        cmocka_unit_test(text__json_strings_hold_any_bytes),
-        cmocka_unit_test(text__json_has_numbers_of_any_size),
-        cmocka_unit_test(text__grows_to_any_length),
-        cmocka_unit_test(text__statements_are_broken_at_blanks),
-        cmocka_unit_test(text__numbers_are_literals),
-        cmocka_unit_test(hash__is_murmur3),
-        cmocka_unit_test(names__become_identifiers_with_the_prefix_of_users),
-        cmocka_unit_test(names__that_clash_get_numbers_in_the_order_of_the_tables),
-        cmocka_unit_test(names__of_any_characters_are_identifiers_and_differ),
-        cmocka_unit_test(emit__every_allocation_may_be_refused),
-        cmocka_unit_test(emit__every_write_may_fail),
-        cmocka_unit_test(emit__a_failing_write_leaves_the_tree_that_was_there),
-        cmocka_unit_test(emit__goes_on_after_short_and_interrupted_writes),
-        cmocka_unit_test(emit__writes_into_the_directory_that_it_has_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

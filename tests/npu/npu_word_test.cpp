@@ -22,7 +22,7 @@ wsp_task make_task() {
     return task;
 }
 
-void word__arguments_are_where_the_task_has_them(void **) {
+TEST(word__arguments_are_where_the_task_has_them) {
     const wsp_task task = make_task();
     assert_int_equal(wsp::rows(&task, 0), 3);
     assert_int_equal(wsp::cols(&task, 0), 5);
@@ -34,7 +34,7 @@ void word__arguments_are_where_the_task_has_them(void **) {
     assert_true(wsp::scalar_f64(&task, 2) == 0x1.921fb54442d18p+1);  // and closer
 }
 
-void word__sizes_stay_in_their_range(void **) {
+TEST(word__sizes_stay_in_their_range) {
     // What is left from a place on, at most so much.
     assert_int_equal(wsp::part(10, 4, 8), 6);
     assert_int_equal(wsp::part(10, 0, 8), 8);
@@ -49,7 +49,7 @@ void word__sizes_stay_in_their_range(void **) {
     assert_int_equal(wsp::extent(INT32_MAX, INT32_MAX, 0, 0, 7), 7);  // more than 32 bits
 }
 
-void word__loops_are_bounded(void **) {
+TEST(word__loops_are_bounded) {
     const struct {
         int64_t begin, end, step;
         int count;
@@ -79,7 +79,7 @@ void word__loops_are_bounded(void **) {
 }
 
 // The bits of a float that is nearest to a double: of what the processor rounds, the same.
-void word__doubles_become_floats_by_their_bits(void **) {
+TEST(word__doubles_become_floats_by_their_bits) {
     const double cases[] = {0,
                             -0.0,
                             1,
@@ -113,7 +113,7 @@ void word__doubles_become_floats_by_their_bits(void **) {
 }
 
 // Rows, columns, and right factors, which may be either.
-void word__tensors_that_a_device_can_move(void **) {
+TEST(word__tensors_that_a_device_can_move) {
     wsp_task task = make_task();
     const struct {
         int64_t row_stride, col_stride;
@@ -139,14 +139,3 @@ void word__tensors_that_a_device_can_move(void **) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(word__arguments_are_where_the_task_has_them),
-        cmocka_unit_test(word__sizes_stay_in_their_range),
-        cmocka_unit_test(word__loops_are_bounded),
-        cmocka_unit_test(word__doubles_become_floats_by_their_bits),
-        cmocka_unit_test(word__tensors_that_a_device_can_move),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -26,8 +26,9 @@ static ptowsp_context *context_of(void **state) {
 
 // -- linear layouts -------------------------------------------------------------------------------
 
-static void linear__without_a_result_is_refused(void **state) {
-    (void)state;
+SUITE_AROUND(setup, teardown)
+
+TEST(linear__without_a_result_is_refused) {
     ptowsp_linear one;
     assert_int_equal(ptowsp_linear_identity(3, &one), PTOWSP_OK);
     assert_int_equal(ptowsp_linear_identity(3, NULL), PTOWSP_INVALID_PARAMS);
@@ -40,8 +41,7 @@ static void linear__without_a_result_is_refused(void **state) {
     assert_int_equal(ptowsp_linear_conflicts(&one, 0, 1, NULL), PTOWSP_INVALID_PARAMS);
 }
 
-static void linear__sizes_have_limits(void **state) {
-    (void)state;
+TEST(linear__sizes_have_limits) {
     ptowsp_linear one;
     uint64_t accesses;
     static const struct {
@@ -73,8 +73,7 @@ static void linear__sizes_have_limits(void **state) {
     assert_int_equal(accesses, 4);
 }
 
-static void linear__matrices_that_are_none_are_refused(void **state) {
-    (void)state;
+TEST(linear__matrices_that_are_none_are_refused) {
     ptowsp_linear good, wide, made;
     uint64_t accesses;
     assert_int_equal(ptowsp_linear_identity(3, &good), PTOWSP_OK);
@@ -113,7 +112,7 @@ static ptowsp_mesh_layout layout_of(uint32_t rank, int64_t rows, int64_t cols) {
     return layout;
 }
 
-static void layout__descriptions_are_refused_by_what_is_wrong(void **state) {
+TEST(layout__descriptions_are_refused_by_what_is_wrong) {
     ptowsp_context *context = context_of(state);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     ptowsp_mesh_layout layout = layout_of(2, 4, 4);
@@ -165,7 +164,7 @@ static void layout__descriptions_are_refused_by_what_is_wrong(void **state) {
     }
 }
 
-static void layout__parts_joins_and_relayouts(void **state) {
+TEST(layout__parts_joins_and_relayouts) {
     ptowsp_context *context = context_of(state);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     ptowsp_mesh_layout a = layout_of(2, 4, 4), b = layout_of(2, 4, 6), line = layout_of(1, 4, 0);
@@ -247,7 +246,7 @@ static void refuses(ptowsp_context *context, const ptowsp_collective *c, ptowsp_
     assert_string_equal(ptowsp_context_error(context).text, text);
 }
 
-static void collective__is_refused_by_what_is_wrong(void **state) {
+TEST(collective__is_refused_by_what_is_wrong) {
     ptowsp_context *context = context_of(state);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     const uint64_t counts[16] = {0};
@@ -308,7 +307,7 @@ static void collective__is_refused_by_what_is_wrong(void **state) {
     test_error_is(context, bad, PTOWSP_NO_INDEX, "ranks: all_reduce: a plan needs an algorithm");
 }
 
-static void links__are_refused_by_what_is_wrong(void **state) {
+TEST(links__are_refused_by_what_is_wrong) {
     ptowsp_context *context = context_of(state);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     const ptowsp_collective c = good_collective();
@@ -346,7 +345,7 @@ static void links__are_refused_by_what_is_wrong(void **state) {
 }
 
 // A choice on links without a name, of counts: 3 elements of 4 bytes. Nothing costs anything there.
-static void choice__is_said_for_counts_and_nameless_links(void **state) {
+TEST(choice__is_said_for_counts_and_nameless_links) {
     ptowsp_context *context = context_of(state);
     const uint64_t counts[4] = {0, 1, 2, 0};
     ptowsp_collective c = good_collective();
@@ -381,8 +380,7 @@ static void choice__is_said_for_counts_and_nameless_links(void **state) {
 }
 
 // Sums of integers wrap; those of halves are rounded once. Both operands are of two elements.
-static void reduction__of_every_type(void **state) {
-    (void)state;
+TEST(reduction__of_every_type) {
     static const struct {
         ptowsp_dtype dtype;
         double a[2], b[2], sum[2], most[2], least[2];
@@ -420,7 +418,7 @@ static void reduction__of_every_type(void **state) {
     }
 }
 
-static void hub__is_refused_by_what_is_wrong(void **state) {
+TEST(hub__is_refused_by_what_is_wrong) {
     ptowsp_context *context = context_of(state);
     ptowsp_hub *hub = NULL;
     static const struct {
@@ -447,20 +445,4 @@ static void hub__is_refused_by_what_is_wrong(void **state) {
     assert_non_null(strstr(ptowsp_context_error(context).text, "hub of 0 ranks, rings of 65536"));
     assert_int_equal(ptowsp_hub_create(context, &good, &hub), PTOWSP_OK);
     ptowsp_hub_destroy(hub);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear__without_a_result_is_refused),
-        cmocka_unit_test(linear__sizes_have_limits),
-        cmocka_unit_test(linear__matrices_that_are_none_are_refused),
-        cmocka_unit_test(layout__descriptions_are_refused_by_what_is_wrong),
-        cmocka_unit_test(layout__parts_joins_and_relayouts),
-        cmocka_unit_test(collective__is_refused_by_what_is_wrong),
-        cmocka_unit_test(links__are_refused_by_what_is_wrong),
-        cmocka_unit_test(choice__is_said_for_counts_and_nameless_links),
-        cmocka_unit_test(reduction__of_every_type),
-        cmocka_unit_test(hub__is_refused_by_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -80,9 +80,7 @@ static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     ptowsp_context_destroy(context);
 }
 
-static void layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank(
-    void **state) {
-    (void)state;
+TEST(layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank) {
     const char *count_text = getenv("LAYOUT_PROGRAMS");
     const uint64_t count = count_text ? strtoull(count_text, NULL, 10) : test_rounds(300);
     uint64_t relayouts = 0, ops = 0, loops = 0, seed = test_seed() << 20;
@@ -117,12 +115,4 @@ static void layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_o
     free(plans);
     // The programs are what they should be: with relayouts, and loops.
     assert_met(relayouts > count && ops > 2 * count && loops > count / 10);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

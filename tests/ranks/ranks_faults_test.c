@@ -48,8 +48,7 @@ static ptowsp_links links_of(uint64_t latency_ps, uint64_t bytes_per_us) {
 
 // -- times ----------------------------------------------------------------------------------------
 
-static void ranks_faults__times_need_links_an_algorithm_and_room(void **state) {
-    (void)state;
+TEST(ranks_faults__times_need_links_an_algorithm_and_room) {
     ptowsp_context *context = context_make();
     ptowsp_collective c = sum_of(8);
     ptowsp_links links = links_of(1000, 1000);
@@ -77,8 +76,7 @@ static void ranks_faults__times_need_links_an_algorithm_and_room(void **state) {
 }
 
 // A part of 2^56 floats takes 2^58 us over a byte a microsecond, 2^78 ps; and six latencies of 2^63 ps.
-static void ranks_faults__times_beyond_64_bits_are_refused(void **state) {
-    (void)state;
+TEST(ranks_faults__times_beyond_64_bits_are_refused) {
     ptowsp_context *context = context_make();
     ptowsp_collective c = sum_of(UINT64_C(1) << 58);
     ptowsp_links links = links_of(0, 1);
@@ -96,8 +94,7 @@ static void ranks_faults__times_beyond_64_bits_are_refused(void **state) {
 
 // -- communicators --------------------------------------------------------------------------------
 
-static void ranks_faults__communicators_need_a_transport_and_a_rank(void **state) {
-    (void)state;
+TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
     static const char incomplete[] =
         "ranks: a communicator needs a description, all of a transport, and a place to go";
     ptowsp_context *context = context_make();
@@ -135,8 +132,7 @@ static void ranks_faults__communicators_need_a_transport_and_a_rank(void **state
     ptowsp_context_destroy(context);
 }
 
-static void ranks_faults__collectives_need_members_and_apart_memory(void **state) {
-    (void)state;
+TEST(ranks_faults__collectives_need_members_and_apart_memory) {
     ptowsp_context *context = context_make();
     const ptowsp_hub_desc hub_desc = {1, 0, false};
     ptowsp_hub *hub = NULL;
@@ -232,8 +228,7 @@ static ssize_t test_read(int file, void *data, size_t size) {
 
 // The 20th number of /proc/PID/stat is that of the threads: of a process whose main thread has ended, a
 // zombie, others may still run.
-static void ranks_faults__a_process_is_gone_when_proc_says_so(void **state) {
-    (void)state;
+TEST(ranks_faults__a_process_is_gone_when_proc_says_so) {
 #define FIELDS "1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 "
     static const struct {
         const char *stat;
@@ -269,8 +264,7 @@ static void ranks_faults__a_process_is_gone_when_proc_says_so(void **state) {
 }
 
 // 256 ranks with rings of 2^30 bytes: 2^46 bytes, and a word for each.
-static void ranks_faults__hubs_say_what_memory_there_is_not(void **state) {
-    (void)state;
+TEST(ranks_faults__hubs_say_what_memory_there_is_not) {
     test_memory memory = {0};
     const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
@@ -296,16 +290,4 @@ static void ranks_faults__hubs_say_what_memory_there_is_not(void **state) {
     }
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_blocks, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_faults__times_need_links_an_algorithm_and_room),
-        cmocka_unit_test(ranks_faults__times_beyond_64_bits_are_refused),
-        cmocka_unit_test(ranks_faults__communicators_need_a_transport_and_a_rank),
-        cmocka_unit_test(ranks_faults__collectives_need_members_and_apart_memory),
-        cmocka_unit_test(ranks_faults__a_process_is_gone_when_proc_says_so),
-        cmocka_unit_test(ranks_faults__hubs_say_what_memory_there_is_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,8 +193,7 @@ static void run_cases(uint32_t rank_count) {
 
 // -- tests ----------------------------------------------------------------------------------------
 
-static void ranks_relayout__data_of_random_layouts_is_where_it_belongs(void **state) {
-    (void)state;
+TEST(ranks_relayout__data_of_random_layouts_is_where_it_belongs) {
     uint64_t random = test_seed();
     uint32_t kinds[5] = {0, 0, 0, 0, 0}, with_cuts = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 400); round++) {
@@ -256,8 +255,7 @@ static const ptowsp_mesh_layout summed = {
     "t", 4, 1, {6}, {{PTOWSP_PARTIAL_SUM, 0, NULL}, {PTOWSP_SHARDED, 0, NULL}}};
 static const ptowsp_mesh_layout whole = {"t", 4, 1, {6}, {{PTOWSP_REPLICATED, 0, NULL}}};
 
-static void ranks_relayout__what_is_wrong_is_refused(void **state) {
-    (void)state;
+TEST(ranks_relayout__what_is_wrong_is_refused) {
     alone a;
     int32_t in[6] = {1, 2, 3, 4, 5, 6}, out[6];
     alone_make(&a);
@@ -289,8 +287,7 @@ static void ranks_relayout__what_is_wrong_is_refused(void **state) {
 }
 
 // Of each kind of step: sums, what is cut by rows to columns, pieces of unequal sizes together.
-static void ranks_relayout__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(ranks_relayout__every_allocation_may_be_refused) {
     static const int64_t cuts[2] = {0, 2};
     static const ptowsp_mesh_layout all = {"t", 4, 2, {2, 3}, {{PTOWSP_REPLICATED, 0, NULL}}};
     static const ptowsp_mesh_layout rows = {"t", 4, 2, {2, 3}, {{PTOWSP_SHARDED, 0, NULL}}};
@@ -321,13 +318,4 @@ static void ranks_relayout__every_allocation_may_be_refused(void **state) {
         }
         assert_true(refused >= pairs[k].least);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_relayout__data_of_random_layouts_is_where_it_belongs),
-        cmocka_unit_test(ranks_relayout__what_is_wrong_is_refused),
-        cmocka_unit_test(ranks_relayout__every_allocation_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

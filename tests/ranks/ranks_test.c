@@ -165,8 +165,7 @@ static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks)
     }
 }
 
-static void ranks__every_collective_is_as_documented_bit_for_bit(void **state) {
-    (void)state;
+TEST(ranks__every_collective_is_as_documented_bit_for_bit) {
     for (uint32_t p = 1; p <= P_MAX; p++) {
         rank_job jobs[P_MAX];
         memset(jobs, 0, sizeof jobs);
@@ -212,8 +211,7 @@ static void run_groups(rank_job *job, ptowsp_context *context, ptowsp_ranks *ran
     }
 }
 
-static void ranks__lines_of_a_mesh_exchange_ragged_counts(void **state) {
-    (void)state;
+TEST(ranks__lines_of_a_mesh_exchange_ragged_counts) {
     rank_job jobs[P_MAX];
     memset(jobs, 0, sizeof jobs);
     run_ranks(jobs, 6, 0, run_groups, NULL);
@@ -223,8 +221,7 @@ static void ranks__lines_of_a_mesh_exchange_ragged_counts(void **state) {
     }
 }
 
-static void ranks__sums_are_near_those_in_double(void **state) {
-    (void)state;
+TEST(ranks__sums_are_near_those_in_double) {
     ptowsp_collective c;
     memset(&c, 0, sizeof c);
     c.dtype = PTOWSP_F32;
@@ -257,8 +254,7 @@ static uint64_t time_of(ptowsp_collective c, ptowsp_algorithm algorithm,
     return cost.time_ps;
 }
 
-static void ranks__times_are_those_worked_out_on_paper(void **state) {
-    (void)state;
+TEST(ranks__times_are_those_worked_out_on_paper) {
     // 1 us, 1 byte/ns; 4000 bytes on 4 ranks: all of it takes 4 us, a part 1 us.
     const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
     ptowsp_links links;
@@ -313,8 +309,7 @@ static void ranks__times_are_those_worked_out_on_paper(void **state) {
 // Each pair has 1 byte/ns, a rank 2 of them in all; 1 us. An all-to-all of 4 ranks, 1000 bytes to each:
 // three messages of 1 us start together, and a rank passes 3000 bytes in 1.5 us. With a cap of 4
 // the links are slower; with 0.5 bytes/ns, a rank takes 6 us.
-static void ranks__a_cap_of_a_rank_stands_beside_the_links(void **state) {
-    (void)state;
+TEST(ranks__a_cap_of_a_rank_stands_beside_the_links) {
     static const uint64_t caps[] = {0, 4000, 2000, 500};
     static const uint64_t nanoseconds[] = {2000, 2000, 2500, 7000};
     ptowsp_links links;
@@ -370,8 +365,7 @@ static void ranks__a_cap_of_a_rank_stands_beside_the_links(void **state) {
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2000000 + 68965518);
 }
 
-static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) {
-    (void)state;
+TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
     ptowsp_context *context = context_of(NULL);
     const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
     ptowsp_links links;
@@ -410,8 +404,7 @@ static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) 
 
 // -- plans ----------------------------------------------------------------------------------------
 
-static void ranks__plans_are_printed(void **state) {
-    (void)state;
+TEST(ranks__plans_are_printed) {
     ptowsp_collective c;
     memset(&c, 0, sizeof c);
     c.dtype = PTOWSP_I32;
@@ -440,8 +433,7 @@ static void ranks__plans_are_printed(void **state) {
     assert_int_equal(steps[5].count, 2);
 }
 
-static void ranks__wrong_collectives_are_refused_with_a_text(void **state) {
-    (void)state;
+TEST(ranks__wrong_collectives_are_refused_with_a_text) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_collective_size size;
     ptowsp_collective good, c;
@@ -485,8 +477,7 @@ static void run_nothing(rank_job *job, ptowsp_context *context, ptowsp_ranks *ra
     (void)job, (void)context, (void)ranks;
 }
 
-static void ranks__other_fingerprints_are_an_error_on_all(void **state) {
-    (void)state;
+TEST(ranks__other_fingerprints_are_an_error_on_all) {
     rank_job jobs[P_MAX];
     memset(jobs, 0, sizeof jobs);
     for (uint32_t i = 0; i < 5; i++) {
@@ -545,8 +536,7 @@ static void late_close(void *user, bool has_failed) {
 }
 
 // Rank 4 hears from rank 2 when the others have found the difference and ended.
-static void ranks__a_rank_that_is_late_finds_the_same_difference(void **state) {
-    (void)state;
+TEST(ranks__a_rank_that_is_late_finds_the_same_difference) {
     rank_job jobs[P_MAX];
     late_end ends[5];
     atomic_uint ended;
@@ -602,8 +592,7 @@ static void *forge(void *user) {
 
 // The cap of rank 1 is another one than that of rank 0, or is all that its links say: then they are
 // still none of the library's.
-static void ranks__another_cap_of_ranks_is_an_error(void **state) {
-    (void)state;
+TEST(ranks__another_cap_of_ranks_is_an_error) {
     for (int is_alone = 0; is_alone < 2; is_alone++) {
         rank_job jobs[P_MAX];
         memset(jobs, 0, sizeof jobs);
@@ -622,8 +611,7 @@ static void ranks__another_cap_of_ranks_is_an_error(void **state) {
     }
 }
 
-static void ranks__another_version_or_other_links_are_an_error(void **state) {
-    (void)state;
+TEST(ranks__another_version_or_other_links_are_an_error) {
     static const char *const differences[] = {"version of the library", "fingerprint", "links",
                                               "rank"};
     for (uint32_t word = 0; word < 4; word++) {
@@ -666,8 +654,7 @@ static void run_other_counts(rank_job *job, ptowsp_context *context, ptowsp_rank
     }
 }
 
-static void ranks__ragged_counts_that_disagree_are_an_error_on_all(void **state) {
-    (void)state;
+TEST(ranks__ragged_counts_that_disagree_are_an_error_on_all) {
     rank_job jobs[P_MAX];
     memset(jobs, 0, sizeof jobs);
     run_ranks(jobs, 3, 0, run_other_counts, NULL);
@@ -698,8 +685,7 @@ static void *send_and_fail(void *arg) {
     return NULL;
 }
 
-static void ranks__what_a_rank_sent_before_it_failed_arrives(void **state) {
-    (void)state;
+TEST(ranks__what_a_rank_sent_before_it_failed_arrives) {
     ptowsp_context *context = context_of(NULL);
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
         ptowsp_hub *hub = hub_of(context, 2, 64, false);
@@ -806,8 +792,7 @@ static void run_sends(rank_job *job, ptowsp_context *context, ptowsp_ranks *rank
     }
 }
 
-static void ranks__messages_that_are_wrong_are_found(void **state) {
-    (void)state;
+TEST(ranks__messages_that_are_wrong_are_found) {
     static const char *const texts[] = {
         "ranks: send: message 2 of rank 0 has 15 bytes, not 16",
         "ranks: send: message 2 of rank 0 came twice or late, due is 3",
@@ -891,8 +876,7 @@ static uint64_t run_with_limit(rank_job *jobs, late *l) {
     }
 }
 
-static void ranks__a_rank_that_does_not_answer_is_an_error(void **state) {
-    (void)state;
+TEST(ranks__a_rank_that_does_not_answer_is_an_error) {
     for (int ends = 0; ends < 2; ends++) {
         rank_job jobs[P_MAX];
         late l = {0, ends != 0, jobs};
@@ -970,8 +954,7 @@ static void start_children(ptowsp_hub *hub, pid_t *pids, uint32_t count, uint32_
     }
 }
 
-static void ranks__processes_share_a_hub(void **state) {
-    (void)state;
+TEST(ranks__processes_share_a_hub) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, 4, 64, true);
     pid_t pids[4];
@@ -1012,8 +995,7 @@ static bool maps_a_file_of(const char *folder) {
     return is_found;
 }
 
-static void ranks__when_a_process_is_killed_all_others_end(void **state) {
-    (void)state;
+TEST(ranks__when_a_process_is_killed_all_others_end) {
     uint64_t seed = test_seed();
     const uint32_t open_files = entries_of("/proc/self/fd");
     int sooner = 0, rounds = 0;
@@ -1066,8 +1048,7 @@ static void run_twice(rank_job *job, ptowsp_context *context, ptowsp_ranks *rank
     }
 }
 
-static void ranks__every_allocation_may_be_refused(void **state) {
-    (void)state;
+TEST(ranks__every_allocation_may_be_refused) {
     bool is_done = false;
     for (size_t n = 2; !is_done; n++) {  // the first is the test's context and its pool
         rank_job jobs[P_MAX];
@@ -1098,29 +1079,4 @@ static void ranks__every_allocation_may_be_refused(void **state) {
     }
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_blocks, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks__processes_share_a_hub),
-        cmocka_unit_test(ranks__when_a_process_is_killed_all_others_end),
-        cmocka_unit_test(ranks__plans_are_printed),
-        cmocka_unit_test(ranks__wrong_collectives_are_refused_with_a_text),
-        cmocka_unit_test(ranks__times_are_those_worked_out_on_paper),
-        cmocka_unit_test(ranks__a_cap_of_a_rank_stands_beside_the_links),
-        cmocka_unit_test(ranks__the_cheapest_algorithm_is_chosen_and_explained),
-        cmocka_unit_test(ranks__every_collective_is_as_documented_bit_for_bit),
-        cmocka_unit_test(ranks__lines_of_a_mesh_exchange_ragged_counts),
-        cmocka_unit_test(ranks__sums_are_near_those_in_double),
-        cmocka_unit_test(ranks__other_fingerprints_are_an_error_on_all),
-        cmocka_unit_test(ranks__a_rank_that_is_late_finds_the_same_difference),
-        cmocka_unit_test(ranks__another_version_or_other_links_are_an_error),
-        cmocka_unit_test(ranks__another_cap_of_ranks_is_an_error),
-        cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
-        cmocka_unit_test(ranks__what_a_rank_sent_before_it_failed_arrives),
-        cmocka_unit_test(ranks__messages_that_are_wrong_are_found),
-        cmocka_unit_test(ranks__a_rank_that_does_not_answer_is_an_error),
-        cmocka_unit_test(ranks__every_allocation_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

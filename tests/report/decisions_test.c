@@ -88,8 +88,7 @@ static const char text[] = "module m\n"
                            "  for_each i in n\n"
                            "    task use(i * 3 + 1) i = t o = x\n";
 
-static void decisions__of_measuring_time(void **state) {
-    (void)state;
+TEST(decisions__of_measuring_time) {
     fixture f;
     ptowsp_schedule schedule;
     ptowsp_run_options options;
@@ -156,8 +155,7 @@ static void decisions__of_measuring_time(void **state) {
     release(&f);
 }
 
-static void decisions__of_executing(void **state) {
-    (void)state;
+TEST(decisions__of_executing) {
     static const char small[] = "module m\n"
                                 "axis p plan\n"
                                 "kernel use(axes 1) vector, cycles by a cost function\n"
@@ -216,8 +214,7 @@ static void decisions__of_executing(void **state) {
 
 // What else a kernel can be, and says how long it takes: a PTO-ISA source, a collective, a tile kernel of
 // two halves.
-static void decisions__of_all_kinds_of_kernels(void **state) {
-    (void)state;
+TEST(decisions__of_all_kinds_of_kernels) {
     fixture f;
     memset(&f, 0, sizeof f);
     f.room = sizeof f.text - 1;
@@ -282,8 +279,7 @@ static void decisions__of_all_kinds_of_kernels(void **state) {
 
 // A plan that is not bound says nothing. One that is planned from a batch says so; and tasks that
 // start once some of them have been issued are counted first.
-static void decisions__of_plans(void **state) {
-    (void)state;
+TEST(decisions__of_plans) {
     static const char small[] = "module m\n"
                                 "axis p plan\n"
                                 "axis other plan\n"
@@ -322,8 +318,7 @@ static bool count_two(void *user, const ptowsp_decision *decision) {
     return ++*(uint32_t *)user < 2;
 }
 
-static void decisions__can_be_stopped(void **state) {
-    (void)state;
+TEST(decisions__can_be_stopped) {
     fixture f;
     uint32_t count = 0;
     make(&f, text, NULL);
@@ -343,15 +338,4 @@ static void decisions__can_be_stopped(void **state) {
     assert_string_equal(ptowsp_context_error(f.context).text,
                         "decisions: the output failed after 0 bytes");
     release(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decisions__of_measuring_time),
-        cmocka_unit_test(decisions__of_executing),
-        cmocka_unit_test(decisions__of_all_kinds_of_kernels),
-        cmocka_unit_test(decisions__of_plans),
-        cmocka_unit_test(decisions__can_be_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

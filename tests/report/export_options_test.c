@@ -72,8 +72,7 @@ static void has(bool is_there, const char *part) {
 }
 
 // A value is called after its variable or array, else by its number.
-static void options__make_bars_short(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__make_bars_short) {
     static const ptowsp_export_format formats[] = {PTOWSP_EXPORT_CHROME, PTOWSP_EXPORT_TABLE};
     execute(f, PTOWSP_RECORD_EDGES);
     for (uint32_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -104,8 +103,7 @@ static void options__make_bars_short(void **state) {
 }
 
 // RFC 8259: quotes, backslashes and control characters are escaped, and text is UTF-8.
-static void options__take_any_title(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__take_any_title) {
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
     execute(f, PTOWSP_RECORD_EDGES);
@@ -158,8 +156,7 @@ static void execute_text(fixture *f, const char *text, const ptowsp_schedule *sc
 }
 
 // A scalar has the name of its parameter, and its sign by its type.
-static void options__name_scalars(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__name_scalars) {
     static const char text[] =
         "module m\n"
         "axis n 1\n"
@@ -195,8 +192,7 @@ static void options__name_scalars(void **state) {
 
 // A label has 1024 bytes, of which 32 are kept for a value. Names of 63 bytes: each value takes 66, so
 // that 14 of 16 follow the kernel's name: 63 + 13 * 66 + 63 + 32 is 1016.
-static void options__end_labels_that_are_too_long(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__end_labels_that_are_too_long) {
     static char text[8192], name[PTOWSP_NAME_MAX];
     memset(name, 'x', sizeof name - 1);
     char *at = text + sprintf(text, "module m\naxis n 1\nkernel k%s(axes 8", name);
@@ -226,8 +222,7 @@ static void options__end_labels_that_are_too_long(void **state) {
 
 // Of every second task only, gaps between bars say nothing. Names of processes and kernels that are longer
 // than their place are squeezed.
-static void options__draw_what_is_recorded(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__draw_what_is_recorded) {
     static const char text[] =
         "module m\n"
         "axis n 4\n"
@@ -261,8 +256,7 @@ static void options__draw_what_is_recorded(void **state) {
 }
 
 // Titles that begin with what has to be escaped.
-static void options__escape_the_first_character(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__escape_the_first_character) {
     static const struct {
         const char *title, *written;
     } cases[] = {{"\\x", "\"\\\\x"}, {"\x7fx", "\"\\u007fx"}, {"\xc3\xa9", "\"\xc3\xa9"}};
@@ -275,8 +269,7 @@ static void options__escape_the_first_character(void **state) {
 }
 
 // With many cycles in a nanosecond, tasks begin and end in the same one, and so do flows between them.
-static void options__have_flows_of_short_tasks(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__have_flows_of_short_tasks) {
     static const char text[] = "module m\n"
                                "tensor x i32 [4, 8] global\n"
                                "kernel w(axes 0, inout t i32 1 x 8) vector, 3 cycles, time only\n"
@@ -297,8 +290,7 @@ static void options__have_flows_of_short_tasks(void **state) {
 }
 
 // Tiles of tensors of three dimensions say where their matrix is; hazards are by who reads and who writes.
-static void options__say_tiles_of_edges(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__say_tiles_of_edges) {
     static const char text[] = "module m\n"
                                "tensor x i32 [3, 4, 8] global\n"
                                "kernel get(axes 0, in t i32 1 x 8) vector, 3 cycles, time only\n"
@@ -326,8 +318,7 @@ static void options__say_tiles_of_edges(void **state) {
 
 // Bars of transient tensors: one without bytes has none, and one that is too low or too narrow for its
 // name has no text.
-static void options__draw_transient_tensors(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__draw_transient_tensors) {
     static const char text[] = "module m\n"
                                "symbol rows\n"
                                "tensor large i32 [1000, 8] global transient\n"
@@ -381,8 +372,7 @@ static void options__draw_transient_tensors(void **state) {
 }
 
 // Kernels only are columns of a usage over time: where there are none, times alone.
-static void options__have_usage_without_kernels(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__have_usage_without_kernels) {
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
     execute_text(f, "module m\nworkload main\n  combine\n", NULL, &record);
     export_as(f, PTOWSP_EXPORT_USAGE_CSV, NULL);
@@ -403,8 +393,7 @@ static void options__have_usage_without_kernels(void **state) {
 }
 
 // Processes that are one of several have their number.
-static void options__name_each_replica(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__name_each_replica) {
     execute(f, PTOWSP_RECORD_EDGES);
     export_as(f, PTOWSP_EXPORT_CHROME, NULL);
     has(true, "a[0]");
@@ -412,8 +401,7 @@ static void options__name_each_replica(void **state) {
 }
 
 // A report draws a run that has been recorded and has as many lanes as may be drawn.
-static void options__leave_pictures_out(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(options__leave_pictures_out) {
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
     execute(f, PTOWSP_RECORD_TOTALS);
@@ -430,22 +418,4 @@ static void options__leave_pictures_out(void **state) {
         assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
         assert_int_equal(ptowsp_run_execute(f->run, &run), PTOWSP_OK);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(options__make_bars_short, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__take_any_title, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__name_scalars, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__end_labels_that_are_too_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__draw_what_is_recorded, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__escape_the_first_character, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__have_flows_of_short_tasks, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__say_tiles_of_edges, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__draw_transient_tensors, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__have_usage_without_kernels, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__name_each_replica, setup, teardown),
-        cmocka_unit_test_setup_teardown(options__leave_pictures_out, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,8 +308,7 @@ static void check_svg(uint32_t count) {
 // -- tests ----------------------------------------------------------------------------------------
 
 // Nested spans stay on the track of their lane; one that overlaps gets a second one.
-static void overlap__nested_spans_share_a_track(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__nested_spans_share_a_track) {
     static const ptowsp_span nested[] = {
         {110, 120, 0, 0}, {100, 200, 0, 0}, {105, 150, 0, 0}, {100, 200, 0, 0}, {150, 200, 0, 0}};
     static const ptowsp_span crossed[] = {{100, 110, 0, 0}, {105, 115, 0, 0}, {90, 200, 0, 0}};
@@ -338,8 +337,7 @@ static void overlap__nested_spans_share_a_track(void **state) {
 }
 
 // 0.1 + 0.2 is more than 0.3, and 0.7 + 0.1 less than 0.8.
-static void overlap__ends_as_doubles_do_not_pass_what_follows(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__ends_as_doubles_do_not_pass_what_follows) {
     static const ptowsp_span spans[] = {{0, 100, 0, 0},   {100, 300, 0, 0}, {300, 700, 0, 0},
                                         {700, 800, 0, 0}, {800, 801, 0, 0}, {700, 800, 1, 0}};
     ptowsp_span_set set = set_of(spans, 5);
@@ -387,8 +385,7 @@ static uint32_t waits_of(const ptowsp_span_set *set) {
     return count;
 }
 
-static void overlap__random_spans_nest_on_their_tracks(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__random_spans_nest_on_their_tracks) {
     uint64_t random = test_seed();
     for (int round = 0; round < 300; round++) {
         static ptowsp_span spans[200];
@@ -419,8 +416,7 @@ static void overlap__random_spans_nest_on_their_tracks(void **state) {
     }
 }
 
-static void overlap__bars_do_not_hide_each_other(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__bars_do_not_hide_each_other) {
     uint64_t random = test_seed();
     for (int round = 0; round < 20; round++) {
         ptowsp_span spans[40];
@@ -437,8 +433,7 @@ static void overlap__bars_do_not_hide_each_other(void **state) {
 }
 
 // Passes of a pipeline in a parallel loop overlap: each of 5 has two tasks of 10 cycles in process a.
-static void overlap__pipelines_in_parallel_loops_are_drawn(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__pipelines_in_parallel_loops_are_drawn) {
     static const char text[] = "module m\n"
                                "axis n 5\n"
                                "kernel k(axes 1) vector, 10 cycles, time only\n"
@@ -547,8 +542,7 @@ static void label_bad(void *user, uint64_t i, ptowsp_output text) {
     text.write(text.user, "\xf0\x9f\x98\x80 \xc3", 6);  // a character, and half of one
 }
 
-static void overlap__texts_are_utf8_in_every_format(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(overlap__texts_are_utf8_in_every_format) {
     static const char *const bad[] = {
         "\xff\xed\xa0\x80\xc0\x80 \xc3\xa9"};  // a byte, a surrogate, overlong, e
     static const char good[] =
@@ -589,19 +583,4 @@ static void overlap__texts_are_utf8_in_every_format(void **state) {
         check_utf8(false);
         assert_true(has_bytes("\xef\xbf\xbd\xc3\xa9"));
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(overlap__nested_spans_share_a_track, setup, teardown),
-        cmocka_unit_test_setup_teardown(overlap__ends_as_doubles_do_not_pass_what_follows, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(overlap__random_spans_nest_on_their_tracks, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(overlap__bars_do_not_hide_each_other, setup, teardown),
-        cmocka_unit_test_setup_teardown(overlap__pipelines_in_parallel_loops_are_drawn, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(overlap__texts_are_utf8_in_every_format, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,7 @@ static void is_refused(fixture *f, ptowsp_status status, const char *text) {
     assert_int_equal(all.written, 0);
 }
 
-static void refused__before_there_is_anything_to_export(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__before_there_is_anything_to_export) {
     all.room = UINT64_MAX;
     program_make(f, sample, NULL, NULL);
     is_refused(f, ptowsp_run_export(f->run, PTOWSP_EXPORT_CSV, NULL, good),
@@ -85,8 +84,7 @@ static void refused__before_there_is_anything_to_export(void **state) {
                "export: rank 1 has no run that has recorded tasks");
 }
 
-static void refused__options_and_formats(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__options_and_formats) {
     all.room = UINT64_MAX;
     program_make(f, sample, NULL, NULL);
     execute(f);
@@ -152,8 +150,7 @@ static void refused__options_and_formats(void **state) {
                "export: there is no format 99 of reports");
 }
 
-static void refused__spans(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(refused__spans) {
     all.room = UINT64_MAX;
     static const char *const names[2] = {"a", "b"}, *const gaps[2] = {"a", NULL};
     static char endless[PTOWSP_NAME_MAX + 2];
@@ -212,8 +209,7 @@ static ptowsp_status export_as(fixture *f, uint32_t format, ptowsp_output output
     }
 }
 
-static void output__may_fail_after_any_number_of_bytes(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(output__may_fail_after_any_number_of_bytes) {
     ptowsp_transient_sizes sizes;
     program_make(f, sample, NULL, NULL);
     execute(f);
@@ -234,16 +230,4 @@ static void output__may_fail_after_any_number_of_bytes(void **state) {
             }
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(refused__before_there_is_anything_to_export, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(refused__options_and_formats, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused__spans, setup, teardown),
-        cmocka_unit_test_setup_teardown(output__may_fail_after_any_number_of_bytes, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,8 +69,7 @@ static ptowsp_span_set set_of(const ptowsp_span *spans, uint64_t count) {
 }
 
 // By their begin, then the longest first, then as they come.
-static void spans__of_a_lane_come_in_order(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__of_a_lane_come_in_order) {
     static const ptowsp_span spans[] = {
         {10, 20, 0, 0}, {10, 15, 0, 1}, {10, 20, 0, 1}, {5, 8, 0, 0}, {10, 15, 0, 0}};
     static const int order[] = {3, 0, 2, 1, 4};
@@ -86,8 +85,7 @@ static void spans__of_a_lane_come_in_order(void **state) {
 
 // The last one of lane 1 waits for the latest begin of those with an arrow to it, until its own end; one
 // that had begun before it is none that it waited for.
-static void spans__wait_for_the_one_that_begins_last(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__wait_for_the_one_that_begins_last) {
     static const ptowsp_span spans[] = {{0, 100, 0, 0},
                                         {1000, 1200, 2, 0},
                                         {800, 900, 0, 1},
@@ -113,8 +111,7 @@ static void span_label(void *user, uint64_t i, ptowsp_output text) {
     text.write(text.user, room, (size_t)snprintf(room, sizeof room, "number=%d", (int)i));
 }
 
-static void spans__have_no_title_and_no_label(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__have_no_title_and_no_label) {
     static const ptowsp_span spans[] = {{5, 10, 0, 0}, {10, 20, 0, 2}};
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
@@ -139,8 +136,7 @@ static void spans__have_no_title_and_no_label(void **state) {
 
 // A pixel is 1000 ns. Spans of 100 ns are drawn as whole columns: those of pixels 10 and 11 are one, that
 // of 20 stands alone, and that of 21 is of another kind.
-static void spans__that_are_narrow_become_columns(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__that_are_narrow_become_columns) {
     static const ptowsp_span spans[] = {{0, 1000000, 1, 0},   {10000, 10100, 0, 0},
                                         {10200, 10300, 0, 0}, {11000, 11100, 0, 0},
                                         {20000, 20100, 0, 0}, {21000, 21100, 0, 1}};
@@ -156,8 +152,7 @@ static void spans__that_are_narrow_become_columns(void **state) {
     has(1, "<rect x=\"84\" width=\"999\" y=\"106\"");
 }
 
-static void spans__have_arrows_in_a_window_of_time(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__have_arrows_in_a_window_of_time) {
     static const ptowsp_span spans[] = {
         {0, 10, 0, 0}, {20, 30, 1, 0}, {100, 110, 0, 0}, {120, 130, 1, 0}};
     static const ptowsp_span_arrow arrows[] = {{0, 1}, {2, 3}};
@@ -176,8 +171,7 @@ static void spans__have_arrows_in_a_window_of_time(void **state) {
 }
 
 // Ticks end where time does: they do not go round.
-static void spans__may_end_at_the_last_time_there_is(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__may_end_at_the_last_time_there_is) {
     static const ptowsp_span spans[] = {{0, UINT64_MAX, 0, 0}, {1, UINT64_MAX, 1, 0}};
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
@@ -205,8 +199,7 @@ static void spans__may_end_at_the_last_time_there_is(void **state) {
 }
 
 // In a trace of Perfetto, flows are fields 47 and 48 of 64 bits: a slice has at most 128 of each.
-static void spans__have_so_many_arrows_each(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__have_so_many_arrows_each) {
     static ptowsp_span spans[MANY + 1];
     static ptowsp_span_arrow arrows[MANY];
     spans[0].end = 1;
@@ -247,8 +240,7 @@ static void spans__have_so_many_arrows_each(void **state) {
     }
 }
 
-static void spans__are_refused_with_wrong_options(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(spans__are_refused_with_wrong_options) {
     static const ptowsp_span span = {5, 10, 0, 0};
     static const struct {
         ptowsp_export_options options;
@@ -271,18 +263,4 @@ static void spans__are_refused_with_wrong_options(void **state) {
     export_as(f, &set, PTOWSP_EXPORT_PERFETTO, &options);
     has(0, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
     has(1, ", measured");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(spans__of_a_lane_come_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__wait_for_the_one_that_begins_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__have_no_title_and_no_label, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__that_are_narrow_become_columns, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__have_arrows_in_a_window_of_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__may_end_at_the_last_time_there_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__have_so_many_arrows_each, setup, teardown),
-        cmocka_unit_test_setup_teardown(spans__are_refused_with_wrong_options, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

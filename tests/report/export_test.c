@@ -384,8 +384,7 @@ static void check_perfetto(see *s, bool is_short) {
     free(b.data);
 }
 
-static void export__perfetto_has_every_task_as_a_slice_on_its_lane(void **state) {
-    (void)state;
+TEST(export__perfetto_has_every_task_as_a_slice_on_its_lane) {
     for (uint32_t i = 1; i < 5; i++) {
         see s = {0};
         ptowsp_schedule schedule = lanes(i);
@@ -400,8 +399,7 @@ static void export__perfetto_has_every_task_as_a_slice_on_its_lane(void **state)
 }
 
 // Labels of 50 to 76 bytes, and packets of up to more than 127: lengths of one byte, and of two.
-static void export__perfetto_has_labels_of_any_length(void **state) {
-    (void)state;
+TEST(export__perfetto_has_labels_of_any_length) {
     for (int length = 26; length <= 52; length++) {
         see s = {0};
         char name[64];
@@ -417,8 +415,7 @@ static void export__perfetto_has_labels_of_any_length(void **state) {
     }
 }
 
-static void export__perfetto_has_processes(void **state) {
-    (void)state;
+TEST(export__perfetto_has_processes) {
     static reader r;
     see s = {0};
     bytes b = {0};
@@ -555,8 +552,7 @@ static void check_all(see *s, const char *const *processes) {
     }
 }
 
-static void export__json_csv_table_and_svg_say_what_the_run_did(void **state) {
-    (void)state;
+TEST(export__json_csv_table_and_svg_say_what_the_run_did) {
     for (int i = 0; i < 2; i++) {
         see s = {0};
         ptowsp_schedule schedule = lanes(3);
@@ -577,8 +573,7 @@ static void export__json_csv_table_and_svg_say_what_the_run_did(void **state) {
 }
 
 // The bytes of each bin and kernel add up to those of the run.
-static void export__usage_adds_up(void **state) {
-    (void)state;
+TEST(export__usage_adds_up) {
     see s = {0};
     bytes b = {0};
     const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
@@ -627,9 +622,8 @@ static unsigned count_text(const bytes *b, const char *text) {
 }
 
 // Both times in one file, for readers of either; and the wall clock alone.
-static void export__have_the_wall_clock_as_well(void **state) {
+TEST(export__have_the_wall_clock_as_well) {
     static reader r;
-    (void)state;
     see s = {0};
     bytes b = {0};
     ptowsp_schedule schedule = lanes(3);
@@ -684,8 +678,7 @@ static void span_label(void *user, uint64_t i, ptowsp_output text) {
 }
 
 // Spans of one's own, in no order; the third did not run.
-static void export__spans_are_drawn_as_tasks_are(void **state) {
-    (void)state;
+TEST(export__spans_are_drawn_as_tasks_are) {
     static const char *const names[] = {"decode", "merge, \"all\""};
     static const int sequences[] = {7, 5, 3, 7};
     static const ptowsp_span spans[] = {
@@ -771,8 +764,7 @@ static void export__spans_are_drawn_as_tasks_are(void **state) {
     ptowsp_context_destroy(s.context);
 }
 
-static void export__edges_are_lines_of_dot_and_text(void **state) {
-    (void)state;
+TEST(export__edges_are_lines_of_dot_and_text) {
     see s = {0};
     bytes b = {0};
     ptowsp_schedule schedule = lanes(2);
@@ -830,8 +822,7 @@ static void export__edges_are_lines_of_dot_and_text(void **state) {
 
 // A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
 // second 11.
-static void export__cycles_become_the_time_of_a_clock(void **state) {
-    (void)state;
+TEST(export__cycles_become_the_time_of_a_clock) {
     see s = {0};
     bytes b = {0};
     ptowsp_export_options options;
@@ -862,8 +853,7 @@ static void export__cycles_become_the_time_of_a_clock(void **state) {
 }
 
 // U+FFFD stands for each byte that is no part of a character, and for what XML or JSON cannot have.
-static void export__titles_are_escaped_byte_by_byte(void **state) {
-    (void)state;
+TEST(export__titles_are_escaped_byte_by_byte) {
 #define BAD "\xef\xbf\xbd"
     static const char *const titles[][2] = {
         {"<\t\n\r\"&>\x01", "&lt;&#9;&#10;&#13;&quot;&amp;&gt;" BAD},
@@ -894,8 +884,7 @@ static void export__titles_are_escaped_byte_by_byte(void **state) {
 
 // -- bad input ------------------------------------------------------------------------------------
 
-static void export__outputs_that_fail_are_told_and_not_called_again(void **state) {
-    (void)state;
+TEST(export__outputs_that_fail_are_told_and_not_called_again) {
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     see_make(&s, &schedule, 100);
@@ -930,8 +919,7 @@ static void refused(see *s, ptowsp_export_format format, const ptowsp_export_opt
     assert_int_equal(b.size, 0);
 }
 
-static void export__refuses_what_it_cannot_draw(void **state) {
-    (void)state;
+TEST(export__refuses_what_it_cannot_draw) {
     see s = {0};
     ptowsp_export_options options;
     const ptowsp_output nothing = {NULL, NULL};
@@ -990,8 +978,7 @@ static void export__refuses_what_it_cannot_draw(void **state) {
     see_free(&many);
 }
 
-static void export__zero_tasks_are_a_picture_of_nothing(void **state) {
-    (void)state;
+TEST(export__zero_tasks_are_a_picture_of_nothing) {
     see s = {0};
     see_make(&s, NULL, 0);
     see_run_tasks(&s);
@@ -1005,8 +992,7 @@ static void export__zero_tasks_are_a_picture_of_nothing(void **state) {
 
 // A run that ends at the last cycle there is. (As doubles of microseconds its times are not exact,
 // so JSON is not compared.)
-static void export__times_up_to_the_last_cycle(void **state) {
-    (void)state;
+TEST(export__times_up_to_the_last_cycle) {
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     s.merge_cycles = PTOWSP_CYCLES_MAX - 22;  // attend for head 0 and 2 take 10 and 12
@@ -1034,8 +1020,7 @@ static void export__times_up_to_the_last_cycle(void **state) {
     see_free(&s);
 }
 
-static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
-    (void)state;
+TEST(export__a_picture_of_a_window_has_the_tasks_in_it) {
     see s = {0};
     ptowsp_schedule schedule = lanes(3);
     ptowsp_export_options options;
@@ -1052,8 +1037,7 @@ static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
 }
 
 // Lanes choose, and the window is full before all are issued.
-static void export__a_failed_run_has_what_was_done(void **state) {
-    (void)state;
+TEST(export__a_failed_run_has_what_was_done) {
     static reader r;
     see s = {0};
     bytes b = {0};
@@ -1086,8 +1070,7 @@ static void export__a_failed_run_has_what_was_done(void **state) {
     see_free(&s);
 }
 
-static void export__tasks_may_take_no_cycles(void **state) {
-    (void)state;
+TEST(export__tasks_may_take_no_cycles) {
     see s = {0};
     bytes b = {0};
     s.is_free = true;
@@ -1107,8 +1090,7 @@ static void export__tasks_may_take_no_cycles(void **state) {
 }
 
 // 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
-static void export__a_picture_of_many_tasks_stays_small(void **state) {
-    (void)state;
+TEST(export__a_picture_of_many_tasks_stays_small) {
     see s = {0};
     bytes b = {0};
     ptowsp_schedule schedule = lanes(4);
@@ -1129,8 +1111,7 @@ static uint32_t count_of(const char *text, const char *what) {
 }
 
 // Tasks of two places take turns; each row has its own.
-static void export__rows_have_the_place_of_their_task(void **state) {
-    (void)state;
+TEST(export__rows_have_the_place_of_their_task) {
     see s = {0};
     bytes b = {0};
     ptowsp_schedule schedule = lanes(2);
@@ -1146,8 +1127,7 @@ static void export__rows_have_the_place_of_their_task(void **state) {
 }
 
 // Against the C library, at every number of digits.
-static void export__numbers_have_all_their_digits(void **state) {
-    (void)state;
+TEST(export__numbers_have_all_their_digits) {
     uint64_t power = 1;
     for (int digits = 1; digits <= 20; digits++, power *= 10) {
         const uint64_t values[] = {power - 1, power, power + 1, power / 3 * 7, UINT64_MAX - power};
@@ -1158,30 +1138,4 @@ static void export__numbers_have_all_their_digits(void **state) {
             assert_string_equal(own, expected);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(export__perfetto_has_every_task_as_a_slice_on_its_lane),
-        cmocka_unit_test(export__rows_have_the_place_of_their_task),
-        cmocka_unit_test(export__numbers_have_all_their_digits),
-        cmocka_unit_test(export__perfetto_has_labels_of_any_length),
-        cmocka_unit_test(export__perfetto_has_processes),
-        cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
-        cmocka_unit_test(export__have_the_wall_clock_as_well),
-        cmocka_unit_test(export__spans_are_drawn_as_tasks_are),
-        cmocka_unit_test(export__usage_adds_up),
-        cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
-        cmocka_unit_test(export__cycles_become_the_time_of_a_clock),
-        cmocka_unit_test(export__titles_are_escaped_byte_by_byte),
-        cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),
-        cmocka_unit_test(export__refuses_what_it_cannot_draw),
-        cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
-        cmocka_unit_test(export__times_up_to_the_last_cycle),
-        cmocka_unit_test(export__a_picture_of_a_window_has_the_tasks_in_it),
-        cmocka_unit_test(export__a_failed_run_has_what_was_done),
-        cmocka_unit_test(export__tasks_may_take_no_cycles),
-        cmocka_unit_test(export__a_picture_of_many_tasks_stays_small),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

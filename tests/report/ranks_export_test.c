@@ -98,8 +98,7 @@ static const char alone[] = "module alone\n"
                             "        task inner(y)\n";
 
 // Where nothing communicates there are no links. Tasks of pipelines are on no lane, but have their names.
-static void ranks__without_collectives_have_no_links(void **state) {
-    (void)state;
+TEST(ranks__without_collectives_have_no_links) {
     static const char *const texts[] = {alone};
     static const uint32_t of[] = {0, 0};
     static ranks r;
@@ -137,8 +136,7 @@ static const char sends[] = "module sends\n"
                             "  task w() x = a of 512 x 1\n"
                             "  task to() data = a of 125 x 1 root = 1 target = 0\n";
 
-static void ranks__have_arrows_between_those_that_are_drawn(void **state) {
-    (void)state;
+TEST(ranks__have_arrows_between_those_that_are_drawn) {
     static const char *const texts[] = {receives, sends};
     static const uint32_t of[] = {0, 1};
     static ranks r;
@@ -170,8 +168,7 @@ static void ranks__have_arrows_between_those_that_are_drawn(void **state) {
 }
 
 // What begins at 2000 or later is recorded: neither end of the arrow.
-static void ranks__have_no_arrows_to_what_was_not_recorded(void **state) {
-    (void)state;
+TEST(ranks__have_no_arrows_to_what_was_not_recorded) {
     static const char *const texts[] = {receives, sends};
     static const uint32_t of[] = {0, 1};
     // Rank 0 has one task, from 0 to 3000; of rank 1, tasks end at 1000 and 2000.
@@ -196,13 +193,4 @@ static void ranks__have_no_arrows_to_what_was_not_recorded(void **state) {
         has(&r, i == 2, "\"ph\":\"s\"");
         ranks_end(&r);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks__without_collectives_have_no_links),
-        cmocka_unit_test(ranks__have_arrows_between_those_that_are_drawn),
-        cmocka_unit_test(ranks__have_no_arrows_to_what_was_not_recorded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,7 @@ static void write_ring(bool is_good) {
     }
 }
 
-static void report__counts_processes_channels_and_steps_beyond_its_room(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__counts_processes_channels_and_steps_beyond_its_room) {
     write_ring(true);
     assert_int_equal(execute(f, 2, true), PTOWSP_OK);
     print(f);
@@ -82,8 +81,7 @@ static void report__counts_processes_channels_and_steps_beyond_its_room(void **s
     has(more);
 }
 
-static void report__counts_the_rest_of_a_long_deadlock(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__counts_the_rest_of_a_long_deadlock) {
     write_ring(false);
     assert_int_equal(execute(f, 2, false), PTOWSP_STUCK);
     const char *error = ptowsp_context_error(f->context).text;
@@ -96,8 +94,7 @@ static void report__counts_the_rest_of_a_long_deadlock(void **state) {
     has(": 40 of 40 processes wait\n");
 }
 
-static void report__counts_lanes_and_tasks_beyond_its_room(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__counts_lanes_and_tasks_beyond_its_room) {
     char *at = text;
     at += sprintf(at, "module lanes\naxis n 50\nkernel w(axes 1) vector, 2 cycles, time only\n");
     at += sprintf(at, "workload main\n  for_each i in n\n    task w(i)\n");
@@ -147,8 +144,7 @@ static void execute_text(fixture *f, const char *module, const ptowsp_schedule *
 }
 
 // Of no cycles, nothing is a part: 0 %. What would take longer than the run has a bar that ends there.
-static void report__has_shares_of_no_time_and_of_more(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__has_shares_of_no_time_and_of_more) {
     static const char none[] = "module m\n"
                                "workload main\n"
                                "  combine\n";
@@ -175,8 +171,7 @@ static void report__has_shares_of_no_time_and_of_more(void **state) {
 }
 
 // All lanes together may have more time than 64 bits count: as much as they count, then.
-static void report__of_the_longest_time(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__of_the_longest_time) {
     static const char longest[] = "module m\n"
                                   "kernel w(axes 0) vector, 9223372036854775807 cycles, time only\n"
                                   "workload main\n"
@@ -191,8 +186,7 @@ static void report__of_the_longest_time(void **state) {
 }
 
 // A lane of two that is issued to while two tasks are in flight found the window full, but was not held up.
-static void report__counts_tasks_that_found_the_window_full(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__counts_tasks_that_found_the_window_full) {
     static const char module[] = "module m\n"
                                  "axis n 10\n"
                                  "kernel w(axes 1) vector, 5 cycles, time only\n"
@@ -213,8 +207,7 @@ static void report__counts_tasks_that_found_the_window_full(void **state) {
 }
 
 // A ring of 2 over 768 bytes takes 2 * (1000 + 384) cycles; before it, two tasks of 1000 in two pools.
-static void report__has_collectives_and_pools(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(report__has_collectives_and_pools) {
     static const char module[] =
         "module m\n"
         "tensor a i64 [96, 1] global\n"
@@ -242,21 +235,4 @@ static void report__has_collectives_and_pools(void **state) {
     report_as(f, PTOWSP_REPORT_JSON, NULL, 0);
     has(",\"links\":2768}");
     has("\"cycles\":1000},{\"pool\":\"");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(report__counts_processes_channels_and_steps_beyond_its_room,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(report__counts_the_rest_of_a_long_deadlock, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(report__has_shares_of_no_time_and_of_more, setup, teardown),
-        cmocka_unit_test_setup_teardown(report__of_the_longest_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(report__counts_tasks_that_found_the_window_full, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(report__has_collectives_and_pools, setup, teardown),
-        cmocka_unit_test_setup_teardown(report__counts_lanes_and_tasks_beyond_its_room, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

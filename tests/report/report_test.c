@@ -39,8 +39,7 @@ static ptowsp_schedule lanes(uint32_t count) {
 }
 
 // Five requests: the longest chain is attend(4, 2) and merge, 16 + 4. All tasks take 215.
-static void report__bounds_are_those_on_paper(void **state) {
-    (void)state;
+TEST(report__bounds_are_those_on_paper) {
     for (uint32_t count = 1; count < 40; count += 6) {
         see s = {0};
         ptowsp_schedule schedule = lanes(count);
@@ -67,8 +66,7 @@ static void report__bounds_are_those_on_paper(void **state) {
 
 // A channel of latency 100 from one process to three: 12 tokens, whose tasks take 30 and 90 cycles.
 // Depth d passes d tokens in each latency; all replicas share the channel.
-static void report__bounds_by_processes_and_channels_are_those_on_paper(void **state) {
-    (void)state;
+TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
     const uint64_t depths[] = {0, 1, 2, 5, 12, 40}, least[] = {1200, 1200, 600, 300, 100, 100};
     for (int i = 0; i < 6; i++) {
         see s = {0};
@@ -111,8 +109,7 @@ static void report__bounds_by_processes_and_channels_are_those_on_paper(void **s
 }
 
 // What if merge took a part of its cycles? The same as a run whose merge takes so many.
-static void report__what_ifs_are_runs_with_other_costs(void **state) {
-    (void)state;
+TEST(report__what_ifs_are_runs_with_other_costs) {
     for (int kind = 0; kind < 2; kind++) {
         see s = {0};
         ptowsp_schedule schedule = lanes(3);
@@ -152,8 +149,7 @@ static void report__what_ifs_are_runs_with_other_costs(void **state) {
     see_free(&p);
 }
 
-static void report__text_says_it_all(void **state) {
-    (void)state;
+TEST(report__text_says_it_all) {
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
     const ptowsp_what_if what = {1, 50, 14, 0};
@@ -198,8 +194,7 @@ static void write_page(const char *path) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void report__json_and_html_are_read_back(void **state) {
-    (void)state;
+TEST(report__json_and_html_are_read_back) {
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
     const ptowsp_what_if what = {1, 50, 14, 0};
@@ -222,8 +217,7 @@ static void report__json_and_html_are_read_back(void **state) {
     assert_int_equal(system("python3 build/report_test.py"), 0);
 }
 
-static void report__refuses(void **state) {
-    (void)state;
+TEST(report__refuses) {
     see s = {0};
     const ptowsp_what_if bad = {7, 50, 14, 0};
     see_make(&s, NULL, 1);
@@ -236,16 +230,4 @@ static void report__refuses(void **state) {
     assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS);
     test_error_is(s.context, PTOWSP_INVALID_PARAMS, 0, "export: what if 0 is about no kernel");
     see_free(&s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(report__bounds_are_those_on_paper),
-        cmocka_unit_test(report__bounds_by_processes_and_channels_are_those_on_paper),
-        cmocka_unit_test(report__what_ifs_are_runs_with_other_costs),
-        cmocka_unit_test(report__text_says_it_all),
-        cmocka_unit_test(report__json_and_html_are_read_back),
-        cmocka_unit_test(report__refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

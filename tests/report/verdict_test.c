@@ -85,8 +85,7 @@ static ptowsp_schedule lanes(uint32_t count) {
 }
 
 // Nine tasks of 1,000 on two lanes: 5 and 4 of them. Half of 9,000 is 4,500, 90 % of 5,000.
-static void verdict__full_lanes_limit(void **state) {
-    (void)state;
+TEST(verdict__full_lanes_limit) {
     ptowsp_schedule schedule = lanes(2);
     make(INDEPENDENT, &schedule, 9, PTOWSP_RECORD_TASKS);
     verdict_is(
@@ -104,8 +103,7 @@ static void verdict__full_lanes_limit(void **state) {
 }
 
 // A window of one task: the lanes wait for it.
-static void verdict__a_small_window_is_what_lanes_wait_for(void **state) {
-    (void)state;
+TEST(verdict__a_small_window_is_what_lanes_wait_for) {
     ptowsp_schedule schedule = lanes(4);
     schedule.window = 1;
     make(INDEPENDENT, &schedule, 8, PTOWSP_RECORD_TASKS);
@@ -116,8 +114,7 @@ static void verdict__a_small_window_is_what_lanes_wait_for(void **state) {
 }
 
 // Each task writes a row of its own, but FOR_EACH runs them one after another.
-static void verdict__barriers_without_data_are_counted(void **state) {
-    (void)state;
+TEST(verdict__barriers_without_data_are_counted) {
     ptowsp_schedule schedule = lanes(4);
     const char *const orders[2] = {"0, 0", "i, 0"};
     for (int i = 0; i < 2; i++) {
@@ -156,8 +153,7 @@ static void verdict__barriers_without_data_are_counted(void **state) {
 }
 
 // Three tokens through a channel of latency 1,000 and depth 1: the sender's task takes 10 cycles.
-static void verdict__processes_and_channels_are_named(void **state) {
-    (void)state;
+TEST(verdict__processes_and_channels_are_named) {
     make("module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
          "kernel use(axes 0) vector, 10 cycles, time only\n"
          "workload w\n  pipeline p\n    channel \"to <b>\" depth 1 latency 1000\n"
@@ -190,22 +186,10 @@ static void verdict__processes_and_channels_are_named(void **state) {
 }
 
 // Nothing takes time: nothing is concluded.
-static void verdict__of_no_time_is_empty(void **state) {
-    (void)state;
+TEST(verdict__of_no_time_is_empty) {
     make(INDEPENDENT, NULL, 0, PTOWSP_RECORD_TASKS);
     assert_non_null(
         strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"limit\":\"\",\n\"verdict\":[],\n"));
     verdict_is("");
     done();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdict__full_lanes_limit),
-        cmocka_unit_test(verdict__a_small_window_is_what_lanes_wait_for),
-        cmocka_unit_test(verdict__barriers_without_data_are_counted),
-        cmocka_unit_test(verdict__processes_and_channels_are_named),
-        cmocka_unit_test(verdict__of_no_time_is_empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

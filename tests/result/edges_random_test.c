@@ -152,8 +152,7 @@ static void check_bounds(sample *s, const ptowsp_run *run) {
     }
 }
 
-static void edges_random__are_those_of_all_pairs(void **state) {
-    (void)state;
+TEST(edges_random__are_those_of_all_pairs) {
     uint64_t seed = test_seed();
     unsigned long long count = 0;
     for (unsigned i = 0; TEST_ROUNDS(i, PROGRAMS); i++) {
@@ -180,11 +179,4 @@ static void edges_random__are_those_of_all_pairs(void **state) {
     }
     print_message("%llu edges\n", count);
     assert_met(count > 1000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_random__are_those_of_all_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,7 @@ static void run_edges(see *s) {
 }
 
 // Task 3 and 7 are merges of request 0 and 1; on lane 0 alone, each task waits for the lane, too.
-static void edges__have_reasons_and_tiles(void **state) {
-    (void)state;
+TEST(edges__have_reasons_and_tiles) {
     see s = {0};
     char text[1500] = "";
     see_make(&s, NULL, 2);
@@ -58,8 +57,7 @@ static void edges__have_reasons_and_tiles(void **state) {
 }
 
 // Tasks of a pipeline follow what is before it; among them are their processes and channels.
-static void edges__of_pipelines(void **state) {
-    (void)state;
+TEST(edges__of_pipelines) {
     see s = {0};
     char text[1500] = "";
     see_make_pipeline(&s);
@@ -73,8 +71,7 @@ static void edges__of_pipelines(void **state) {
     see_free(&s);
 }
 
-static void edges__are_of_all_tasks_or_none(void **state) {
-    (void)state;
+TEST(edges__are_of_all_tasks_or_none) {
     see s = {0};
     see_make(&s, NULL, 1);
     ptowsp_record_options some = {PTOWSP_RECORD_EDGES, 0, 0, 2, false};
@@ -87,13 +84,4 @@ static void edges__are_of_all_tasks_or_none(void **state) {
                       "run: edges are recorded of all tasks, not of a window or every n-th");
     }
     see_free(&s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges__have_reasons_and_tiles),
-        cmocka_unit_test(edges__of_pipelines),
-        cmocka_unit_test(edges__are_of_all_tasks_or_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

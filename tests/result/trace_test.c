@@ -27,8 +27,7 @@ static void schedule_of(int kind, ptowsp_schedule *schedule) {
     schedule->dispatch = kind == 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
 }
 
-static void trace__tasks_have_their_names_values_and_bytes(void **state) {
-    (void)state;
+TEST(trace__tasks_have_their_names_values_and_bytes) {
     for (int kind = 0; kind < 3; kind++) {
         see s = {0};
         ptowsp_schedule schedule;
@@ -55,8 +54,7 @@ static void trace__tasks_have_their_names_values_and_bytes(void **state) {
 }
 
 // Node and values of the one program's tasks are none of the other's: no kernel of it is named.
-static void trace__task_of_another_program_is_told_by_its_index(void **state) {
-    (void)state;
+TEST(trace__task_of_another_program_is_told_by_its_index) {
     see both[2] = {0};
     see_make(&both[0], NULL, 2);
     see_make_pipeline(&both[1]);
@@ -96,8 +94,7 @@ static void trace__task_of_another_program_is_told_by_its_index(void **state) {
 }
 
 // 3 heads: attend takes 3 (10 + r) + 3 for request r; merge takes 4.
-static void trace__sums_are_those_of_all_tasks(void **state) {
-    (void)state;
+TEST(trace__sums_are_those_of_all_tasks) {
     for (int kind = 0; kind < 6; kind++) {
         see s = {0};
         ptowsp_schedule schedule;
@@ -141,8 +138,7 @@ static void trace__sums_are_those_of_all_tasks(void **state) {
 }
 
 // Keeping some is the same as keeping all and choosing among them.
-static void trace__a_window_and_every_nth_keep_the_same_records(void **state) {
-    (void)state;
+TEST(trace__a_window_and_every_nth_keep_the_same_records) {
     uint64_t seed = test_seed();
     for (int round = 0; round < 60; round++) {
         see s = {0}, all = {0};
@@ -186,8 +182,7 @@ static void trace__a_window_and_every_nth_keep_the_same_records(void **state) {
 }
 
 // With a window of time the memory is that of the tasks kept, not of all.
-static void trace__memory_is_for_what_is_kept(void **state) {
-    (void)state;
+TEST(trace__memory_is_for_what_is_kept) {
     for (int kind = 0; kind < 3; kind++) {
         see s = {0};
         ptowsp_schedule schedule;
@@ -205,8 +200,7 @@ static void trace__memory_is_for_what_is_kept(void **state) {
     }
 }
 
-static void trace__tasks_of_processes_are_recorded(void **state) {
-    (void)state;
+TEST(trace__tasks_of_processes_are_recorded) {
     see s = {0};
     see_make_pipeline(&s);
     see_run_tasks(&s);
@@ -227,8 +221,7 @@ static void trace__tasks_of_processes_are_recorded(void **state) {
 }
 
 // On several lanes tasks are recorded as they retire: the same records.
-static void trace__on_lanes_and_on_one_thread_are_the_same(void **state) {
-    (void)state;
+TEST(trace__on_lanes_and_on_one_thread_are_the_same) {
     for (int kind = 0; kind < 3; kind++) {
         see one = {0}, many = {0};
         ptowsp_schedule schedule;
@@ -267,8 +260,7 @@ static bool discard(void *user, const void *data, size_t size) {
 }
 
 // Every allocation of recording, exporting and reporting is refused once: an error, and no leak.
-static void trace__without_memory_is_an_error(void **state) {
-    (void)state;
+TEST(trace__without_memory_is_an_error) {
     for (int kind = 0; kind < 6; kind++) {
         bool is_good = false;
         for (size_t n = 1; !is_good; n++) {
@@ -309,8 +301,7 @@ static void trace__without_memory_is_an_error(void **state) {
     }
 }
 
-static void trace__refuses_what_cannot_be(void **state) {
-    (void)state;
+TEST(trace__refuses_what_cannot_be) {
     see s = {0};
     see_make(&s, NULL, 1);
     ptowsp_task_trace task;
@@ -331,19 +322,4 @@ static void trace__refuses_what_cannot_be(void **state) {
     assert_int_equal(ptowsp_run_trace_count(s.run), 0);
     assert_null(ptowsp_run_kernels(s.run, NULL));
     see_free(&s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trace__tasks_have_their_names_values_and_bytes),
-        cmocka_unit_test(trace__task_of_another_program_is_told_by_its_index),
-        cmocka_unit_test(trace__sums_are_those_of_all_tasks),
-        cmocka_unit_test(trace__a_window_and_every_nth_keep_the_same_records),
-        cmocka_unit_test(trace__memory_is_for_what_is_kept),
-        cmocka_unit_test(trace__tasks_of_processes_are_recorded),
-        cmocka_unit_test(trace__on_lanes_and_on_one_thread_are_the_same),
-        cmocka_unit_test(trace__without_memory_is_an_error),
-        cmocka_unit_test(trace__refuses_what_cannot_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,8 +134,7 @@ static void check(const fixture *f, uint64_t every, uint64_t before, uint64_t af
     }
 }
 
-static void wall__tells_when_and_where_kernels_ran(void **state) {
-    (void)state;
+TEST(wall__tells_when_and_where_kernels_ran) {
     static fixture f;
     for (uint32_t kind = 0; kind < 12; kind++) {
         ptowsp_schedule schedule;
@@ -207,8 +206,7 @@ static uint32_t csv_lines(const kept *k, ptowsp_span *out_spans, uint64_t capaci
     return count;
 }
 
-static void wall__tells_which_core_of_a_device(void **state) {
-    (void)state;
+TEST(wall__tells_which_core_of_a_device) {
     static fixture f;
     make(&f, true, NULL);
     ptowsp_device *device;
@@ -241,8 +239,7 @@ static ptowsp_cycles fail_third(const ptowsp_task *task, void *user) {
     return task->index == 2 ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : 1;
 }
 
-static void wall__of_tasks_that_did_not_run_is_none(void **state) {
-    (void)state;
+TEST(wall__of_tasks_that_did_not_run_is_none) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     const ptowsp_record_options wrong = {PTOWSP_RECORD_TOTALS, 0, 0, 0, true};
     fixture f;
@@ -301,8 +298,7 @@ static bool survives(fixture *f, size_t refused) {
     return status == PTOWSP_OK;
 }
 
-static void wall__every_refused_allocation_is_told(void **state) {
-    (void)state;
+TEST(wall__every_refused_allocation_is_told) {
     static fixture f;
     size_t refused = 1;
     for (bool is_over = false; !is_over; refused++) {
@@ -388,8 +384,7 @@ static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
     }
 }
 
-static void wall__of_graphs(void **state) {
-    (void)state;
+TEST(wall__of_graphs) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
     ptowsp_context *context;
@@ -470,8 +465,7 @@ static void check_span(const ptowsp_span *span, const seen *s, uint32_t kind) {
     assert_int_equal(span->kind, kind);
 }
 
-static void wall__of_plans(void **state) {
-    (void)state;
+TEST(wall__of_plans) {
     static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_context *context;
@@ -518,25 +512,11 @@ static void wall__of_plans(void **state) {
 
 // Ticks from 1000 to 3000 took 500 ns: 4 each. What was marked before the begin is there at 0; a clock
 // that has not moved tells nothing.
-static void wall__ticks_become_nanoseconds(void **state) {
-    (void)state;
+TEST(wall__ticks_become_nanoseconds) {
     const pwsp_wall wall = {{1000, 3000}, {70, 570}}, still = {{1000, 1000}, {70, 70}};
     assert_int_equal(pwsp_wall_since(&wall, 1000), 0);
     assert_int_equal(pwsp_wall_since(&wall, 1400), 100);
     assert_int_equal(pwsp_wall_since(&wall, 3000), 500);
     assert_int_equal(pwsp_wall_since(&wall, 999), 0);
     assert_int_equal(pwsp_wall_since(&still, 1400), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wall__tells_when_and_where_kernels_ran),
-        cmocka_unit_test(wall__tells_which_core_of_a_device),
-        cmocka_unit_test(wall__of_tasks_that_did_not_run_is_none),
-        cmocka_unit_test(wall__every_refused_allocation_is_told),
-        cmocka_unit_test(wall__ticks_become_nanoseconds),
-        cmocka_unit_test(wall__of_graphs),
-        cmocka_unit_test(wall__of_plans),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -306,8 +306,7 @@ static void task_random(world *w, uint32_t number, uint64_t *random) {
     w->deps.clock += (uint64_t)test_random_in(random, 0, 12);
 }
 
-static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) {
-    (void)state;
+TEST(deps__a_task_waits_for_what_comparing_all_bytes_finds) {
     uint64_t seed = test_seed();
     world *w = (world *)malloc(sizeof *w);
     assert_non_null(w);
@@ -326,8 +325,7 @@ static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) 
 }
 
 // Tensors in different groups share no byte, however they are packed.
-static void deps__groups_that_are_apart_share_no_bytes(void **state) {
-    (void)state;
+TEST(deps__groups_that_are_apart_share_no_bytes) {
     uint64_t random = test_seed();
     world *w = (world *)malloc(sizeof *w);
     assert_non_null(w);
@@ -378,8 +376,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
 }
 
 // Q, K and V of all layers, in rows of one buffer: all of them are plain.
-static void deps__the_usual_packings_are_as_good_as_apart(void **state) {
-    (void)state;
+TEST(deps__the_usual_packings_are_as_good_as_apart) {
     enum { COUNT = 24, HEADS = 4, DIM = 8, TOKENS = 64 };
     for (uint32_t by_head = 0; by_head < 2; by_head++) {
         pwsp_timed timed;
@@ -440,8 +437,7 @@ static uint32_t longest_list(const pwsp_deps *deps) {
 
 // Many tiles in flight after single elements, among panels of rows, and with rests at the edges:
 // lists stay short.
-static void deps__lists_are_short_whatever_comes_first(void **state) {
-    (void)state;
+TEST(deps__lists_are_short_whatever_comes_first) {
     enum { SIDE = 64 };
     pwsp_timed timed;
     pwsp_bound_tensor bound[2];
@@ -557,8 +553,7 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
     return result;
 }
 
-static void memory__a_task_of_three_tiles_in_flight_takes_264_bytes(void **state) {
-    (void)state;
+TEST(memory__a_task_of_three_tiles_in_flight_takes_264_bytes) {
     static const uint32_t windows[] = {8192, 12000, 20000};
     for (uint32_t i = 0; i < 12; i++) {
         ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW, .window = windows[i / 4]};
@@ -591,8 +586,7 @@ static ptowsp_cycles seven_cycles(const ptowsp_task *task, void *user) {
 //      lane 0   ten's half to 35, x to 135, half to 170, half to 205, x from 235, when the one
 //               before has written it, to 335
 //      lane 1   half to 35, half to 70, x from 135 to 235, half to 270
-static void batches__tasks_are_collected_by_the_number_of_their_tiles(void **state) {
-    (void)state;
+TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
@@ -639,16 +633,4 @@ static void batches__tasks_are_collected_by_the_number_of_their_tiles(void **sta
     ptowsp_program_destroy(program);
     ptowsp_module_destroy(m);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deps__a_task_waits_for_what_comparing_all_bytes_finds),
-        cmocka_unit_test(deps__groups_that_are_apart_share_no_bytes),
-        cmocka_unit_test(deps__the_usual_packings_are_as_good_as_apart),
-        cmocka_unit_test(deps__lists_are_short_whatever_comes_first),
-        cmocka_unit_test(batches__tasks_are_collected_by_the_number_of_their_tiles),
-        cmocka_unit_test(memory__a_task_of_three_tiles_in_flight_takes_264_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,8 +213,7 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
     w->grids.clock = w->lists.clock += (uint64_t)test_random_in(random, 0, 6);
 }
 
-static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) {
-    (void)state;
+TEST(grid__finds_what_lists_find_and_takes_the_same_places) {
     const uint64_t seed = test_seed();
     grid_world *w = (grid_world *)malloc(sizeof *w);
     uint32_t forms[4] = {0};
@@ -254,8 +253,7 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
 
 // A task that reads one of 2^30 tiles far apart, again and again: a page for each would take 144
 // bytes, so the grid ends when pages have less than four accesses.
-static void grid__tiles_far_apart_go_to_lists(void **state) {
-    (void)state;
+TEST(grid__tiles_far_apart_go_to_lists) {
     grid_world *w = (grid_world *)calloc(1, sizeof *w);
     assert_non_null(w);
     uint64_t random = 1;
@@ -335,8 +333,7 @@ static void both(grid_world *w, pwsp_tile_at at, uint64_t end) {
 
 // More than half of the accesses of a grid are over when one of all of another tensor looks at everything,
 // and so the next task, which comes by its key, sweeps them out. What is not over is found as before.
-static void grid__a_sweep_keeps_what_is_not_over(void **state) {
-    (void)state;
+TEST(grid__a_sweep_keeps_what_is_not_over) {
     enum { COUNT = 1600 };
     grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
     both(w, rows_of(2, 0, 0, PWSP_TILE_READ), 10);
@@ -367,8 +364,7 @@ static void grid__a_sweep_keeps_what_is_not_over(void **state) {
 }
 
 // A sweep enters small tiles before large ones, for which it needs another level than before.
-static void grid__a_sweep_may_lack_memory(void **state) {
-    (void)state;
+TEST(grid__a_sweep_may_lack_memory) {
     for (int way = 0; way < 3;
          way++) {  // at a query, at one of a grid, when adding what is only loaded
         test_memory memory;
@@ -409,8 +405,7 @@ static void grid__a_sweep_may_lack_memory(void **state) {
 
 // The task at the corner of a wavefront, which has no tiles before it, writes its tile and reads it twice. It
 // has two accesses, the tensor stays in its grid, and later tasks wait for it as the time says.
-static void grid__a_tile_twice_in_a_task_is_one_access(void **state) {
-    (void)state;
+TEST(grid__a_tile_twice_in_a_task_is_one_access) {
     grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
     pwsp_deps *deps = &w->grids;
     const pwsp_tile_at corner[] = {rows_of(1, 0, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
@@ -435,8 +430,7 @@ static void grid__a_tile_twice_in_a_task_is_one_access(void **state) {
 }
 
 // A grid ends when its pages are mostly empty, or at a load of all of its tensor: then lists need memory.
-static void grid__its_end_may_lack_memory(void **state) {
-    (void)state;
+TEST(grid__its_end_may_lack_memory) {
     for (int way = 0; way < 2; way++) {
         uint32_t refused = 0;
         for (size_t n = 1;; n++) {
@@ -482,8 +476,7 @@ static void grid__its_end_may_lack_memory(void **state) {
 
 // With fixed memory there are levels for 64 sizes and some. What has another size is looked at always, and
 // found all the same.
-static void grid__sizes_beyond_the_levels_are_found(void **state) {
-    (void)state;
+TEST(grid__sizes_beyond_the_levels_are_found) {
     enum { SIDE = 10 };
     grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
     pwsp_bound_tensor *t = &w->bound[1];
@@ -523,17 +516,4 @@ static void grid__sizes_beyond_the_levels_are_found(void **state) {
         assert_int_equal(w->lists.latest.time, latest);
     }
     plain_free(w);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grid__finds_what_lists_find_and_takes_the_same_places),
-        cmocka_unit_test(grid__tiles_far_apart_go_to_lists),
-        cmocka_unit_test(grid__a_sweep_keeps_what_is_not_over),
-        cmocka_unit_test(grid__a_sweep_may_lack_memory),
-        cmocka_unit_test(grid__a_tile_twice_in_a_task_is_one_access),
-        cmocka_unit_test(grid__its_end_may_lack_memory),
-        cmocka_unit_test(grid__sizes_beyond_the_levels_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -380,8 +380,7 @@ static void play(uint32_t count) {
 
 // -- tests ----------------------------------------------------------------------------------------
 
-static void issue__a_task_is_ready_exactly_when_what_the_rules_say_has_run(void **state) {
-    (void)state;
+TEST(issue__a_task_is_ready_exactly_when_what_the_rules_say_has_run) {
     const uint64_t seed = test_seed();
     const pwsp_issue_desc desc = {4 * TASKS, 0, 1, TILES, false, 0, 0};
     for (uint32_t sample = 0; sample < 60; sample++) {
@@ -400,8 +399,7 @@ static const pwsp_issue_desc narrow[] = {{12, 9, 1, TILES, true, 0, 0},
                                          {1, 0, 1, TILES, true, 0, 8}};
 enum { NARROW = sizeof narrow / sizeof narrow[0] };
 
-static void issue__memory_that_is_given_once_is_enough_for_any_program(void **state) {
-    (void)state;
+TEST(issue__memory_that_is_given_once_is_enough_for_any_program) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; sample < 12 * NARROW; sample++) {
         const pwsp_issue_desc *desc = &narrow[sample % NARROW];
@@ -413,8 +411,7 @@ static void issue__memory_that_is_given_once_is_enough_for_any_program(void **st
     }
 }
 
-static void issue__threads_run_what_is_ready_while_memory_is_short(void **state) {
-    (void)state;
+TEST(issue__threads_run_what_is_ready_while_memory_is_short) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; sample < 4 * NARROW; sample++) {
         scene_make(seed + sample, PTOWSP_DEPENDENCIES_STRUCTURE, &narrow[sample % NARROW]);
@@ -425,8 +422,7 @@ static void issue__threads_run_what_is_ready_while_memory_is_short(void **state)
 }
 
 // What is before the failure retires, and nothing that waits for it runs.
-static void issue__nothing_is_issued_after_a_failure_and_all_before_it_retires(void **state) {
-    (void)state;
+TEST(issue__nothing_is_issued_after_a_failure_and_all_before_it_retires) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; sample < 8 * NARROW; sample++) {
         scene_make(seed + sample, PTOWSP_DEPENDENCIES_STRUCTURE, &narrow[sample % NARROW]);
@@ -443,8 +439,7 @@ static void issue__nothing_is_issued_after_a_failure_and_all_before_it_retires(v
 }
 
 // An element that a task in flight writes is there when a load of it has been submitted.
-static void issue__a_load_returns_when_its_element_is_written(void **state) {
-    (void)state;
+TEST(issue__a_load_returns_when_its_element_is_written) {
     const pwsp_issue_desc desc = {8, 0, 1, TILES, true, 0, 0};
     scene_make(test_seed(), 0, &desc);
     for (uint32_t i = 0; i < 3; i++) {
@@ -480,8 +475,7 @@ static void issue__a_load_returns_when_its_element_is_written(void **state) {
 
 // The map has room for a few regions. A task of a process that needs one more has to wait for those before,
 // and when one of them fails it is not issued.
-static void issue__a_process_ends_where_a_task_before_has_failed(void **state) {
-    (void)state;
+TEST(issue__a_process_ends_where_a_task_before_has_failed) {
     const pwsp_issue_desc desc = {SIDE * SIDE, 0, 1, 1, true, 1, 0};
     for (uint32_t fails = 0; fails < 2; fails++) {
         scene_make(test_seed(), 0, &desc);
@@ -516,8 +510,7 @@ static void issue__a_process_ends_where_a_task_before_has_failed(void **state) {
 
 // Memory is out at the n-th allocation, of a beginning or later. What came before is retired, and a failure
 // among it is told instead.
-static void issue__memory_may_be_out(void **state) {
-    (void)state;
+TEST(issue__memory_may_be_out) {
     const uint64_t seed = test_seed();
     uint32_t lacks[2] = {0, 0}, failures = 0;
     for (uint32_t kind = 0; kind < 4; kind++) {
@@ -559,17 +552,4 @@ static void issue__memory_may_be_out(void **state) {
                   lacks[1], failures);
     assert_true(lacks[0] > 10);
     assert_met(lacks[1] > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(issue__a_task_is_ready_exactly_when_what_the_rules_say_has_run),
-        cmocka_unit_test(issue__memory_that_is_given_once_is_enough_for_any_program),
-        cmocka_unit_test(issue__threads_run_what_is_ready_while_memory_is_short),
-        cmocka_unit_test(issue__nothing_is_issued_after_a_failure_and_all_before_it_retires),
-        cmocka_unit_test(issue__a_load_returns_when_its_element_is_written),
-        cmocka_unit_test(issue__a_process_ends_where_a_task_before_has_failed),
-        cmocka_unit_test(issue__memory_may_be_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

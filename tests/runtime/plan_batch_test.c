@@ -155,8 +155,7 @@ static const call alone[5] = {{{0, 0, 100, 0, 0, 0}},
                               {{0, 300, 100, 3, 3, 0}},
                               {{0, 0, 4, 0, 0, 1}}};
 
-static void plan_batch__each_execution_plans_the_lengths_of_the_moment(void **state) {
-    (void)state;
+TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
     static fixture f;
     fixture_make(&f);
     bind(&f);
@@ -185,8 +184,7 @@ static void plan_batch__each_execution_plans_the_lengths_of_the_moment(void **st
     fixture_free(&f);
 }
 
-static void plan_batch__any_way_of_running_plans(void **state) {
-    (void)state;
+TEST(plan_batch__any_way_of_running_plans) {
     static fixture f;
     fixture_make(&f);
     bind(&f);
@@ -200,8 +198,7 @@ static void plan_batch__any_way_of_running_plans(void **state) {
     fixture_free(&f);
 }
 
-static void plan_batch__lanes_and_devices_plan_as_well(void **state) {
-    (void)state;
+DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     static fixture f;
     fixture_make(&f);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
@@ -227,8 +224,7 @@ static void plan_batch__lanes_and_devices_plan_as_well(void **state) {
     fixture_free(&f);
 }
 
-static void plan_batch__plans_and_batches_take_each_others_place(void **state) {
-    (void)state;
+TEST(plan_batch__plans_and_batches_take_each_others_place) {
     static fixture f;
     fixture_make(&f);
     ptowsp_attention_batch batch;
@@ -278,8 +274,7 @@ static void bind_refused(fixture *f, const ptowsp_attention_sizes *capacity, con
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
-static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void **state) {
-    (void)state;
+TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     static fixture f;
     fixture_make(&f);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_UNBOUND);
@@ -353,8 +348,7 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     fixture_free(&f);
 }
 
-static void plan_batch__errors_of_planning_are_errors_of_the_run(void **state) {
-    (void)state;
+TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
     static fixture f;
     static const ptowsp_tier tiers[1] = {{0, 1, 300}};
     fixture_make(&f);
@@ -412,8 +406,7 @@ static ptowsp_cycles bind_again(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void plan_batch__a_run_that_runs_is_busy(void **state) {
-    (void)state;
+TEST(plan_batch__a_run_that_runs_is_busy) {
     static fixture f;
     memset(&f, 0, sizeof f);
     ptowsp_module_desc desc = {"decode", 0};
@@ -441,8 +434,7 @@ static void plan_batch__a_run_that_runs_is_busy(void **state) {
 // -- capacity and memory --------------------------------------------------------------------------
 
 // Balanced, 4 lanes, 4 sequences: 4 tiles and 3 splits, so 7 units, 3 merges, 6 slots.
-static void plan_batch__a_capacity_is_memory_for_good(void **state) {
-    (void)state;
+TEST(plan_batch__a_capacity_is_memory_for_good) {
     static fixture f;
     test_memory memory = {0, 0, 0, 0};
     bool is_made = fixture_try(&f, &memory);
@@ -487,8 +479,7 @@ static void plan_batch__a_capacity_is_memory_for_good(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void plan_batch__memory_grows_only_where_a_plan_does_not_fit(void **state) {
-    (void)state;
+TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
     static fixture f;
     test_memory memory = {0, 0, 0, 0};
     bool is_made = fixture_try(&f, &memory);
@@ -531,8 +522,7 @@ static void plan_batch__memory_grows_only_where_a_plan_does_not_fit(void **state
 }
 
 // 40 units without merges, then 12 units with 6 merges: there is room for both from then on.
-static void plan_batch__memory_that_grows_holds_what_it_held(void **state) {
-    (void)state;
+TEST(plan_batch__memory_that_grows_holds_what_it_held) {
     static fixture f;
     test_memory memory = {0, 0, 0, 0};
     bool is_made = fixture_try(&f, &memory);
@@ -588,8 +578,7 @@ static bool all_of_it(test_memory *memory, uint32_t *out_failed) {
     return is_good;
 }
 
-static void plan_batch__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(plan_batch__any_allocation_may_fail) {
     uint32_t failed = 0;
     for (size_t refuse_at = 1;; refuse_at++) {
         test_memory memory = {0, 0, 0, refuse_at};
@@ -603,8 +592,7 @@ static void plan_batch__any_allocation_may_fail(void **state) {
 }
 
 // A capacity that could not be had does not leave the batch of before without memory.
-static void plan_batch__a_batch_is_planned_after_a_failed_binding(void **state) {
-    (void)state;
+TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
     static fixture f;
     test_memory memory = {0, 0, 0, 0};
     bool is_made = fixture_try(&f, &memory);
@@ -631,25 +619,4 @@ static void plan_batch__a_batch_is_planned_after_a_failed_binding(void **state) 
     calls_are(&f, drawn, 8);
     fixture_free(&f);
     assert_int_equal(memory.live_blocks, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_batch__each_execution_plans_the_lengths_of_the_moment),
-        cmocka_unit_test(plan_batch__any_way_of_running_plans),
-        cmocka_unit_test(plan_batch__plans_and_batches_take_each_others_place),
-        cmocka_unit_test(plan_batch__binding_refuses_what_no_batch_can_be_planned_with),
-        cmocka_unit_test(plan_batch__errors_of_planning_are_errors_of_the_run),
-        cmocka_unit_test(plan_batch__a_run_that_runs_is_busy),
-        cmocka_unit_test(plan_batch__a_capacity_is_memory_for_good),
-        cmocka_unit_test(plan_batch__memory_grows_only_where_a_plan_does_not_fit),
-        cmocka_unit_test(plan_batch__memory_that_grows_holds_what_it_held),
-        cmocka_unit_test(plan_batch__any_allocation_may_fail),
-        cmocka_unit_test(plan_batch__a_batch_is_planned_after_a_failed_binding),
-    };
-    const struct CMUnitTest threaded[] = {
-        cmocka_unit_test(plan_batch__lanes_and_devices_plan_as_well),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return DEVICE_TESTS(threaded) ? cmocka_run_group_tests(threaded, NULL, NULL) + failed : failed;
 }

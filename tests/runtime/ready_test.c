@@ -79,8 +79,7 @@ static void run(uint64_t *random, order way) {
     }
 }
 
-static void ready__the_first_entry_is_the_one_that_precedes_all_others(void **state) {
-    (void)state;
+TEST(ready__the_first_entry_is_the_one_that_precedes_all_others) {
     uint64_t random = test_seed();
     for (uint32_t i = 0; TEST_ROUNDS(i, 300); i++) {
         run(&random, (order)(i % 3));
@@ -88,8 +87,7 @@ static void ready__the_first_entry_is_the_one_that_precedes_all_others(void **st
 }
 
 // Of 3, 1, 4, 2: 1 comes before all others, 2 between two.
-static void ready__entries_leave_in_their_order(void **state) {
-    (void)state;
+TEST(ready__entries_leave_in_their_order) {
     pwsp_ready_link entries[4] = {{3, 0, 0, 0}, {1, 0, 0, 0}, {4, 0, 0, 0}, {2, 0, 0, 0}};
     const pwsp_ready_links links = {entries, sizeof entries[0]};
     pwsp_ready_queue queue;
@@ -103,12 +101,4 @@ static void ready__entries_leave_in_their_order(void **state) {
         assert_int_equal(pwsp_ready_pop(&queue, links), wanted[i]);
     }
     assert_int_equal(pwsp_ready_first(&queue, links), PWSP_READY_NONE);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ready__entries_leave_in_their_order),
-        cmocka_unit_test(ready__the_first_entry_is_the_one_that_precedes_all_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -373,21 +373,18 @@ static void play(bool is_fixed) {
     free(the.ready);
 }
 
-static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **state) {
-    (void)state;
+TEST(reorder__entries_run_once_and_after_all_that_they_wait_for) {
     play(false);
 }
 
 // So few links and joins that the walking thread waits for them all the time.
-static void reorder__the_same_holds_where_memory_is_given_once(void **state) {
-    (void)state;
+TEST(reorder__the_same_holds_where_memory_is_given_once) {
     play(true);
 }
 
 // Two joins, each of two entries that nobody has run yet, and whose holder has let go of it. A third one has
 // to wait until one of them is done, for which the walking thread runs entries itself.
-static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) {
-    (void)state;
+TEST(reorder__a_join_is_waited_for_where_all_are_in_flight) {
     test_memory heap;
     memset(&heap, 0, sizeof heap);
     const pwsp_memory under = pwsp_memory_make(test_resize, &heap);
@@ -428,13 +425,4 @@ static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) 
     assert_int_equal(heap.allocations, allocated);
     pwsp_blocks_free(&blocks);
     assert_int_equal(heap.live_blocks, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reorder__entries_run_once_and_after_all_that_they_wait_for),
-        cmocka_unit_test(reorder__the_same_holds_where_memory_is_given_once),
-        cmocka_unit_test(reorder__a_join_is_waited_for_where_all_are_in_flight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,7 @@ static bool view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows
     return pwsp_view_tile(tensor, row, col, &size, at);
 }
 
-static void walk_check__limits_tiles(void **state) {
-    (void)state;
+TEST(walk_check__limits_tiles) {
     const pwsp_bound_tensor tensor = tensor_make(NULL);
     pwsp_tile_at at;
     pwsp_error error;
@@ -63,8 +62,7 @@ static void walk_check__limits_tiles(void **state) {
              "x: the tile of tensor T has -7 rows");
 }
 
-static void walk_check__finds_tiles(void **state) {
-    (void)state;
+TEST(walk_check__finds_tiles) {
     const pwsp_bound_tensor tensor = tensor_make(NULL);
     pwsp_tile_at at;
     int64_t lead = 0;
@@ -81,8 +79,7 @@ static void walk_check__finds_tiles(void **state) {
     assert_true(at.rows == 3 && at.cols == 8);
 }
 
-static void walk_check__says_why_a_tile_is_not_there(void **state) {
-    (void)state;
+TEST(walk_check__says_why_a_tile_is_not_there) {
     pwsp_bound_tensor tensor = tensor_make(NULL);
     pwsp_error error;
     pwsp_tile_at at;
@@ -117,8 +114,7 @@ static void walk_check__says_why_a_tile_is_not_there(void **state) {
              "x: the tile of tensor T has 2^32 rows or columns");
 }
 
-static void walk_check__loads_elements(void **state) {
-    (void)state;
+TEST(walk_check__loads_elements) {
     int32_t data[240];
     for (int32_t i = 0; i < 240; i++) {
         data[i] = 1000 + i;
@@ -138,8 +134,7 @@ static void walk_check__loads_elements(void **state) {
     assert_int_equal(pwsp_view_load(&tensor, &at), 1000 + 120 + 3 * 10 + 6);
 }
 
-static void walk_check__knows_the_rows_of_arrays(void **state) {
-    (void)state;
+TEST(walk_check__knows_the_rows_of_arrays) {
     int64_t lengths[] = {5, 0, -1}, indptr[] = {0, 2, 1, 9}, indices[] = {7, 8, 9};
     const pwsp_array array = {lengths, 3, PTOWSP_I64, true, 0, 0};
     const pwsp_bound_csr csr = {
@@ -174,15 +169,4 @@ static void walk_check__knows_the_rows_of_arrays(void **state) {
     pwsp_read_fail(&error, true, "a", &array, -4);
     error_is(&error, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
              "a key of the schedule reads array a at -4; it has 3 elements");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(walk_check__limits_tiles),
-        cmocka_unit_test(walk_check__finds_tiles),
-        cmocka_unit_test(walk_check__says_why_a_tile_is_not_there),
-        cmocka_unit_test(walk_check__loads_elements),
-        cmocka_unit_test(walk_check__knows_the_rows_of_arrays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

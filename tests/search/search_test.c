@@ -113,8 +113,7 @@ static void search_is_good(tasks *t, const ptowsp_search_desc *desc, ptowsp_sear
 
 // 10, 1, 10, 1 on two lanes: in turns, and by i % 2, one lane gets both tens: 20, and the other is
 // idle for 18. The first free lane: 10 + 1 and 1 + 10. With one task in flight at a time: 22.
-static void search__ranks_the_schedules_of_four_tasks_as_on_paper(void **state) {
-    (void)state;
+TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper) {
     const ptowsp_cycles four[] = {10, 1, 10, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
                                           PTOWSP_DISPATCH_WORK_STEALING};
@@ -169,8 +168,7 @@ static void search__ranks_the_schedules_of_four_tasks_as_on_paper(void **state) 
 
 // 1, 1, 1, 5 on two lanes: by issue 1 + 1 and 1 + 5; the largest first: 5, and 1 + 1 + 1. On three
 // lanes 1 + 5 and 5, on four 5. Three lanes are as good as four, and two as good as these.
-static void search__prefers_fewer_lanes_among_equals(void **state) {
-    (void)state;
+TEST(search__prefers_fewer_lanes_among_equals) {
     const ptowsp_cycles four[] = {1, 1, 1, 5};
     const uint32_t lanes[] = {4, 3, 2, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
@@ -206,8 +204,7 @@ static void search__prefers_fewer_lanes_among_equals(void **state) {
 // The same tasks; at first in turns, 1 in flight, 2 lanes: 22, whatever the dispatch. 2 in flight: 20,
 // as without a window. One lane: 22. Then by the first free lane, 2 in flight: the second 10 starts at
 // 1, the last 1 at 10: 11. These are 1 + 2 + 2 + 1 + 2 executions of 18; in order it is the 15th.
-static void search__spends_a_small_budget_on_one_list_after_another(void **state) {
-    (void)state;
+TEST(search__spends_a_small_budget_on_one_list_after_another) {
     const ptowsp_cycles four[] = {10, 1, 10, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
                                           PTOWSP_DISPATCH_WORK_STEALING};
@@ -238,8 +235,7 @@ static void search__spends_a_small_budget_on_one_list_after_another(void **state
 }
 
 // A start at 3 tasks in a window of 2 can never begin. It is ranked last, with its status.
-static void search__ranks_schedules_that_fail_last(void **state) {
-    (void)state;
+TEST(search__ranks_schedules_that_fail_last) {
     const ptowsp_cycles four[] = {1, 1, 1, 5};
     const uint32_t windows[] = {2, 0};
     tasks t = {0};
@@ -377,8 +373,7 @@ static void check_budget(const brute *b, tasks *t, ptowsp_search_desc *desc, uin
     }
 }
 
-static void search__agrees_with_brute_force(void **state) {
-    (void)state;
+TEST(search__agrees_with_brute_force) {
     static brute b;
     uint64_t seed = test_seed();
     for (unsigned i = 0; TEST_ROUNDS(i, 60); i++) {
@@ -473,8 +468,7 @@ static void check_at_once(tasks *t, const ptowsp_search_desc *desc) {
     }
 }
 
-static void search__finds_the_same_on_any_number_of_lanes(void **state) {
-    (void)state;
+TEST(search__finds_the_same_on_any_number_of_lanes) {
     const uint32_t windows[] = {0, 1, 2, 6}, lanes[] = {3, 2, 5};
     tasks t = {0};
     t.lane_count = 4;
@@ -541,8 +535,7 @@ static ptowsp_status ender_bind(void *user, ptowsp_run *run) {
     return tasks_bind(e->t, run);
 }
 
-static void search__ranks_what_had_ended_behind_what_had_not(void **state) {
-    (void)state;
+TEST(search__ranks_what_had_ended_behind_what_had_not) {
     static const ptowsp_dispatch dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
     static const ptowsp_ready order = PTOWSP_READY_FIFO;
     static const uint32_t lanes[] = {1, 2, 3, 4};
@@ -578,8 +571,7 @@ static void search__ranks_what_had_ended_behind_what_had_not(void **state) {
 }
 
 // A dispatch that does not exist is refused like any other schedule, and the others are ranked.
-static void search__refuses_choices_that_do_not_exist(void **state) {
-    (void)state;
+TEST(search__refuses_choices_that_do_not_exist) {
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, (ptowsp_dispatch)99};
     const ptowsp_ready order = PTOWSP_READY_FIFO;
     tasks t = {0};
@@ -599,8 +591,7 @@ static void search__refuses_choices_that_do_not_exist(void **state) {
 
 // What a list without elements has: the value of the base, and of dispatches and orders all that the keys
 // of the base allow, and PLAN if there are plans.
-static void search__fills_in_the_lists_that_are_left_out(void **state) {
-    (void)state;
+TEST(search__fills_in_the_lists_that_are_left_out) {
     for (uint32_t i = 0; i < 5; i++) {
         const bool has_key = i & 1, has_priority = i & 2, has_plan = i & 4;
         tasks t = {0};
@@ -655,8 +646,7 @@ static void search_inside(void *user, uint64_t begin, uint64_t end, uint32_t lan
     inner->has_run = summary.evaluation_count > 0;
 }
 
-static void search__on_lanes_is_refused_inside_a_job(void **state) {
-    (void)state;
+TEST(search__on_lanes_is_refused_inside_a_job) {
     tasks t = {0};
     t.lane_count = 2;
     tasks_make(&t, 4, TASKS_MAX, true);
@@ -677,8 +667,7 @@ static void search_fails(tasks *t, const ptowsp_search_desc *desc, ptowsp_status
     test_error_is(t->context, status, PTOWSP_NO_INDEX, text);
 }
 
-static void search__refuses(void **state) {
-    (void)state;
+TEST(search__refuses) {
     tasks t = {0};
     const uint32_t many[2048] = {1};
     ptowsp_search_summary summary;
@@ -770,26 +759,7 @@ static void refuse_all(uint32_t lane_count, uint32_t at_once) {
     tasks_free(&t);
 }
 
-static void search__frees_all_when_memory_is_out(void **state) {
-    (void)state;
+TEST(search__frees_all_when_memory_is_out) {
     refuse_all(0, 1);
     refuse_all(4, 4);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(search__ranks_the_schedules_of_four_tasks_as_on_paper),
-        cmocka_unit_test(search__prefers_fewer_lanes_among_equals),
-        cmocka_unit_test(search__spends_a_small_budget_on_one_list_after_another),
-        cmocka_unit_test(search__ranks_schedules_that_fail_last),
-        cmocka_unit_test(search__agrees_with_brute_force),
-        cmocka_unit_test(search__finds_the_same_on_any_number_of_lanes),
-        cmocka_unit_test(search__ranks_what_had_ended_behind_what_had_not),
-        cmocka_unit_test(search__refuses_choices_that_do_not_exist),
-        cmocka_unit_test(search__fills_in_the_lists_that_are_left_out),
-        cmocka_unit_test(search__on_lanes_is_refused_inside_a_job),
-        cmocka_unit_test(search__refuses),
-        cmocka_unit_test(search__frees_all_when_memory_is_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,7 @@ static void check(const look *looks, size_t count, uint64_t patience) {
     }
 }
 
-static void watch__is_patient_with_sleepers_for_so_long_and_no_longer(void **state) {
-    (void)state;
+TEST(watch__is_patient_with_sleepers_for_so_long_and_no_longer) {
     static const look looks[] = {{1000, 5, 8, false}, {1001, 7, 8, false},  // computes
                                  {1002, 7, 9, false},                       // the next case
                                  {1003, 7, 9, false}, {1005, 7, 9, false},  // 3 after 1002
@@ -38,15 +37,13 @@ static void watch__is_patient_with_sleepers_for_so_long_and_no_longer(void **sta
     check(looks, sizeof looks / sizeof looks[0], 3);
 }
 
-static void watch__a_tick_of_work_or_a_case_begins_the_patience_anew(void **state) {
-    (void)state;
+TEST(watch__a_tick_of_work_or_a_case_begins_the_patience_anew) {
     static const look looks[] = {{50, 0, 1, false}, {53, 1, 1, false}, {56, 2, 1, false},
                                  {59, 2, 2, false}, {62, 2, 2, false}, {63, 2, 2, true}};
     check(looks, sizeof looks / sizeof looks[0], 3);
 }
 
-static void watch__a_case_that_computes_has_so_much_processor_time(void **state) {
-    (void)state;
+TEST(watch__a_case_that_computes_has_so_much_processor_time) {
     // The clock hardly moves: four threads compute.
     static const look looks[] = {{10, 100, 1, false},
                                  {11, 103, 1, false},
@@ -56,16 +53,14 @@ static void watch__a_case_that_computes_has_so_much_processor_time(void **state)
     check(looks, sizeof looks / sizeof looks[0], 3);
 }
 
-static void watch__a_rank_that_ended_during_a_look_takes_nothing_away(void **state) {
-    (void)state;
+TEST(watch__a_rank_that_ended_during_a_look_takes_nothing_away) {
     // Its 40 are missing once, and are its parent's then: no more is spent than 100 + 40 + 3.
     static const look looks[] = {
         {10, 140, 1, false}, {11, 100, 1, false}, {12, 143, 1, false}, {13, 144, 1, true}};
     check(looks, sizeof looks / sizeof looks[0], 3);
 }
 
-static void watch__a_busy_machine_makes_nothing_stuck(void **state) {
-    (void)state;
+TEST(watch__a_busy_machine_makes_nothing_stuck) {
     // A tick in a long time: 0.1 s of the case's own took 100 times as long.
     soak_watch watch = {0};
     watch.patience = 100;
@@ -142,8 +137,9 @@ static int setup(void **state) {
     return shared == MAP_FAILED;
 }
 
-static void watch__a_process_that_ends_says_how(void **state) {
-    (void)state;
+SUITE_AROUND(setup, NULL)
+
+TEST(watch__a_process_that_ends_says_how) {
     const uint64_t patience = 100 * (uint64_t)sysconf(_SC_CLK_TCK);
     assert_int_equal(wait_for(ENDS, patience), 0);
     const int exited = wait_for(EXITS, patience);
@@ -152,8 +148,7 @@ static void watch__a_process_that_ends_says_how(void **state) {
     assert_true(WIFSIGNALED(died) && WTERMSIG(died) == SIGKILL);
 }
 
-static void watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck(void **state) {
-    (void)state;
+TEST(watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck) {
     const uint64_t patience = (uint64_t)sysconf(_SC_CLK_TCK) / 3;
     assert_int_equal(wait_for(SLEEPS, patience), -1);
     assert_int_equal(wait_for(COMPUTES, patience), -1);
@@ -162,8 +157,7 @@ static void watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck(void
 }
 
 // Looks at a process until it has spent so much, which is not known by the clock.
-static void watch__processor_time_is_that_of_a_process_and_its_ranks(void **state) {
-    (void)state;
+TEST(watch__processor_time_is_that_of_a_process_and_its_ranks) {
     static const life lives[] = {COMPUTES, RANK_COMPUTES};
     if (access("/proc/self/stat", R_OK) != 0) {
         skip();  // only the clock is known there
@@ -188,18 +182,4 @@ static void watch__processor_time_is_that_of_a_process_and_its_ranks(void **stat
     assert_true(soak_time_of(process) < 10);  // it starts, and sleeps
     kill(-process, SIGKILL);
     waitpid(process, NULL, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(watch__is_patient_with_sleepers_for_so_long_and_no_longer),
-        cmocka_unit_test(watch__a_tick_of_work_or_a_case_begins_the_patience_anew),
-        cmocka_unit_test(watch__a_case_that_computes_has_so_much_processor_time),
-        cmocka_unit_test(watch__a_rank_that_ended_during_a_look_takes_nothing_away),
-        cmocka_unit_test(watch__a_busy_machine_makes_nothing_stuck),
-        cmocka_unit_test(watch__a_process_that_ends_says_how),
-        cmocka_unit_test(watch__processes_that_sleep_or_compute_or_are_stopped_are_stuck),
-        cmocka_unit_test(watch__processor_time_is_that_of_a_process_and_its_ranks),
-    };
-    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -36,8 +36,10 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
 // Without threads there are no devices, and nothing to test but that: see device_test.c.
 #ifdef PTOWSP_NO_THREADS
 #define DEVICE_TESTS(tests) 0
+#define DEVICE_TEST(name)   __attribute__((unused)) static void name(void **state)
 #else
 #define DEVICE_TESTS(tests) (sizeof(tests) / sizeof((tests)[0]))
+#define DEVICE_TEST(name)   TEST(name)
 #endif
 
 static inline void device_spend(uint32_t rounds) {

@@ -9,6 +9,7 @@
 #define PTOWSP_TEST_H
 
 #include "ptowsp.h"
+#include "tests/support/suite.h"
 
 #include <pthread.h>
 #include <setjmp.h>

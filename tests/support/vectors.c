@@ -1,4 +1,7 @@
-// Which vector code the tests run. PTOWSP_VECTORS=avx512 (without products of bytes and bf16), =avx2 or
+// What every test program is linked to: a main() for tests that list themselves (support/suite.h), and which
+// vector code the tests run.
+//
+// PTOWSP_VECTORS=avx512 (without products of bytes and bf16), =avx2 or
 // =plain in the environment hides processor features that are there, so that one machine runs every
 // variant of the library's loops. The library asks the compiler's own table of features
 // (src/base/cpu.h), which is changed here, before main: the library itself reads no variable of the
@@ -6,14 +9,54 @@
 //
 // PTOWSP_MEMORY=tight leaves arrays and arenas no room to spare, in builds with -DPTOWSP_TIGHT
 // (src/base/base.c).
-//
-// Linked into every test program.
 
+#include "tests/support/suite.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
+
+suite suite_here;
+
+// Constructors of a file may run in any order.
+static int suite_order(const void *a, const void *b) {
+    const suite_test *first = *(suite_test *const *)a, *second = *(suite_test *const *)b;
+    int files = strcmp(first->file, second->file);
+    return files ? files : (first->line > second->line) - (first->line < second->line);
+}
+
+__attribute__((weak)) int main(void) {
+    size_t count = 0, i = 0;
+    for (suite_test *test = suite_here.tests; test; test = test->next) {
+        count++;
+    }
+    suite_test **tests = (suite_test **)calloc(count + 1, sizeof *tests);
+    struct CMUnitTest *units = (struct CMUnitTest *)calloc(count + 1, sizeof *units);
+    if (!tests || !units) {
+        return 1;
+    }
+    for (suite_test *test = suite_here.tests; test; test = test->next) {
+        tests[i++] = test;
+    }
+    qsort(tests, count, sizeof *tests, suite_order);
+    for (i = 0; i < count; i++) {
+        units[i].name = tests[i]->name;
+        units[i].test_func = tests[i]->run;
+        units[i].setup_func = tests[i]->setup;
+        units[i].teardown_func = tests[i]->teardown;
+    }
+    int failed =
+        _cmocka_run_group_tests("tests", units, count, suite_here.setup, suite_here.teardown);
+    free(units);
+    free(tests);
+    return failed;
+}
 
 #if defined(PTOWSP_TIGHT)
 extern bool pwsp_is_tight;

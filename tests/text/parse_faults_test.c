@@ -107,8 +107,7 @@ static void expect_all(const row *rows, size_t count, bool is_saved) {
 
 // -- tokens ---------------------------------------------------------------------------------------
 
-static void parse_faults__tokens(void **state) {
-    (void)state;
+TEST(parse_faults__tokens) {
     static const row rows[] = {
         ROW("", "1:1: a text without a module"),
         ROW("# nothing\n\n", "3:1: a text without a module"),
@@ -136,8 +135,7 @@ static void parse_faults__tokens(void **state) {
 
 // -- lines and declarations -----------------------------------------------------------------------
 
-static void parse_faults__declarations(void **state) {
-    (void)state;
+TEST(parse_faults__declarations) {
     static const row rows[] = {
         ROW("axis n 3\n", "1:1: module is missing here"),
         ROW("module\n", "1:7: the name of the module is missing here"),
@@ -174,8 +172,7 @@ static void parse_faults__declarations(void **state) {
 #define SCALARS "s u64, s u64, s u64, s u64, s u64, s u64, s u64, s u64"
 #define TILES   "in t f32 1 x 1, in t f32 1 x 1, in t f32 1 x 1, in t f32 1 x 1"
 
-static void parse_faults__kernels(void **state) {
-    (void)state;
+TEST(parse_faults__kernels) {
     static const row rows[] = {
         ROW("module m\nkernel\n", "2:7: the name of a kernel is missing here"),
         ROW("module m\nkernel k axes 0\n", "2:10: ( is missing here"),
@@ -221,8 +218,7 @@ static void parse_faults__kernels(void **state) {
 
 #define REDUCE "module m\nkernel k(axes 0, in s f32 ? x ?, out d f32 ? x ?) link"
 
-static void parse_faults__collectives(void **state) {
-    (void)state;
+TEST(parse_faults__collectives) {
     static const row rows[] = {
         ROW(REDUCE "\n", "2:55: , is missing here"),
         ROW(REDUCE ", gather\n", "2:57: a collective is missing here: all_reduce, reduce_scatter, "
@@ -249,8 +245,7 @@ static void parse_faults__collectives(void **state) {
     "kernel k(axes 1, in x f32 1 x 8, y u64) cube, 1 cycles, time only\n"                          \
     "axis p plan\naxis p plan, its lanes\nworkload w\n"
 
-static void parse_faults__statements(void **state) {
-    (void)state;
+TEST(parse_faults__statements) {
     static const row rows[] = {
         ROW("module m\nworkload\n", "2:9: the name of a workload is missing here"),
         ROW("module m\nworkload w(\n", "2:12: the name of a parameter is missing here"),
@@ -316,8 +311,7 @@ static void parse_faults__statements(void **state) {
 
 #define PIPE HEAD "  pipeline q\n    channel c depth 1 latency 0\n"
 
-static void parse_faults__pipelines(void **state) {
-    (void)state;
+TEST(parse_faults__pipelines) {
     static const row rows[] = {
         ROW(HEAD "  pipeline\n", "10:11: the name of a pipeline is missing here"),
         ROW(HEAD "  pipeline q\n    channel\n", "11:12: the name of a channel is missing here"),
@@ -344,8 +338,7 @@ static void parse_faults__pipelines(void **state) {
     EXPECT_ALL(rows, false);
 }
 
-static void parse_faults__expressions(void **state) {
-    (void)state;
+TEST(parse_faults__expressions) {
     static const row rows[] = {
         ROW(HEAD "  when true &&\n", "10:15: an expression is missing here"),
         ROW(HEAD "  when )\n", "10:8: an expression is missing here"),
@@ -379,8 +372,7 @@ static void parse_faults__expressions(void **state) {
 }
 
 // What the builder refuses has the place of its statement, or of its expression.
-static void parse_faults__what_the_builder_refuses(void **state) {
-    (void)state;
+TEST(parse_faults__what_the_builder_refuses) {
     static const row rows[] = {
         ROW("module m\naxis n 3\naxis n 4\n",
             "3:1: m: axis n: the name is already that of an axis"),
@@ -403,8 +395,7 @@ static void parse_faults__what_the_builder_refuses(void **state) {
 
 #define DO HEAD "program w\nschedule\n"
 
-static void parse_faults__schedules(void **state) {
-    (void)state;
+TEST(parse_faults__schedules) {
     static const row rows[] = {
         ROW(HEAD "program\n", "10:8: the name of a workload is missing here"),
         ROW(HEAD "program w\nschedule fast\n", "11:10: the line goes on behind what it says"),
@@ -454,8 +445,7 @@ static void parse_faults__schedules(void **state) {
     EXPECT_ALL(rows, true);
 }
 
-static void parse_faults__null(void **state) {
-    (void)state;
+TEST(parse_faults__null) {
     ptowsp_context *context;
     ptowsp_module *module;
     ptowsp_text_place place = {7, 7};
@@ -470,20 +460,4 @@ static void parse_faults__null(void **state) {
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "parse: text or out_module is NULL");
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse_faults__tokens),
-        cmocka_unit_test(parse_faults__declarations),
-        cmocka_unit_test(parse_faults__kernels),
-        cmocka_unit_test(parse_faults__collectives),
-        cmocka_unit_test(parse_faults__statements),
-        cmocka_unit_test(parse_faults__pipelines),
-        cmocka_unit_test(parse_faults__expressions),
-        cmocka_unit_test(parse_faults__what_the_builder_refuses),
-        cmocka_unit_test(parse_faults__schedules),
-        cmocka_unit_test(parse_faults__null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

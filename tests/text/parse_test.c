@@ -49,8 +49,7 @@ static void print_program(ptowsp_context *context, ptowsp_module *module, char *
     assert_true(buffer.length < TEXT_MAX);
 }
 
-static void parse__gives_the_module_and_the_program_that_were_printed(void **state) {
-    (void)state;
+TEST(parse__gives_the_module_and_the_program_that_were_printed) {
     const uint64_t seed = test_seed();
     const ptowsp_parse_desc desc = attach();
     for (unsigned i = 0; i < test_rounds(200); i++) {
@@ -173,8 +172,7 @@ static size_t write_names(char *text, int chosen, const char *word) {
     return length;
 }
 
-static void parse__takes_words_of_the_grammar_as_names(void **state) {
-    (void)state;
+TEST(parse__takes_words_of_the_grammar_as_names) {
     static const char *const words[] = {
         "module",   "axis",     "dynamic",   "ragged",    "sparse",    "plan",     "merges",
         "lanes",    "of",       "its",       "symbol",    "array",     "tensor",   "transient",
@@ -219,8 +217,7 @@ static void parse__takes_words_of_the_grammar_as_names(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void parse__refuses_deep_nesting(void **state) {
-    (void)state;
+TEST(parse__refuses_deep_nesting) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     static const char *const deep[] = {"(", "!", "min(", "true ? ", "~"};
@@ -237,8 +234,7 @@ static void parse__refuses_deep_nesting(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void parse__survives_any_refused_allocation_and_any_mutation(void **state) {
-    (void)state;
+TEST(parse__survives_any_refused_allocation_and_any_mutation) {
     uint64_t random = test_seed(), good = 0;
     test_memory memory;
     memset(&memory, 0, sizeof memory);
@@ -290,14 +286,4 @@ static void parse__survives_any_refused_allocation_and_any_mutation(void **state
     }
     assert_true(good > 0);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse__gives_the_module_and_the_program_that_were_printed),
-        cmocka_unit_test(parse__takes_words_of_the_grammar_as_names),
-        cmocka_unit_test(parse__refuses_deep_nesting),
-        cmocka_unit_test(parse__survives_any_refused_allocation_and_any_mutation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

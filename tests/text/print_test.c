@@ -269,8 +269,7 @@ static const char module_text[] =
     "      when slot_bool[4]\n"
     "        task note(slot_i64[3])\n";
 
-static void print__a_module_reads_like_what_was_built(void **state) {
-    (void)state;
+TEST(print__a_module_reads_like_what_was_built) {
     fixture f;
     for (int i = 0; i < 2; i++) {  // the same when built again
         fixture_make(&f, "attention");
@@ -281,8 +280,7 @@ static void print__a_module_reads_like_what_was_built(void **state) {
     }
 }
 
-static void print__a_module_that_failed_ends_with_its_error(void **state) {
-    (void)state;
+TEST(print__a_module_that_failed_ends_with_its_error) {
     fixture f;
     fixture_make(&f, "m");
     ptowsp_axis_dense(f.m, "n", 3);
@@ -350,8 +348,7 @@ static const char program_text[] =
     "  window stall at 8 tasks\n"
     "  dependencies structure overlap explicit\n";
 
-static void print__a_program_shows_its_operations(void **state) {
-    (void)state;
+TEST(print__a_program_shows_its_operations) {
     fixture f;
     for (int i = 0; i < 2; i++) {
         ptowsp_program *program;
@@ -375,8 +372,7 @@ static void print__a_program_shows_its_operations(void **state) {
     }
 }
 
-static void print__expressions_have_the_names_of_the_user(void **state) {
-    (void)state;
+TEST(print__expressions_have_the_names_of_the_user) {
     fixture f;
     fixture_make(&f, "m");
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -395,8 +391,7 @@ static void print__expressions_have_the_names_of_the_user(void **state) {
 
 // -- schedules ------------------------------------------------------------------------------------
 
-static void print__a_schedule_shows_its_directives(void **state) {
-    (void)state;
+TEST(print__a_schedule_shows_its_directives) {
     fixture f;
     ptowsp_schedule s;
     fixture_make(&f, "m");
@@ -447,8 +442,7 @@ static void print__a_schedule_shows_its_directives(void **state) {
     fixture_free(&f);
 }
 
-static void print__capabilities_are_a_table(void **state) {
-    (void)state;
+TEST(print__capabilities_are_a_table) {
     fixture f;
     fixture_make(&f, "m");
     ptowsp_capability_print(sink(&f));
@@ -507,8 +501,7 @@ static void build_four_tasks(fixture *f) {
     }
 }
 
-static void print__a_run_says_where_time_went(void **state) {
-    (void)state;
+TEST(print__a_run_says_where_time_went) {
     fixture f;
     ptowsp_schedule schedule;
     ptowsp_program *program;
@@ -550,8 +543,7 @@ static void print__a_run_says_where_time_went(void **state) {
 
 // -- sinks ----------------------------------------------------------------------------------------
 
-static void print__a_text_that_does_not_fit_is_cut_and_counted(void **state) {
-    (void)state;
+TEST(print__a_text_that_does_not_fit_is_cut_and_counted) {
     fixture f;
     char small[20];
     ptowsp_output_buffer buffer = {small, sizeof small, 0};
@@ -562,18 +554,4 @@ static void print__a_text_that_does_not_fit_is_cut_and_counted(void **state) {
     assert_int_equal(strlen(small), sizeof small - 1);
     assert_memory_equal(small, module_text, sizeof small - 1);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(print__a_module_reads_like_what_was_built),
-        cmocka_unit_test(print__a_module_that_failed_ends_with_its_error),
-        cmocka_unit_test(print__a_program_shows_its_operations),
-        cmocka_unit_test(print__expressions_have_the_names_of_the_user),
-        cmocka_unit_test(print__a_schedule_shows_its_directives),
-        cmocka_unit_test(print__capabilities_are_a_table),
-        cmocka_unit_test(print__a_run_says_where_time_went),
-        cmocka_unit_test(print__a_text_that_does_not_fit_is_cut_and_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

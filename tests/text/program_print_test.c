@@ -29,8 +29,13 @@ static ptowsp_status execute(fixture *f) {
     return status;
 }
 
-static void print__has_every_operation(void **state) {
-    fixture *f = (fixture *)*state;
+static void begin_again(fixture *f) {
+    void *state = f;
+    teardown(&state);
+    assert_int_equal(setup(&state), 0);
+}
+
+TEST_F(print__has_every_operation) {
     ptowsp_output_buffer buffer = {printed, TEXT_MAX, 0};
     snprintf(text, sizeof text, "%s",
              "module m slots 2\n"
@@ -76,8 +81,7 @@ static void print__has_every_operation(void **state) {
 }
 
 // An array that is read behind its end, in a workload with a parameter that is a bool.
-static void place__has_the_values_around_it(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(place__has_the_values_around_it) {
     const int32_t a[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text,
@@ -90,14 +94,12 @@ static void place__has_the_values_around_it(void **state) {
         assert_int_equal(execute(f), PTOWSP_INVALID_PARAMS);
         has(i ? "(n = 5, f = true, u = 7)" : "(n = 5, f = false, u = 7)");
         has("array a is read at 5; it has 2 elements");
-        teardown(state);
-        assert_int_equal(setup(state), 0);
+        begin_again(f);
     }
 }
 
 // 160 bytes of a place are enough, and 120 of variables: the outermost and the innermost stay.
-static void place__is_cut_where_it_is_long(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(place__is_cut_where_it_is_long) {
     const int32_t a[2] = {0, 0};
     char *at = text, name[5][64];
     at += sprintf(at, "module m\narray a i32\naxis n 1\n"
@@ -119,8 +121,7 @@ static void place__is_cut_where_it_is_long(void **state) {
     assert_null(strstr(printed, "for_each c"));
 }
 
-static void channel__reads_its_depth_inside_the_array(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(channel__reads_its_depth_inside_the_array) {
     const uint64_t a[2] = {1, 1};
     static const char *const channels[2] = {"depth a[3] latency 0", "depth 1 latency a[4]"};
     for (int i = 0; i < 2; i++) {
@@ -134,8 +135,7 @@ static void channel__reads_its_depth_inside_the_array(void **state) {
         assert_int_equal(execute(f), PTOWSP_INVALID_PARAMS);
         has(i ? "channel c: array a is read at 4; it has 2 elements"
               : "channel c: array a is read at 3; it has 2 elements");
-        teardown(state);
-        assert_int_equal(setup(state), 0);
+        begin_again(f);
     }
 }
 
@@ -148,8 +148,7 @@ static void print_stuck(const fixture *f) {
 }
 
 // One token more than are received, after 150 of them: 300 steps, of which 200 are listed.
-static void stuck__lists_the_last_steps(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(stuck__lists_the_last_steps) {
     snprintf(text, sizeof text, "%s",
              "module m\naxis more 151\naxis n 150\n"
              "kernel w(axes 1) vector, 1 cycles, time only\n"
@@ -173,8 +172,7 @@ static void stuck__lists_the_last_steps(void **state) {
 }
 
 // 250 processes that each wait for a token that none sends: 200 are listed.
-static void stuck__lists_200_processes(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(stuck__lists_200_processes) {
     char *at = text;
     at += sprintf(at, "module m\naxis n 249\nkernel w(axes 1) vector, 1 cycles, time only\n"
                       "workload main\n  pipeline p\n"
@@ -213,8 +211,7 @@ static void decide(const fixture *f, ptowsp_report_format format) {
     assert_int_equal(ptowsp_run_export_decisions(f->run, format, output), PTOWSP_OK);
 }
 
-static void decisions__tell_kernels_apart(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(decisions__tell_kernels_apart) {
     const ptowsp_parse_kernel kernels[2] = {{.name = "fn", .fn = nothing},
                                             {.name = "costed", .fn = nothing, .cost = nothing}};
     const ptowsp_parse_desc attached = {kernels, 2, 0};
@@ -249,17 +246,4 @@ static void decisions__tell_kernels_apart(void **state) {
     assert_null(strstr(printed, "unused"));
     decide(f, PTOWSP_REPORT_JSON);
     has(", \"permille\": ");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(print__has_every_operation, setup, teardown),
-        cmocka_unit_test_setup_teardown(place__has_the_values_around_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(place__is_cut_where_it_is_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(channel__reads_its_depth_inside_the_array, setup, teardown),
-        cmocka_unit_test_setup_teardown(stuck__lists_the_last_steps, setup, teardown),
-        cmocka_unit_test_setup_teardown(stuck__lists_200_processes, setup, teardown),
-        cmocka_unit_test_setup_teardown(decisions__tell_kernels_apart, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

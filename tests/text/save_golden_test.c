@@ -69,8 +69,9 @@ static void bind(ptowsp_run *run, data *d) {
     assert_int_equal(ptowsp_run_bind_array(run, "first", PTOWSP_I16, first, 2), PTOWSP_OK);
 }
 
-static void save_golden__loads_and_runs_with_the_fingerprint_of_every_machine(void **state) {
-    (void)state;
+SUITE_AROUND(load_file, NULL)
+
+TEST(save_golden__loads_and_runs_with_the_fingerprint_of_every_machine) {
     test_memory memory = {0};
     const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
@@ -108,8 +109,7 @@ static void save_golden__loads_and_runs_with_the_fingerprint_of_every_machine(vo
 }
 
 // The text behind the first line is a module's, with its schedule: parsed and saved again.
-static void save_golden__is_saved_again_to_the_same_bytes(void **state) {
-    (void)state;
+TEST(save_golden__is_saved_again_to_the_same_bytes) {
     static char again[BYTES_MAX];
     ptowsp_output_buffer buffer = {again, sizeof again, 0};
     const ptowsp_schedule schedule = {.lane_count = 1};
@@ -130,12 +130,4 @@ static void save_golden__is_saved_again_to_the_same_bytes(void **state) {
     assert_string_equal(again, file_bytes);
     ptowsp_module_destroy(module);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(save_golden__loads_and_runs_with_the_fingerprint_of_every_machine),
-        cmocka_unit_test(save_golden__is_saved_again_to_the_same_bytes),
-    };
-    return cmocka_run_group_tests(tests, load_file, NULL);
 }

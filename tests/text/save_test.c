@@ -27,8 +27,7 @@ static void print_program(const ptowsp_program *program, char *text) {
 
 // -- random programs ------------------------------------------------------------------------------
 
-static void save__loads_programs_that_run_as_the_reference_says(void **state) {
-    (void)state;
+TEST(save__loads_programs_that_run_as_the_reference_says) {
     const uint64_t seed = test_seed();
     for (unsigned i = 0; i < test_rounds(150); i++) {
         sample *s = sample_make(seed, i);
@@ -114,8 +113,7 @@ static ptowsp_context *context_make(test_memory *memory) {
     return context;
 }
 
-static void save__writes_what_it_reads(void **state) {
-    (void)state;
+TEST(save__writes_what_it_reads) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     ptowsp_program *program;
@@ -189,8 +187,7 @@ static void save__writes_what_it_reads(void **state) {
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void save__keys_have_names_of_any_kind(void **state) {
-    (void)state;
+TEST(save__keys_have_names_of_any_kind) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     static const char *const names[] = {
@@ -257,8 +254,7 @@ static void save__keys_have_names_of_any_kind(void **state) {
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void save__refuses_what_text_cannot_say(void **state) {
-    (void)state;
+TEST(save__refuses_what_text_cannot_say) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     ptowsp_module *module;
@@ -303,8 +299,7 @@ static void refused(ptowsp_context *context, const char *text, size_t length, pt
     }
 }
 
-static void load__refuses_every_damage(void **state) {
-    (void)state;
+TEST(load__refuses_every_damage) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     const size_t length = sealed(body, sizeof body - 1, saved);
@@ -365,8 +360,7 @@ static void changed(ptowsp_context *context, const char *from, const char *to, u
     }
 }
 
-static void load__says_where_an_error_is(void **state) {
-    (void)state;
+TEST(load__says_where_an_error_is) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     changed(context, "axis n 4", "axis n what", 3, 8, "a number is missing here");
@@ -394,8 +388,7 @@ static void load__says_where_an_error_is(void **state) {
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void load__survives_any_change_with_a_good_checksum(void **state) {
-    (void)state;
+TEST(load__survives_any_change_with_a_good_checksum) {
     const uint64_t seed = test_seed();
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
@@ -431,8 +424,7 @@ static void load__survives_any_change_with_a_good_checksum(void **state) {
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void save_and_load__survive_every_allocation_that_fails(void **state) {
-    (void)state;
+TEST(save_and_load__survive_every_allocation_that_fails) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
     const size_t length = sealed(body, sizeof body - 1, saved);
@@ -462,18 +454,4 @@ static void save_and_load__survive_every_allocation_that_fails(void **state) {
     ptowsp_module_destroy(module);
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(save__loads_programs_that_run_as_the_reference_says),
-        cmocka_unit_test(save__writes_what_it_reads),
-        cmocka_unit_test(save__keys_have_names_of_any_kind),
-        cmocka_unit_test(save__refuses_what_text_cannot_say),
-        cmocka_unit_test(load__refuses_every_damage),
-        cmocka_unit_test(load__says_where_an_error_is),
-        cmocka_unit_test(load__survives_any_change_with_a_good_checksum),
-        cmocka_unit_test(save_and_load__survive_every_allocation_that_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,8 +149,7 @@ static void check_sample(batch_sample *s) {
     ptowsp_context_destroy(context);
 }
 
-static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
-    (void)state;
+TEST(batch__times_are_those_of_the_rules_done_slowly) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 150); sample++) {
         uint64_t random = seed + sample;
@@ -168,8 +167,7 @@ static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
 }
 
 // Lanes that are busy for 2^50 cycles, and tasks in flight of which all but one end early.
-static void batch__ends_far_away_and_ends_that_crowd_are_found(void **state) {
-    (void)state;
+TEST(batch__ends_far_away_and_ends_that_crowd_are_found) {
     for (uint32_t i = 0; i < 64; i++) {
         batch_sample s = {0};
         s.lane_count = 1 + i / 2 % 4;
@@ -268,8 +266,7 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
     ptowsp_context_destroy(context);
 }
 
-static void batch__ends_that_a_load_or_a_pipeline_has_passed_have_left(void **state) {
-    (void)state;
+TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
     for (uint32_t is_pipeline = 0; is_pipeline < 2; is_pipeline++) {
         for (uint32_t window = 6; window <= 40; window++) {
             for (uint32_t count = 1; count <= 40; count += 3) {
@@ -301,8 +298,7 @@ static void check_scope(ptowsp_context *context, ptowsp_module *m,
     ptowsp_program_destroy(program);
 }
 
-static void batch__a_scope_ends_with_its_own_tasks(void **state) {
-    (void)state;
+TEST(batch__a_scope_ends_with_its_own_tasks) {
     static const char text[] = "module m\n"
                                "axis once 1\n"
                                "axis n 100\n"
@@ -374,8 +370,7 @@ static void check_refused(test_memory *memory, const ptowsp_program *program,
     ptowsp_run_destroy(run);
 }
 
-static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
-    (void)state;
+TEST(batch__memory_that_is_refused_leaves_what_was_done) {
     test_memory memory = {0};
     const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
     const ptowsp_kernel_desc kernel = {.name = "work", .fn = ten_cycles};
@@ -410,8 +405,7 @@ static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
 }
 
 // The ring of a lane has up to 2^30 places: twice as many could not be counted on.
-static void batch__a_ring_of_the_window_stays_below_32_bits(void **state) {
-    (void)state;
+TEST(batch__a_ring_of_the_window_stays_below_32_bits) {
     test_memory memory = {0};
     const pwsp_memory from = pwsp_memory_make(test_resize, &memory);
     pwsp_flight_queue queue = {.capacity = 1u << 30, .count = 1u << 30};
@@ -420,16 +414,4 @@ static void batch__a_ring_of_the_window_stays_below_32_bits(void **state) {
     assert_false(pwsp_window_grow(&window, &from, 0));
     assert_int_equal(memory.allocations, 0);
     assert_int_equal(queue.capacity, 1u << 30);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
-        cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
-        cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
-        cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
-        cmocka_unit_test(batch__ends_far_away_and_ends_that_crowd_are_found),
-        cmocka_unit_test(batch__a_ring_of_the_window_stays_below_32_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,8 +322,7 @@ static void tile_random(tiles_sample *s, uint32_t loop, uint32_t which, uint64_t
     tile->is_written = test_random(random) % 2;
 }
 
-static void batch__tasks_wait_for_rows_that_others_have_written(void **state) {
-    (void)state;
+TEST(batch__tasks_wait_for_rows_that_others_have_written) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 300); sample++) {
         uint64_t random = seed + sample;
@@ -352,8 +351,7 @@ static void batch__tasks_wait_for_rows_that_others_have_written(void **state) {
 
 // Up to some task all tiles are others; from then on two of a task are one, which ends the grid there, in a
 // batch of a loop that is issued by the numbers of tiles alone.
-static void batch__a_grid_that_ends_in_a_batch_keeps_all_waits(void **state) {
-    (void)state;
+TEST(batch__a_grid_that_ends_in_a_batch_keeps_all_waits) {
     static const int64_t at[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 500, 699};
     for (uint32_t i = 0; i < 8 * sizeof at / sizeof at[0]; i++) {
         tiles_sample s;
@@ -381,8 +379,7 @@ static void batch__a_grid_that_ends_in_a_batch_keeps_all_waits(void **state) {
 // Two loops of 40 tasks of 10 cycles on 40 lanes; the second reads what the first has written. Task i has
 // matrix i, and nothing in the loops is evaluated: the index counts up. No task waits for another one of
 // its loop, so all is over after 20 cycles.
-static void batch__tasks_with_matrices_of_their_own_do_not_wait(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(batch__tasks_with_matrices_of_their_own_do_not_wait) {
     const ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
                                       .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                       .lane_count = 40,
@@ -403,14 +400,4 @@ static void batch__tasks_with_matrices_of_their_own_do_not_wait(void **state) {
                  NULL, &desc);
     assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch__tasks_wait_for_rows_that_others_have_written),
-        cmocka_unit_test(batch__a_grid_that_ends_in_a_batch_keeps_all_waits),
-        cmocka_unit_test_setup_teardown(batch__tasks_with_matrices_of_their_own_do_not_wait, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

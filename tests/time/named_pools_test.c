@@ -131,8 +131,7 @@ static void expect_tasks(const fixture *f, uint32_t count, const uint64_t *start
 
 // The links have the lane behind all pools. A ring of 2 over 768 bytes takes 2 * (1000 + 384)
 // cycles. With a depth of 1 the second sum is issued when the first has ended, and what follows too.
-static void pools__stand_before_the_lane_of_the_links(void **state) {
-    (void)state;
+TEST(pools__stand_before_the_lane_of_the_links) {
     static const uint64_t starts[2][6] = {{0, 0, 0, 2768, 0, 7}, {0, 0, 0, 2768, 2768, 2768}};
     static const uint32_t lanes[] = {2, 5, 3, 5, 0, 2};
     fixture f;
@@ -160,8 +159,7 @@ static void pools__stand_before_the_lane_of_the_links(void **state) {
 // -- results --------------------------------------------------------------------------------------
 
 // 13 cycles on 2 lanes, 9 on 1, 6 on 2.
-static void pools__are_in_bounds_reports_and_pictures(void **state) {
-    (void)state;
+TEST(pools__are_in_bounds_reports_and_pictures) {
     static const char *const names[] = {"cores", "dma", "cubes"};
     static const uint32_t lanes[] = {2, 1, 2};
     static const uint64_t work[] = {7, 9, 3};
@@ -187,8 +185,7 @@ static void pools__are_in_bounds_reports_and_pictures(void **state) {
     fixture_end(&f);
 }
 
-static void pools__are_kept_by_a_search(void **state) {
-    (void)state;
+TEST(pools__are_kept_by_a_search) {
     fixture f;
     fixture_begin(&f, EIGHT, 1);
     static const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN,
@@ -234,8 +231,7 @@ static const ptowsp_pool written[] = {
     "  pool cores of 2 lanes\n  pool \"the 2nd\" of 1 lanes depth 3 for load, \"mix it\"\n"        \
     "  pool cubes of 2 lanes for mul\n"
 
-static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state) {
-    (void)state;
+TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     static const uint32_t lanes[] = {0, 2, 2, 3, 1, 4, 0, 2};
     fixture f;
     fixture_begin(&f, EIGHT, 1);
@@ -296,8 +292,7 @@ static void expect_unreadable(fixture *f, const char *lines, const char *error) 
     assert_non_null(strstr(ptowsp_context_error(f->context).text, error));
 }
 
-static void pools__are_refused_in_texts(void **state) {
-    (void)state;
+TEST(pools__are_refused_in_texts) {
     char lines[4000] = "";
     fixture f;
     fixture_begin(&f, EIGHT, 1);
@@ -332,8 +327,7 @@ static void expect_refused(fixture *f, const ptowsp_schedule *s, ptowsp_status s
     assert_null(f->program);
 }
 
-static void pools__that_are_wrong_are_refused_by_name(void **state) {
-    (void)state;
+TEST(pools__that_are_wrong_are_refused_by_name) {
     static const struct {
         ptowsp_pool second;
         ptowsp_status status;
@@ -388,8 +382,7 @@ static void pools__that_are_wrong_are_refused_by_name(void **state) {
     fixture_end(&f);
 }
 
-static void pools__beside_other_directives_are_refused(void **state) {
-    (void)state;
+TEST(pools__beside_other_directives_are_refused) {
     fixture f;
     fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(three, 0);
@@ -425,8 +418,7 @@ static void pools__beside_other_directives_are_refused(void **state) {
     fixture_end(&f);
 }
 
-static void pools__survive_refused_allocations(void **state) {
-    (void)state;
+TEST(pools__survive_refused_allocations) {
     for (int k = 0; k < 4; k++) {
         ptowsp_schedule s = on_pools(written, 3);
         s.dispatch = k % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
@@ -447,8 +439,7 @@ static void pools__survive_refused_allocations(void **state) {
     }
 }
 
-static void pools__survive_refused_allocations_when_they_are_loaded(void **state) {
-    (void)state;
+TEST(pools__survive_refused_allocations_when_they_are_loaded) {
     static char text[8000];
     fixture f;
     fixture_begin(&f, EIGHT, 1);
@@ -471,19 +462,4 @@ static void pools__survive_refused_allocations_when_they_are_loaded(void **state
         }
     }
     fixture_end(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pools__stand_before_the_lane_of_the_links),
-        cmocka_unit_test(pools__are_in_bounds_reports_and_pictures),
-        cmocka_unit_test(pools__are_kept_by_a_search),
-        cmocka_unit_test(pools__are_in_the_text_of_schedules_and_saved_programs),
-        cmocka_unit_test(pools__are_refused_in_texts),
-        cmocka_unit_test(pools__that_are_wrong_are_refused_by_name),
-        cmocka_unit_test(pools__beside_other_directives_are_refused),
-        cmocka_unit_test(pools__survive_refused_allocations),
-        cmocka_unit_test(pools__survive_refused_allocations_when_they_are_loaded),
-    };
-    return cmocka_run_group_tests_name("named_pools", tests, NULL, NULL);
 }

@@ -116,8 +116,7 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
 
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
 
-static void ring__waits_for_tasks_that_never_begin_are_stuck(void **state) {
-    (void)state;
+TEST(ring__waits_for_tasks_that_never_begin_are_stuck) {
     fixture f;
     fixture_begin(&f, THREE, 1);
     for (int by_events = 0; by_events < 2; by_events++) {
@@ -326,8 +325,7 @@ static void check_bytes(const tree *t, const fixture *f, ptowsp_status status, u
     assert_int_equal(stats->stall_cycles[PTOWSP_STALL_BYTE_RING], clock);
 }
 
-static void ring__of_bytes_follows_the_rule_in_random_programs(void **state) {
-    (void)state;
+TEST(ring__of_bytes_follows_the_rule_in_random_programs) {
     uint64_t seed = test_seed(), stuck = 0, fine = 0;
     for (uint64_t number = 0; TEST_ROUNDS(number, 400); number++) {
         static tree t;
@@ -364,8 +362,7 @@ static void ring__of_bytes_follows_the_rule_in_random_programs(void **state) {
 
 // -- depths ---------------------------------------------------------------------------------------
 
-static void depths__are_checked_and_refused_by_name(void **state) {
-    (void)state;
+TEST(depths__are_checked_and_refused_by_name) {
     fixture f;
     fixture_begin(&f, THREE, 1);
     for (int by_events = 0; by_events < 2; by_events++) {
@@ -411,8 +408,7 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
 }
 
 // Time is simulated in program order, so it is the same on any number of threads.
-static void rings__are_the_same_on_all_numbers_of_threads(void **state) {
-    (void)state;
+TEST(rings__are_the_same_on_all_numbers_of_threads) {
     fixture f;
     fixture_begin(&f, EACH THREE, 4);
     for (int by_events = 0; by_events < 2; by_events++) {
@@ -435,8 +431,7 @@ static void rings__are_the_same_on_all_numbers_of_threads(void **state) {
     fixture_end(&f);
 }
 
-static void rings__are_checked_and_refused_by_name(void **state) {
-    (void)state;
+TEST(rings__are_checked_and_refused_by_name) {
     static const char *const refused[PTOWSP_RING_COUNT] = {
         "schedule: target ascend_npu does not do ring tasks",
         "schedule: target ascend_npu does not do ring bytes",
@@ -473,8 +468,7 @@ static void rings__are_checked_and_refused_by_name(void **state) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state) {
-    (void)state;
+TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
     fixture f;
     fixture_begin(&f, EACH THREE, 1);
     ptowsp_schedule s = with_rings(2, false);
@@ -504,8 +498,7 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     fixture_end(&f);
 }
 
-static void rings__are_in_results_reports_and_pictures(void **state) {
-    (void)state;
+TEST(rings__are_in_results_reports_and_pictures) {
     static char text[200000];
     fixture f;
     fixture_begin(&f, EACH, 1);
@@ -526,8 +519,7 @@ static void rings__are_in_results_reports_and_pictures(void **state) {
     fixture_end(&f);
 }
 
-static void rings__survive_refused_allocations(void **state) {
-    (void)state;
+TEST(rings__survive_refused_allocations) {
     for (int by_events = 0; by_events < 2; by_events++) {
         ptowsp_schedule s = with_rings(2, by_events);
         for (size_t refused = 1;; refused++) {
@@ -543,18 +535,4 @@ static void rings__survive_refused_allocations(void **state) {
             }
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring__waits_for_tasks_that_never_begin_are_stuck),
-        cmocka_unit_test(ring__of_bytes_follows_the_rule_in_random_programs),
-        cmocka_unit_test(depths__are_checked_and_refused_by_name),
-        cmocka_unit_test(rings__are_the_same_on_all_numbers_of_threads),
-        cmocka_unit_test(rings__are_checked_and_refused_by_name),
-        cmocka_unit_test(rings__are_in_the_text_of_schedules_and_saved_programs),
-        cmocka_unit_test(rings__are_in_results_reports_and_pictures),
-        cmocka_unit_test(rings__survive_refused_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

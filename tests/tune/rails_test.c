@@ -51,8 +51,7 @@ static void rails_play(ptowsp_rails *rails, const step *steps, size_t count) {
 #define REFUSE    PTOWSP_RAILS_REFUSE
 #define R(name)   PTOWSP_REASON_##name
 
-static void rails__follows_proposals_step_by_step(void **state) {
-    (void)state;
+TEST(rails__follows_proposals_step_by_step) {
     ptowsp_rails_desc desc;
     ptowsp_rails rails;
     memset(&desc, 0, sizeof desc);
@@ -117,8 +116,7 @@ static void rails__follows_proposals_step_by_step(void **state) {
     assert_memory_equal(&rails, &before, sizeof rails);
 }
 
-static void rails__explores_variants_in_turn(void **state) {
-    (void)state;
+TEST(rails__explores_variants_in_turn) {
     ptowsp_rails_desc desc;
     ptowsp_rails rails;
     memset(&desc, 0, sizeof desc);
@@ -146,8 +144,7 @@ static void rails__explores_variants_in_turn(void **state) {
     rails_play(&rails, steps, sizeof steps / sizeof steps[0]);
 }
 
-static void rails__has_defaults_and_limits(void **state) {
-    (void)state;
+TEST(rails__has_defaults_and_limits) {
     ptowsp_rails_desc desc, bad;
     ptowsp_rails rails;
     ptowsp_rails_decision d;
@@ -189,8 +186,7 @@ static void rails__has_defaults_and_limits(void **state) {
 
 // Random calls: variants that are cooling are not tried, dwelling is kept to, a trial ends in one of
 // its ways, and a copy decides as the original.
-static void rails__keeps_its_rules_whatever_is_called(void **state) {
-    (void)state;
+TEST(rails__keeps_its_rules_whatever_is_called) {
     uint64_t random = test_seed(), tries = 0, promotions = 0;
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         ptowsp_rails_desc desc;
@@ -248,8 +244,7 @@ static void rails__keeps_its_rules_whatever_is_called(void **state) {
     assert_met(tries > 100 && promotions > 20);
 }
 
-static void rails__prints_decisions(void **state) {
-    (void)state;
+TEST(rails__prints_decisions) {
     static const char *const names[] = {"flash", "plain", "split"};
     const ptowsp_rails_decision decisions[] = {
         {ROLL_BACK, R(REGRESSION), 2, 0, 4200, 131, 100, 105, 9200},
@@ -270,15 +265,4 @@ static void rails__prints_decisions(void **state) {
     assert_string_equal(ptowsp_rails_reason_text(PTOWSP_REASON_COUNT), "unknown");
     assert_string_equal(ptowsp_rails_reason_text(PTOWSP_REASON_TIMEOUT),
                         "the trial was not decided in time");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rails__follows_proposals_step_by_step),
-        cmocka_unit_test(rails__explores_variants_in_turn),
-        cmocka_unit_test(rails__has_defaults_and_limits),
-        cmocka_unit_test(rails__keeps_its_rules_whatever_is_called),
-        cmocka_unit_test(rails__prints_decisions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

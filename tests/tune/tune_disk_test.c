@@ -142,8 +142,7 @@ static void check_file(ptowsp_context *context, bool has_added, bool has_compact
     ptowsp_tuning_destroy(tuning);
 }
 
-static void disk__may_refuse_or_interrupt_any_call(void **state) {
-    (void)state;
+TEST(disk__may_refuse_or_interrupt_any_call) {
     ptowsp_context *context;
     snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -180,8 +179,7 @@ static void disk__may_refuse_or_interrupt_any_call(void **state) {
 }
 
 // The lock is advice: what does not ask for it may shorten the file between a look at its size and the read.
-static void disk__a_file_that_becomes_empty_while_it_is_read_has_no_records(void **state) {
-    (void)state;
+TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
     ptowsp_context *context;
     ptowsp_tuning *tuning;
     ptowsp_tuning_value value;
@@ -219,8 +217,7 @@ static void *release_later(void *arg) {
     return NULL;
 }
 
-static void disk__a_lock_that_another_has_is_waited_for_with_a_limit(void **state) {
-    (void)state;
+TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
     ptowsp_context *context;
     ptowsp_tuning *tuning, *second = NULL;
     const ptowsp_tuning_key key = key_of(1);
@@ -267,13 +264,4 @@ static void disk__a_lock_that_another_has_is_waited_for_with_a_limit(void **stat
     ptowsp_tuning_destroy(tuning);
     unlink(path);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disk__may_refuse_or_interrupt_any_call),
-        cmocka_unit_test(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records),
-        cmocka_unit_test(disk__a_lock_that_another_has_is_waited_for_with_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

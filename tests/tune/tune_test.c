@@ -109,8 +109,7 @@ static void add(tune *t, ptowsp_tuning_key key, double value) {
     assert_int_equal(ptowsp_tuning_add(t->tuning, &key, value, NULL), PTOWSP_OK);
 }
 
-static void tuning__writes_the_lines_that_the_header_describes(void **state) {
-    (void)state;
+TEST(tuning__writes_the_lines_that_the_header_describes) {
     tune t = tune_make();
     char expected[1024];
     size_t size, length = 0;
@@ -149,8 +148,7 @@ static void tuning__writes_the_lines_that_the_header_describes(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__sums_up_the_measurements_of_a_key(void **state) {
-    (void)state;
+TEST(tuning__sums_up_the_measurements_of_a_key) {
     tune t = tune_make();
     ptowsp_tuning_value value;
     tune_open(&t);
@@ -183,8 +181,7 @@ static void tuning__sums_up_the_measurements_of_a_key(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__puts_sizes_in_buckets_of_powers_of_two(void **state) {
-    (void)state;
+TEST(tuning__puts_sizes_in_buckets_of_powers_of_two) {
     const uint64_t cases[][2] = {
         {0, 0}, {1, 1}, {2, 2},      {3, 2},       {4, 4},
         {7, 4}, {8, 8}, {1023, 512}, {1024, 1024}, {UINT64_MAX, UINT64_C(1) << 63}};
@@ -204,8 +201,7 @@ static ptowsp_tuning_stats stats_of(tune *t, const void *data, size_t size) {
     return stats;
 }
 
-static void tuning__skips_and_counts_a_line_with_any_bit_flipped(void **state) {
-    (void)state;
+TEST(tuning__skips_and_counts_a_line_with_any_bit_flipped) {
     tune t = tune_make();
     char lines[512], flipped[512];
     size_t first = seal(lines, "tune1 00000000000000aa m 1 5 ns a ");
@@ -222,8 +218,7 @@ static void tuning__skips_and_counts_a_line_with_any_bit_flipped(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__takes_no_hostile_line_even_with_its_hash(void **state) {
-    (void)state;
+TEST(tuning__takes_no_hostile_line_even_with_its_hash) {
     static const char *const wrong[] = {
         "",
         " ",
@@ -290,8 +285,7 @@ static void tuning__takes_no_hostile_line_even_with_its_hash(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__gets_over_lines_of_any_length_and_bytes_of_any_value(void **state) {
-    (void)state;
+TEST(tuning__gets_over_lines_of_any_length_and_bytes_of_any_value) {
     tune t = tune_make();
     static const size_t lengths[] = {0, 1, 383, 384, 65000, 65535, 65536, 65537, 131071, 200000};
     char *data = (char *)malloc(300000);
@@ -331,8 +325,7 @@ static void tuning__gets_over_lines_of_any_length_and_bytes_of_any_value(void **
     tune_remove(&t);
 }
 
-static void tuning__ends_what_a_killed_writer_left_at_any_length(void **state) {
-    (void)state;
+TEST(tuning__ends_what_a_killed_writer_left_at_any_length) {
     tune t = tune_make();
     char lines[256];
     size_t first = seal(lines, "tune1 00000000000000aa m 1 5 ns a ");
@@ -358,8 +351,7 @@ static void tuning__ends_what_a_killed_writer_left_at_any_length(void **state) {
 
 // -- several at once ------------------------------------------------------------------------------
 
-static void tuning__follows_what_others_do_to_the_file(void **state) {
-    (void)state;
+TEST(tuning__follows_what_others_do_to_the_file) {
     tune t = tune_make(), u = t;
     tune_open(&t), tune_open(&u);
     add(&t, key_of(1, "m", 1), 1), add(&u, key_of(2, "m", 1), 2), add(&t, key_of(1, "m", 1), 3);
@@ -447,8 +439,7 @@ static void check_lines(tune *t, const volatile uint32_t *done) {
     }
 }
 
-static void tuning__loses_nothing_of_eight_processes(void **state) {
-    (void)state;
+TEST(tuning__loses_nothing_of_eight_processes) {
     tune t = tune_make();
     volatile uint32_t *done = shared_counts();
     pid_t children[WRITERS];
@@ -474,8 +465,7 @@ static void tuning__loses_nothing_of_eight_processes(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__stays_readable_when_writers_are_killed(void **state) {
-    (void)state;
+TEST(tuning__stays_readable_when_writers_are_killed) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 4); round++) {
         tune t = tune_make();
@@ -568,8 +558,7 @@ static void reference_compare(const reference *r, ptowsp_tuning *tuning) {
     }
 }
 
-static void tuning__agrees_with_a_list_whatever_is_done(void **state) {
-    (void)state;
+TEST(tuning__agrees_with_a_list_whatever_is_done) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 10); round++) {
         tune t = tune_make(), u = t;
@@ -606,8 +595,7 @@ static void tuning__agrees_with_a_list_whatever_is_done(void **state) {
     }
 }
 
-static void tuning__compacts_to_good_lines_as_they_were(void **state) {
-    (void)state;
+TEST(tuning__compacts_to_good_lines_as_they_were) {
     tune t = tune_make();
     char lines[1024], expected[1024];
     size_t size = 0, length = 0, got;
@@ -636,8 +624,7 @@ static void tuning__compacts_to_good_lines_as_they_were(void **state) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-static void tuning__refuses_files_with_reasons(void **state) {
-    (void)state;
+TEST(tuning__refuses_files_with_reasons) {
     tune t = tune_make();
     char text[512], other[160], *path;
     ptowsp_tuning *tuning = NULL;
@@ -720,8 +707,7 @@ static void be_reader(const char *path) {
               : 2);
 }
 
-static void tuning__says_that_permission_is_missing(void **state) {
-    (void)state;
+TEST(tuning__says_that_permission_is_missing) {
     tune t = tune_make();
     tune_open(&t);
     add(&t, key_of(1, "m", 1), 1);
@@ -741,8 +727,7 @@ static void tuning__says_that_permission_is_missing(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__refuses_what_is_no_measurement(void **state) {
-    (void)state;
+TEST(tuning__refuses_what_is_no_measurement) {
     tune t = tune_make();
     tune_open(&t);
     ptowsp_tuning_key key = key_of(1, "m", 1);
@@ -784,8 +769,7 @@ static void tuning__refuses_what_is_no_measurement(void **state) {
 }
 
 // Two names that FNV-1a gives one hash of 64 bits: one of them has the records.
-static void tuning__takes_no_machine_with_the_hash_of_another(void **state) {
-    (void)state;
+TEST(tuning__takes_no_machine_with_the_hash_of_another) {
     const ptowsp_tuning_key one = key_of(0xaa, "8yn0iYCKYHlIj4-BwPqk", 1);
     const ptowsp_tuning_key two = key_of(0xaa, "GReLUrM4wMqfg9yzV3KQ", 1);
     ptowsp_tuning_value value;
@@ -812,8 +796,7 @@ static void tuning__takes_no_machine_with_the_hash_of_another(void **state) {
 }
 
 // Records are numbered by 32 bits: as if there were 2^32 - 2 of them.
-static void tuning__says_that_there_are_too_many_records(void **state) {
-    (void)state;
+TEST(tuning__says_that_there_are_too_many_records) {
     tune t = tune_make();
     t.context = tune_context(&t.memory);
     assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
@@ -830,8 +813,7 @@ static void tuning__says_that_there_are_too_many_records(void **state) {
     assert_int_equal(rmdir(t.directory), 0);
 }
 
-static void tuning__does_not_compact_what_it_must_not_replace(void **state) {
-    (void)state;
+TEST(tuning__does_not_compact_what_it_must_not_replace) {
     tune t = tune_make();
     char text[512], link_path[160], *real = t.path;
     snprintf(link_path, sizeof link_path, "%s/link", t.directory);
@@ -885,8 +867,7 @@ static void tuning__does_not_compact_what_it_must_not_replace(void **state) {
     tune_remove(&t);
 }
 
-static void tuning__survives_every_allocation_that_fails(void **state) {
-    (void)state;
+TEST(tuning__survives_every_allocation_that_fails) {
     tune t = tune_make();
     t.context = tune_context(&t.memory);
     size_t before = t.memory.live_bytes, n = 1;
@@ -931,8 +912,7 @@ static void tuning__survives_every_allocation_that_fails(void **state) {
 
 // -- measuring ------------------------------------------------------------------------------------
 
-static void measure__rejects_samples_far_from_the_median(void **state) {
-    (void)state;
+TEST(measure__rejects_samples_far_from_the_median) {
     ptowsp_measurement m;
     // Median 12.5; distances 0.5 0.5 1.5 1.5 2.5 87.5, so MAD 1.5, limit 3.5 * 1.5 / 0.6745 = 7.78.
     const uint64_t one[] = {100, 10, 13, 11, 14, 12};
@@ -966,8 +946,7 @@ static void measure__rejects_samples_far_from_the_median(void **state) {
     assert_int_equal(ptowsp_measure_samples(one, 6, 1, NULL), PTOWSP_INVALID_PARAMS);
 }
 
-static void measure__sorts_as_many_samples_as_it_takes(void **state) {
-    (void)state;
+TEST(measure__sorts_as_many_samples_as_it_takes) {
     uint64_t samples[PTOWSP_MEASURE_SAMPLE_MAX];
     ptowsp_measurement m;
     for (uint32_t i = 0; i < PTOWSP_MEASURE_SAMPLE_MAX; i++) {
@@ -996,8 +975,7 @@ static uint64_t measured_clock(void *user) {
     return it->is_backwards ? it->now-- : it->now++;
 }
 
-static void measure__calls_what_it_is_told_to(void **state) {
-    (void)state;
+TEST(measure__calls_what_it_is_told_to) {
     ptowsp_context *context = tune_context(NULL);
     const uint64_t times[] = {9000, 9000, 29, 31, 27, 33, 29};  // a look at the clock takes 1
     measured it = {times, 0, 0, 0, false};
@@ -1071,8 +1049,7 @@ static uint64_t tile_hash(const char *name, uint32_t cols, double factor, bool i
     return hash;
 }
 
-static void kernel_hash__is_that_of_a_tile_kernels_instructions(void **state) {
-    (void)state;
+TEST(kernel_hash__is_that_of_a_tile_kernels_instructions) {
     ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t hash = tile_hash("one", 64, 2, false, NULL);
     assert_true(tile_hash("another", 64, 2, false, NULL) == hash);
@@ -1102,8 +1079,7 @@ static uint64_t c_hash(const ptowsp_kernel_desc *desc) {
     return hash;
 }
 
-static void kernel_hash__is_that_of_a_c_kernels_name_and_source(void **state) {
-    (void)state;
+TEST(kernel_hash__is_that_of_a_c_kernels_name_and_source) {
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "scale", desc.fn = nothing;
@@ -1127,36 +1103,4 @@ static void kernel_hash__is_that_of_a_c_kernels_name_and_source(void **state) {
             assert_true(hashes[i] != hashes[k]);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tuning__writes_the_lines_that_the_header_describes),
-        cmocka_unit_test(tuning__sums_up_the_measurements_of_a_key),
-        cmocka_unit_test(tuning__puts_sizes_in_buckets_of_powers_of_two),
-        cmocka_unit_test(tuning__skips_and_counts_a_line_with_any_bit_flipped),
-        cmocka_unit_test(tuning__takes_no_hostile_line_even_with_its_hash),
-        cmocka_unit_test(tuning__gets_over_lines_of_any_length_and_bytes_of_any_value),
-        cmocka_unit_test(tuning__ends_what_a_killed_writer_left_at_any_length),
-        cmocka_unit_test(tuning__follows_what_others_do_to_the_file),
-        cmocka_unit_test(tuning__loses_nothing_of_eight_processes),
-        cmocka_unit_test(tuning__stays_readable_when_writers_are_killed),
-        cmocka_unit_test(tuning__agrees_with_a_list_whatever_is_done),
-        cmocka_unit_test(tuning__compacts_to_good_lines_as_they_were),
-        cmocka_unit_test(tuning__refuses_files_with_reasons),
-        cmocka_unit_test(tuning__says_that_permission_is_missing),
-        cmocka_unit_test(tuning__refuses_what_is_no_measurement),
-        cmocka_unit_test(tuning__says_that_there_are_too_many_records),
-        cmocka_unit_test(tuning__takes_no_machine_with_the_hash_of_another),
-        cmocka_unit_test(tuning__does_not_compact_what_it_must_not_replace),
-        cmocka_unit_test(tuning__survives_every_allocation_that_fails),
-        cmocka_unit_test(measure__rejects_samples_far_from_the_median),
-        cmocka_unit_test(measure__sorts_as_many_samples_as_it_takes),
-        cmocka_unit_test(measure__calls_what_it_is_told_to),
-#if !defined(PTOWSP_NO_TILES)
-        cmocka_unit_test(kernel_hash__is_that_of_a_tile_kernels_instructions),
-#endif
-        cmocka_unit_test(kernel_hash__is_that_of_a_c_kernels_name_and_source),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

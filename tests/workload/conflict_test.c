@@ -91,8 +91,7 @@ static void report(fixture *f, ptowsp_report_format format) {
     assert_int_equal(ptowsp_run_report(f->run, format, NULL, NULL, 0, output), PTOWSP_OK);
 }
 
-static void conflict__iterations_that_write_one_tile_are_named(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(conflict__iterations_that_write_one_tile_are_named) {
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         const example *e = &examples[i];
         char expected[200] = "conflict on";
@@ -142,8 +141,7 @@ static void conflict__iterations_that_write_one_tile_are_named(void **state) {
 }
 
 // Where writers do not wait for writers, nothing orders them.
-static void conflict__of_iterations_that_do_not_wait_is_said(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(conflict__of_iterations_that_do_not_wait_is_said) {
     make(f, examples[0].body, PTOWSP_HAZARD_RAW);
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 10);
     report(f, PTOWSP_REPORT_TEXT);
@@ -159,23 +157,10 @@ static bool stop(void *user, const ptowsp_decision *decision) {
     return strstr(decision->chosen, "conflict") == NULL;
 }
 
-static void conflict__is_the_last_decision_of_a_visitor_that_stops_there(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(conflict__is_the_last_decision_of_a_visitor_that_stops_there) {
     make(f, "  parallel i in n\n    task k(i) o = x\n    task k(i) o = x\n", 0);
     uint32_t count = 0;
     assert_false(ptowsp_run_decisions(f->run, stop, &count));
     assert_int_equal(count, 2);  // the kernel, and the first of two conflicts
     end(f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conflict__iterations_that_write_one_tile_are_named, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(conflict__of_iterations_that_do_not_wait_is_said, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            conflict__is_the_last_decision_of_a_visitor_that_stops_there, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,8 +120,7 @@ static void becomes(const char *given, const char *wanted) {
     ptowsp_context_destroy(context);
 }
 
-static void place__each_change_is_its_collective(void **state) {
-    (void)state;
+TEST(place__each_change_is_its_collective) {
     static const char *const unary[][3] = {
         // Operand and result of `all`, and the steps.
         {"s", "r", STEP("all_reduce.tp.f32", "s", "s.1") "s.1"},
@@ -156,8 +155,7 @@ static void place__each_change_is_its_collective(void **state) {
 }
 
 // On paper, from the table of the header.
-static void place__results_say_what_operands_need(void **state) {
-    (void)state;
+TEST(place__results_say_what_operands_need) {
     static const char *const same[] = {
         BINARY("matmul", "r", "r", "r2"), BINARY("matmul", "r", "n", "n2"),
         BINARY("matmul", "n", "m", "s"),  BINARY("matmul", "s", "r", "s2"),
@@ -193,8 +191,7 @@ static void place__results_say_what_operands_need(void **state) {
 
 #define LOOP "  parallel p in i\n"
 
-static void place__values_are_brought_over_once(void **state) {
-    (void)state;
+TEST(place__values_are_brought_over_once) {
     // Two tasks; again after a write; a view of its own.
     becomes("  " UNARY("all", "s", "r") "  " UNARY("all", "s", "r2"),
             "  " STEP("all_reduce.tp.f32", "s",
@@ -275,8 +272,7 @@ static void place__values_are_brought_over_once(void **state) {
 }
 
 // Calls may write; other workloads have tensors of their own.
-static void place__calls_end_what_is_known(void **state) {
-    (void)state;
+TEST(place__calls_end_what_is_known) {
     static char text[TEXT], out[TEXT];
     ptowsp_context *context = context_of(NULL);
     snprintf(text, TEXT,
@@ -295,8 +291,7 @@ static void place__calls_end_what_is_known(void **state) {
 }
 
 // Nodes behind new ones move: pipelines with channels, variables, edges.
-static void place__what_names_nodes_follows_them(void **state) {
-    (void)state;
+TEST(place__what_names_nodes_follows_them) {
 #define AROUND(first, second, third)                                                               \
     first "  pipeline pipe after node %u as node %u\n    channel c depth 1 latency 0\n"            \
           "    process from produces c\n      for_each v in i\n        send c(u64(v))\n"           \
@@ -318,8 +313,7 @@ static void place__what_names_nodes_follows_them(void **state) {
 }
 
 // Transient tensors with sizes of the run, and names that are taken.
-static void place__targets_have_sizes_and_names_of_their_own(void **state) {
-    (void)state;
+TEST(place__targets_have_sizes_and_names_of_their_own) {
     static char text[TEXT], out[TEXT];
     ptowsp_context *context = context_of(NULL);
     snprintf(
@@ -350,8 +344,7 @@ static void place__targets_have_sizes_and_names_of_their_own(void **state) {
 }
 
 // Tile kernels have rules as others; of a choice, each variant has its own, and its own relayout.
-static void place__tile_kernels_and_variants_have_rules(void **state) {
-    (void)state;
+TEST(place__tile_kernels_and_variants_have_rules) {
     static char out[TEXT], again[TEXT];
     ptowsp_context *context = context_of(NULL);
     const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
@@ -427,8 +420,7 @@ static void place__tile_kernels_and_variants_have_rules(void **state) {
 
 // The table of joins and the rules agree: what a join gives, the rule needs as it is; and where the
 // rule needs nothing else, there is a join.
-static void place__rules_are_those_of_joins(void **state) {
-    (void)state;
+TEST(place__rules_are_those_of_joins) {
     static const struct {
         ptowsp_join join;
         const char *rule;
@@ -477,8 +469,7 @@ static void place__rules_are_those_of_joins(void **state) {
 
 // The layout of a tensor has its whole shape: that of a module's is the part of a rank. It is spread once,
 // and before it is used.
-static void place__tensors_have_layouts(void **state) {
-    (void)state;
+TEST(place__tensors_have_layouts) {
     static char text[TEXT];
     ptowsp_context *context = context_of(NULL);
     snprintf(text, TEXT, TENSORS KERNELS "workload w\n  " UNARY("norm", "m", "m"));
@@ -527,8 +518,7 @@ static void place__tensors_have_layouts(void **state) {
 
 // A maximum that goes on from itself may stay partial; of the others, one that is no operand of the
 // maximum has to be whole. Letters may be capitals.
-static void place__maxima_go_on_from_themselves(void **state) {
-    (void)state;
+TEST(place__maxima_go_on_from_themselves) {
     static char text[TEXT], out[TEXT];
     ptowsp_context *context = context_of(NULL);
     snprintf(text, TEXT,
@@ -562,8 +552,7 @@ static void is_refused(const char *statements, const char *why) {
     ptowsp_context_destroy(context);
 }
 
-static void place__joins_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(place__joins_that_cannot_be_are_refused) {
     // Partial tensors that are read, and not summed up.
     is_refused("  task twice() x" ON("s") "\n",
                "w/task twice: parameter x, tensor s, axis 'tp': a partial tensor is read: s[16 x "
@@ -630,8 +619,7 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
                "eight[16 x 8] {dp: replicated, tp: dim 1} is needed");
 }
 
-static void place__relayouts_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(place__relayouts_that_cannot_be_are_refused) {
     // A slice of 6 rows for 4 ranks.
     static char text[TEXT];
     ptowsp_context *context = context_of(NULL);
@@ -678,8 +666,7 @@ static void place__relayouts_that_cannot_be_are_refused(void **state) {
 }
 
 // As many nodes as a module may have; one relayout is one too many.
-static void place__relayouts_count_as_nodes(void **state) {
-    (void)state;
+TEST(place__relayouts_count_as_nodes) {
     static char text[TEXT];
     ptowsp_context *context = context_of(NULL);
     snprintf(text, TEXT, TENSORS KERNELS);
@@ -715,8 +702,7 @@ static void is_wrong(const char *text, const char *why) {
     ptowsp_context_destroy(context);
 }
 
-static void place__wrong_declarations_are_refused(void **state) {
-    (void)state;
+TEST(place__wrong_declarations_are_refused) {
 #define MESH             "module m\nmesh tp 4\n"
 #define AFTER(line, why) is_wrong(MESH line "\n", why)
     is_wrong("module m\nmesh tp 0\n", "2:1: m: mesh: axis 'tp' has size 0");
@@ -772,8 +758,7 @@ static void place__wrong_declarations_are_refused(void **state) {
 }
 
 // What texts cannot say.
-static void place__wrong_calls_are_refused(void **state) {
-    (void)state;
+TEST(place__wrong_calls_are_refused) {
     ptowsp_context *context = context_of(NULL);
     const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
     const int64_t cuts[] = {0, 3, 8};
@@ -844,8 +829,7 @@ static void place__wrong_calls_are_refused(void **state) {
 // On four ranks, of 16 x 16 f32: a rank gets three quarters of what it gathers (768 bytes) and sends as
 // much of what it reduces and scatters; of rows that become columns it sends three quarters of its
 // fourth (192); a part of what it has moves nothing.
-static void place__programs_say_what_a_rank_moves(void **state) {
-    (void)state;
+TEST(place__programs_say_what_a_rank_moves) {
     static const char *const wanted[][2] = {{"task all_gather.tp.f32() m", ", moves 768 bytes"},
                                             {"task slice.tp.f32() r", ", moves 0 bytes"},
                                             {"task reduce_scatter.tp.f32", ", moves 768 bytes"},
@@ -878,8 +862,7 @@ static void place__programs_say_what_a_rank_moves(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void place__programs_are_saved_timed_and_not_emitted(void **state) {
-    (void)state;
+TEST(place__programs_are_saved_timed_and_not_emitted) {
     static char text[TEXT];
     ptowsp_context *context = context_of(NULL);
     ptowsp_module *m = module_of(context, STEPS);
@@ -937,8 +920,7 @@ static void place__programs_are_saved_timed_and_not_emitted(void **state) {
 }
 
 // Sizes of the run that a collective cannot cut.
-static void place__columns_that_do_not_divide_are_refused_by_the_run(void **state) {
-    (void)state;
+TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
     static const struct {
         int64_t in, out;
         const char *why;
@@ -1007,8 +989,7 @@ static void filled_text(char *text, uint32_t symbols, uint32_t tasks) {
 }
 
 // Without the n-th allocation, for every n, there is an error and nothing leaks.
-static void place__no_memory_is_an_error(void **state) {
-    (void)state;
+TEST(place__no_memory_is_an_error) {
     static char text[TEXT];
     for (uint32_t fill = 0; TEST_ROUNDS(fill, 40); fill++) {
         bool is_done = false;
@@ -1030,29 +1011,4 @@ static void place__no_memory_is_an_error(void **state) {
             assert_int_equal(memory.live_blocks, 0);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place__each_change_is_its_collective),
-        cmocka_unit_test(place__results_say_what_operands_need),
-        cmocka_unit_test(place__values_are_brought_over_once),
-        cmocka_unit_test(place__calls_end_what_is_known),
-        cmocka_unit_test(place__what_names_nodes_follows_them),
-        cmocka_unit_test(place__targets_have_sizes_and_names_of_their_own),
-        cmocka_unit_test(place__tile_kernels_and_variants_have_rules),
-        cmocka_unit_test(place__tensors_have_layouts),
-        cmocka_unit_test(place__relayouts_count_as_nodes),
-        cmocka_unit_test(place__maxima_go_on_from_themselves),
-        cmocka_unit_test(place__rules_are_those_of_joins),
-        cmocka_unit_test(place__joins_that_cannot_be_are_refused),
-        cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),
-        cmocka_unit_test(place__wrong_declarations_are_refused),
-        cmocka_unit_test(place__wrong_calls_are_refused),
-        cmocka_unit_test(place__programs_say_what_a_rank_moves),
-        cmocka_unit_test(place__programs_are_saved_timed_and_not_emitted),
-        cmocka_unit_test(place__columns_that_do_not_divide_are_refused_by_the_run),
-        cmocka_unit_test(place__no_memory_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

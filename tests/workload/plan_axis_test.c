@@ -157,8 +157,7 @@ static ptowsp_expr field(ptowsp_expr variable, ptowsp_plan_field which) {
 
 // -- fields ---------------------------------------------------------------------------------------
 
-static void plan_axis__fields_of_units_are_those_of_the_drawn_plan(void **state) {
-    (void)state;
+TEST(plan_axis__fields_of_units_are_those_of_the_drawn_plan) {
     enum { COLUMNS = 12 };
     static const int64_t expected[UNITS][COLUMNS] = {
         // unit, request, head, tile, start, len, tier, first, last, whole, slot, lane
@@ -201,8 +200,7 @@ static void plan_axis__fields_of_units_are_those_of_the_drawn_plan(void **state)
     fixture_free(&f);
 }
 
-static void plan_axis__fields_of_merges_are_those_of_the_drawn_plan(void **state) {
-    (void)state;
+TEST(plan_axis__fields_of_merges_are_those_of_the_drawn_plan) {
     enum { COLUMNS = 8 };
     static const int64_t expected[MERGES][COLUMNS] = {
         // merge, request, head, tile, first, count, lane, all merges
@@ -238,8 +236,7 @@ static void plan_axis__fields_of_merges_are_those_of_the_drawn_plan(void **state
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-static void plan_axis__a_lane_has_its_units_and_merges(void **state) {
-    (void)state;
+TEST(plan_axis__a_lane_has_its_units_and_merges) {
     static const int64_t expected[][2] = {{0, 0}, {0, 100}, {1, 1}, {2, 2},
                                           {2, 3}, {2, 101}, {3, 4}, {3, 5}};
     static fixture f;
@@ -272,8 +269,7 @@ static void plan_axis__a_lane_has_its_units_and_merges(void **state) {
 
 // A loop of one task goes a shorter way than one of two; each is tried with every set of units that
 // are INVALID, in both loops over units.
-static void plan_axis__invalid_units_have_no_iteration(void **state) {
-    (void)state;
+TEST(plan_axis__invalid_units_have_no_iteration) {
     for (int form = 0; form < 4; form++) {
         static fixture f;
         fixture_make(&f, 1);
@@ -319,8 +315,7 @@ static void plan_axis__invalid_units_have_no_iteration(void **state) {
 }
 
 // Two batches of three experts on two lanes: units of at most 4 tokens, as the planner makes them.
-static void plan_axis__runs_over_the_units_of_a_moe_plan(void **state) {
-    (void)state;
+TEST(plan_axis__runs_over_the_units_of_a_moe_plan) {
     enum { EXPERTS = 3, MOE_LANES = 2 };
     const uint32_t counts[2 * EXPERTS] = {5, 0, 2, 1, 0, 3};
     const uint32_t offsets[2 * (EXPERTS + 1)] = {10, 15, 15, 17, 0, 1, 1, 4};
@@ -378,8 +373,7 @@ static void plan_axis__runs_over_the_units_of_a_moe_plan(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__an_empty_plan_has_no_task(void **state) {
-    (void)state;
+TEST(plan_axis__an_empty_plan_has_no_task) {
     static fixture f;
     fixture_make(&f, 1);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -584,8 +578,7 @@ static void decode_check(fixture *f) {
     memset(f->states, 0x55, sizeof f->states);
 }
 
-static void plan_axis__a_decode_step_runs_on_every_engine(void **state) {
-    (void)state;
+TEST(plan_axis__a_decode_step_runs_on_every_engine) {
     static fixture f;
     decode_make(&f);
     const ptowsp_schedule schedules[] = {
@@ -617,8 +610,7 @@ static void plan_axis__a_decode_step_runs_on_every_engine(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__a_decode_step_runs_on_threads_and_devices(void **state) {
-    (void)state;
+DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
     static fixture f;
     decode_make(&f);
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
@@ -657,8 +649,7 @@ static void plan_axis__a_decode_step_runs_on_threads_and_devices(void **state) {
 
 // Units take their KV tokens, merges ten cycles a slot. Lanes 0 to 3 have 100 tokens each; then
 // lane 0 merges three slots in 30 cycles, and lane 2 two in 20.
-static void plan_axis__dispatch_follows_the_lanes_of_the_plan(void **state) {
-    (void)state;
+TEST(plan_axis__dispatch_follows_the_lanes_of_the_plan) {
     static fixture f;
     decode_make(&f);
     static const uint32_t lanes[UNITS + MERGES] = {0, 1, 2, 2, 3, 3, 0, 2};
@@ -686,8 +677,7 @@ static void plan_axis__dispatch_follows_the_lanes_of_the_plan(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0(void **state) {
-    (void)state;
+TEST(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0) {
     for (int has_key = 0; has_key < 2; has_key++) {
         static fixture f;
         fixture_make(&f, 1);
@@ -729,8 +719,7 @@ static void plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0(void **
 
 // -- work of a chunk plan -------------------------------------------------------------------------
 
-static void plan_axis__units_of_a_chunk_plan_are_bound_as_work(void **state) {
-    (void)state;
+TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work) {
     static fixture f;
     fixture_make(&f, 6);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -774,8 +763,7 @@ static void plan_axis__units_of_a_chunk_plan_are_bound_as_work(void **state) {
 // -- pipelines ------------------------------------------------------------------------------------
 
 // A process for each lane of the plan, which loops over the units of its lane.
-static void plan_axis__a_process_for_each_lane(void **state) {
-    (void)state;
+TEST(plan_axis__a_process_for_each_lane) {
     static fixture f;
     fixture_make(&f, 1);
     ptowsp_channel_desc parts = {.name = "parts", .depth = 2, .latency = 1};
@@ -817,8 +805,7 @@ static void plan_axis__a_process_for_each_lane(void **state) {
 
 // One producer and one consumer, and no kernel that runs: that is walked in another way, without
 // turns. The cost function of the consumer's tasks notes the units that it gets.
-static void plan_axis__a_process_that_only_sends_units(void **state) {
-    (void)state;
+TEST(plan_axis__a_process_that_only_sends_units) {
     for (int is_lane = 0; is_lane < 2; is_lane++) {
         static fixture f;
         fixture_make(&f, 1);
@@ -943,8 +930,7 @@ static void random_task(fixture *f, ptowsp_expr u) {
 }
 
 // A program over a plan against a plain loop over its units: serially in order, and on lanes in any.
-static void plan_axis__random_plans_are_walked_like_plain_loops(void **state) {
-    (void)state;
+DEVICE_TEST(plan_axis__random_plans_are_walked_like_plain_loops) {
     uint64_t random = test_seed(), invalid_count = 0;
     static fixture flat, nested;
     fixture_make(&flat, 8);
@@ -1027,8 +1013,7 @@ static ptowsp_cycles planned_merge_cost(const ptowsp_task *task, void *user) {
 
 // Tasks with the costs that the planner was told keep each lane busy for as long as the plan says,
 // and all is done as soon as the longest lane and the merges that wait for it are.
-static void plan_axis__lanes_are_busy_for_what_the_plan_predicts(void **state) {
-    (void)state;
+TEST(plan_axis__lanes_are_busy_for_what_the_plan_predicts) {
     uint64_t random = test_seed(), merge_count = 0;
     static fixture f;
     fixture_make(&f, 1);
@@ -1144,8 +1129,7 @@ static bool all_of_it(test_memory *memory) {
     return is_good;
 }
 
-static void plan_axis__any_allocation_may_fail_and_running_again_needs_none(void **state) {
-    (void)state;
+TEST(plan_axis__any_allocation_may_fail_and_running_again_needs_none) {
     for (size_t refuse_at = 0;; refuse_at++) {
         test_memory memory = {0, 0, 0, refuse_at + 1};
         bool is_good = all_of_it(&memory);
@@ -1166,8 +1150,7 @@ static void refused(fixture *f, const char *text) {
     fixture_free(f);
 }
 
-static void plan_axis__modules_refuse_what_makes_no_sense(void **state) {
-    (void)state;
+TEST(plan_axis__modules_refuse_what_makes_no_sense) {
     static fixture f;
     fixture_make(&f, 1);
     ptowsp_axis_plan(f.m, "kv");
@@ -1209,8 +1192,7 @@ typedef struct wrong_field {
     const char *text;
 } wrong_field;
 
-static void plan_axis__fields_need_a_loop_that_has_them(void **state) {
-    (void)state;
+TEST(plan_axis__fields_need_a_loop_that_has_them) {
     static const wrong_field wrong[] = {
         {0, PTOWSP_PLAN_SLOT_FIRST, "the units of plan kv have no slot_first"},
         {0, PTOWSP_PLAN_SLOT_COUNT, "the units of plan kv have no slot_count"},
@@ -1274,8 +1256,7 @@ static void bind_refused(const fixture *f, ptowsp_status returned, const char *t
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
-static void plan_axis__binding_refuses_plans_that_cannot_be(void **state) {
-    (void)state;
+TEST(plan_axis__binding_refuses_plans_that_cannot_be) {
     static fixture f;
     program_of_all(&f);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_UNBOUND);
@@ -1351,8 +1332,7 @@ static void plan_axis__binding_refuses_plans_that_cannot_be(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__work_lacks_what_programs_may_use(void **state) {
-    (void)state;
+TEST(plan_axis__work_lacks_what_programs_may_use) {
     static fixture f;
     for (int use = 0; use < 5; use++) {
         static const char *const lacks[5] = {"merges", "lanes", "lanes", "lanes", "slots"};
@@ -1413,8 +1393,7 @@ static void plan_axis__work_lacks_what_programs_may_use(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__lists_of_lanes_are_checked_before_a_run(void **state) {
-    (void)state;
+TEST(plan_axis__lists_of_lanes_are_checked_before_a_run) {
     static const uint32_t wrong[4][LANES + 1] = {
         {1, 1, 2, 4, 6}, {0, 3, 2, 4, 6}, {0, 1, 2, 4, 5}, {0, 1, 2, 4, 7}};
     static const char *const units[4] = {
@@ -1442,8 +1421,7 @@ static void plan_axis__lists_of_lanes_are_checked_before_a_run(void **state) {
     fixture_free(&f);
 }
 
-static void plan_axis__a_lane_outside_of_the_plan_is_an_error(void **state) {
-    (void)state;
+TEST(plan_axis__a_lane_outside_of_the_plan_is_an_error) {
     static fixture f;
     fixture_make(&f, 1);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -1480,8 +1458,7 @@ static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void plan_axis__lists_that_change_during_a_run_are_found(void **state) {
-    (void)state;
+TEST(plan_axis__lists_that_change_during_a_run_are_found) {
     static fixture f;
     fixture_make(&f, 1);
     ptowsp_kernel_desc desc = {.name = "spoil", .fn = spoil, .user = &f};
@@ -1506,8 +1483,7 @@ static void plan_axis__lists_that_change_during_a_run_are_found(void **state) {
 
 // -- text and reading -----------------------------------------------------------------------------
 
-static void plan_axis__modules_and_bindings_can_be_read(void **state) {
-    (void)state;
+TEST(plan_axis__modules_and_bindings_can_be_read) {
     static fixture f;
     char text[2048];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
@@ -1550,37 +1526,4 @@ static void plan_axis__modules_and_bindings_can_be_read(void **state) {
     uint64_t count;
     assert_false(ptowsp_run_bound_array(f.run, units.array, &dtype, &data, &count));
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_axis__fields_of_units_are_those_of_the_drawn_plan),
-        cmocka_unit_test(plan_axis__fields_of_merges_are_those_of_the_drawn_plan),
-        cmocka_unit_test(plan_axis__a_lane_has_its_units_and_merges),
-        cmocka_unit_test(plan_axis__invalid_units_have_no_iteration),
-        cmocka_unit_test(plan_axis__runs_over_the_units_of_a_moe_plan),
-        cmocka_unit_test(plan_axis__an_empty_plan_has_no_task),
-        cmocka_unit_test(plan_axis__a_decode_step_runs_on_every_engine),
-        cmocka_unit_test(plan_axis__dispatch_follows_the_lanes_of_the_plan),
-        cmocka_unit_test(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0),
-        cmocka_unit_test(plan_axis__units_of_a_chunk_plan_are_bound_as_work),
-        cmocka_unit_test(plan_axis__a_process_for_each_lane),
-        cmocka_unit_test(plan_axis__a_process_that_only_sends_units),
-        cmocka_unit_test(plan_axis__lanes_are_busy_for_what_the_plan_predicts),
-        cmocka_unit_test(plan_axis__any_allocation_may_fail_and_running_again_needs_none),
-        cmocka_unit_test(plan_axis__modules_refuse_what_makes_no_sense),
-        cmocka_unit_test(plan_axis__fields_need_a_loop_that_has_them),
-        cmocka_unit_test(plan_axis__binding_refuses_plans_that_cannot_be),
-        cmocka_unit_test(plan_axis__work_lacks_what_programs_may_use),
-        cmocka_unit_test(plan_axis__lists_of_lanes_are_checked_before_a_run),
-        cmocka_unit_test(plan_axis__a_lane_outside_of_the_plan_is_an_error),
-        cmocka_unit_test(plan_axis__lists_that_change_during_a_run_are_found),
-        cmocka_unit_test(plan_axis__modules_and_bindings_can_be_read),
-    };
-    const struct CMUnitTest threaded[] = {
-        cmocka_unit_test(plan_axis__a_decode_step_runs_on_threads_and_devices),
-        cmocka_unit_test(plan_axis__random_plans_are_walked_like_plain_loops),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return DEVICE_TESTS(threaded) ? cmocka_run_group_tests(threaded, NULL, NULL) + failed : failed;
 }

@@ -210,8 +210,7 @@ static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
     return is_good;
 }
 
-static void read__tile_kernels(void **state) {
-    (void)state;
+TEST(read__tile_kernels) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);
@@ -277,8 +276,7 @@ static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kern
         m, &(ptowsp_kernel_desc){.name = name, .axis_count = 1, .fn = twice, .source = source});
 }
 
-static void read__sources_of_kernels(void **state) {
-    (void)state;
+TEST(read__sources_of_kernels) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);
@@ -335,8 +333,7 @@ static void check_source_fails(ptowsp_kernel_source source, const char *name, co
     free(f);
 }
 
-static void read__sources_that_are_refused(void **state) {
-    (void)state;
+TEST(read__sources_that_are_refused) {
     check_source_fails((ptowsp_kernel_source){.text = "x", .file = "y"}, "k",
                        "module: kernel k: its source is both a text and a file");
     check_source_fails((ptowsp_kernel_source){.fn = "f"}, "k",
@@ -377,8 +374,7 @@ static void build_one_task(fixture *f, ptowsp_location location) {
     }
 }
 
-static void read__what_the_npu_refuses_is_named(void **state) {
-    (void)state;
+TEST(read__what_the_npu_refuses_is_named) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);
@@ -495,8 +491,7 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
     assert_int_equal(buffer.size, 8);
 }
 
-static void read__what_is_bound_to_a_run(void **state) {
-    (void)state;
+TEST(read__what_is_bound_to_a_run) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);
@@ -589,8 +584,7 @@ static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size
     return status;
 }
 
-static void read__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(read__any_allocation_may_fail) {
     test_memory memory;
     memset(&memory, 0, sizeof memory);
     ptowsp_context_desc desc;
@@ -616,8 +610,7 @@ static void read__any_allocation_may_fail(void **state) {
 }
 
 // All that a program holds is in its size.
-static void read__the_size_of_a_program_is_all_that_it_holds(void **state) {
-    (void)state;
+TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     test_memory memory;
     memset(&memory, 0, sizeof memory);
     ptowsp_context_desc desc;
@@ -638,17 +631,4 @@ static void read__the_size_of_a_program_is_all_that_it_holds(void **state) {
     assert_int_equal(with - memory.live_bytes, size);
     fixture_free(f);
     free(f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read__tile_kernels),
-        cmocka_unit_test(read__sources_of_kernels),
-        cmocka_unit_test(read__sources_that_are_refused),
-        cmocka_unit_test(read__what_the_npu_refuses_is_named),
-        cmocka_unit_test(read__what_is_bound_to_a_run),
-        cmocka_unit_test(read__any_allocation_may_fail),
-        cmocka_unit_test(read__the_size_of_a_program_is_all_that_it_holds),
-    };
-    return cmocka_run_group_tests_name("read_kernel", tests, NULL, NULL);
 }

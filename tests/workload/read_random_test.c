@@ -67,8 +67,7 @@ static void check_program(sample *s, const ptowsp_program *program) {
     ptowsp_run_destroy(run);
 }
 
-static void read__statements_say_what_the_reference_does(void **state) {
-    (void)state;
+TEST(read__statements_say_what_the_reference_does) {
     uint64_t seed = test_seed() + 22, tasks = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         sample *s = sample_make(seed, number);
@@ -86,11 +85,4 @@ static void read__statements_say_what_the_reference_does(void **state) {
     }
     print_message("%llu tasks\n", (unsigned long long)tasks);
     assert_met(tasks > 1000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read__statements_say_what_the_reference_does),
-    };
-    return cmocka_run_group_tests_name("read_random", tests, NULL, NULL);
 }

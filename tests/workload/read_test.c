@@ -13,8 +13,7 @@ static ptowsp_node task1(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_expr a) 
 
 // -- lists of statements --------------------------------------------------------------------------
 
-static void read__the_example_of_the_header(void **state) {
-    (void)state;
+TEST(read__the_example_of_the_header) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel attend = kernel_make(f.m, "attend", 1);
@@ -43,8 +42,7 @@ static void read__the_example_of_the_header(void **state) {
 
 // Whens that end together: one without otherwise whose last statement is one with an empty one;
 // an empty when with an otherwise; one with nothing at all.
-static void read__whens_and_otherwises_end_where_they_should(void **state) {
-    (void)state;
+TEST(read__whens_and_otherwises_end_where_they_should) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel k = kernel_make(f.m, "k", 1);
@@ -88,8 +86,7 @@ static void read__whens_and_otherwises_end_where_they_should(void **state) {
 }
 
 // Rows of axes are no axes of their own, and an entry is where the variable was found.
-static void read__rows_of_ragged_and_sparse_axes(void **state) {
-    (void)state;
+TEST(read__rows_of_ragged_and_sparse_axes) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel k = kernel_make(f.m, "k", 1);
@@ -147,8 +144,7 @@ static void read__rows_of_ragged_and_sparse_axes(void **state) {
 }
 
 // Each workload that is called is there once, in the order of the first calls.
-static void read__calls_and_their_arguments(void **state) {
-    (void)state;
+TEST(read__calls_and_their_arguments) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel k = kernel_make(f.m, "k", 1);
@@ -198,8 +194,7 @@ static void read__calls_and_their_arguments(void **state) {
     fixture_free(&f);
 }
 
-static void read__slots_and_views(void **state) {
-    (void)state;
+TEST(read__slots_and_views) {
     fixture f;
     fixture_make(&f);
     ptowsp_tensor x = ptowsp_tensor_make(
@@ -252,8 +247,7 @@ static void read__slots_and_views(void **state) {
 
 // Each task of a list has its own tiles: tables have none for its kernels. Those of a statement between
 // two lists are its own.
-static void read__lists_have_no_tiles(void **state) {
-    (void)state;
+TEST(read__lists_have_no_tiles) {
     fixture f;
     fixture_make(&f);
     const ptowsp_tensor_desc xd = {.name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}};
@@ -284,8 +278,7 @@ static void read__lists_have_no_tiles(void **state) {
 
 // Edges are numbered by who waits: b for a, c for a, c for b. Each is forgotten where its scope, or
 // an iteration of it, begins.
-static void read__explicit_edges_and_where_they_are_reset(void **state) {
-    (void)state;
+TEST(read__explicit_edges_and_where_they_are_reset) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel a = kernel_make(f.m, "a", 1), b = kernel_make(f.m, "b", 1);
@@ -416,8 +409,7 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
     }
 }
 
-static void read__pipelines(void **state) {
-    (void)state;
+TEST(read__pipelines) {
     fixture f;
     calls executed = {{0}, 0};
     int32_t data[24];
@@ -483,8 +475,7 @@ static void read__pipelines(void **state) {
 // -- schedules ------------------------------------------------------------------------------------
 
 // A key is that of each task: its loop's variable, its tag (0 without one), its arguments.
-static void read__keys_are_those_of_each_task(void **state) {
-    (void)state;
+TEST(read__keys_are_those_of_each_task) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel k = kernel_make(f.m, "k", 1);
@@ -542,8 +533,7 @@ static void read__keys_are_those_of_each_task(void **state) {
 }
 
 // The program does not need its module, and says the same without it.
-static void read__a_program_outlives_its_module(void **state) {
-    (void)state;
+TEST(read__a_program_outlives_its_module) {
     fixture f;
     char before[sizeof f.text];
     fixture_make(&f);
@@ -571,8 +561,7 @@ static void read__a_program_outlives_its_module(void **state) {
 
 // Each allocation that reading makes is refused once: there are no tables then, and all of them the
 // next time, made once.
-static void read__there_are_all_tables_or_none(void **state) {
-    (void)state;
+TEST(read__there_are_all_tables_or_none) {
     uint32_t refused = 0;
     for (bool is_over = false; !is_over;) {
         test_memory memory = {0, 0, 0, 0};
@@ -607,21 +596,4 @@ static void read__there_are_all_tables_or_none(void **state) {
         assert_int_equal(memory.live_blocks, 0);
     }
     assert_true(refused > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read__the_example_of_the_header),
-        cmocka_unit_test(read__whens_and_otherwises_end_where_they_should),
-        cmocka_unit_test(read__rows_of_ragged_and_sparse_axes),
-        cmocka_unit_test(read__calls_and_their_arguments),
-        cmocka_unit_test(read__slots_and_views),
-        cmocka_unit_test(read__lists_have_no_tiles),
-        cmocka_unit_test(read__explicit_edges_and_where_they_are_reset),
-        cmocka_unit_test(read__pipelines),
-        cmocka_unit_test(read__keys_are_those_of_each_task),
-        cmocka_unit_test(read__a_program_outlives_its_module),
-        cmocka_unit_test(read__there_are_all_tables_or_none),
-    };
-    return cmocka_run_group_tests_name("read", tests, NULL, NULL);
 }

@@ -19,8 +19,7 @@ static ptowsp_task_desc begin(fixture *f) {
 // -- keys -----------------------------------------------------------------------------------------
 
 // What keys read of a task is nothing that a task can be given.
-static void schedule__keys_alone_read_tasks(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(schedule__keys_alone_read_tasks) {
     for (int i = 0; i < 3; i++) {
         ptowsp_task_desc task = begin(f);
         PTOWSP_WORKLOAD(f->module, "main") {
@@ -41,8 +40,7 @@ static void schedule__keys_alone_read_tasks(void **state) {
 
 // A tag is compiled wherever a key reads it: here 2048 casts and 2047 sums. That five times is more than
 // 20000.
-static void schedule__keys_with_tags_have_a_limit(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(schedule__keys_with_tags_have_a_limit) {
     ptowsp_task_desc task = begin(f);
     PTOWSP_WORKLOAD(f->module, "main") {
         PTOWSP_PARALLEL(f->module, i, ptowsp_axis_dense(f->module, "n", 2)) {
@@ -78,8 +76,7 @@ static void check_is(const fixture *f, const ptowsp_schedule *schedule, ptowsp_s
                     part);
 }
 
-static void schedule__what_is_missing_or_not_asked_for_is_refused(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(schedule__what_is_missing_or_not_asked_for_is_refused) {
     begin(f);
     const ptowsp_schedule schedules[] = {
         // Round robin has no key.
@@ -102,11 +99,10 @@ static void schedule__what_is_missing_or_not_asked_for_is_refused(void **state) 
 }
 
 // The first number after the enumerators is looked up like any other.
-static void schedule__choices_that_do_not_exist_are_refused_by_name(void **state) {
+TEST_F(schedule__choices_that_do_not_exist_are_refused_by_name) {
     static const uint32_t numbers[] = {8, 99, INT32_MAX, UINT32_MAX};
     static const char *const names[] = {"issue",   "dispatch", "pools", "window",
                                         "release", "ready",    "start", "timing"};
-    fixture *f = (fixture *)*state;
     begin(f);
     for (uint32_t i = 0; i < 4 * 8; i++) {
         const uint32_t number = numbers[i / 8];
@@ -128,8 +124,7 @@ static void schedule__choices_that_do_not_exist_are_refused_by_name(void **state
     }
 }
 
-static void schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning) {
     begin(f);
     ptowsp_schedule schedule = {.lane_count = 2, .timing = PTOWSP_TIMING_BATCHED};
     schedule.timing_count = 3;
@@ -137,17 +132,4 @@ static void schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning
     check_is(f, &schedule, PTOWSP_STUCK, NULL);
     schedule.window = 3;
     check_is(f, &schedule, PTOWSP_OK, NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(schedule__keys_alone_read_tasks),
-        TEST(schedule__keys_with_tags_have_a_limit),
-        TEST(schedule__what_is_missing_or_not_asked_for_is_refused),
-        TEST(schedule__choices_that_do_not_exist_are_refused_by_name),
-        TEST(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

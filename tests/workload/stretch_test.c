@@ -72,8 +72,7 @@ static void loop_end(loop *l) {
     ptowsp_context_destroy(l->context);
 }
 
-static void stretch__tasks_get_what_is_worked_out_by_hand(void **state) {
-    (void)state;
+TEST(stretch__tasks_get_what_is_worked_out_by_hand) {
     static loop l;
     for (uint32_t way = 0; way < 4; way++) {
         loop_begin(&l);
@@ -124,8 +123,7 @@ static ptowsp_cycles check_mixed(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void stretch__arguments_that_do_not_change_stay(void **state) {
-    (void)state;
+TEST(stretch__arguments_that_do_not_change_stay) {
     for (uint32_t lanes = 1; lanes < 3; lanes++) {
         mixed x = {0, lanes == 2};
         ptowsp_context *context;
@@ -179,8 +177,7 @@ static ptowsp_cycles no_task(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void stretch__an_error_names_its_iteration(void **state) {
-    (void)state;
+TEST(stretch__an_error_names_its_iteration) {
     static loop l;
     static const wrong all[] = {
         {0, 4, 0, 4, 0, 250, "row 1000 of tensor x is outside of its 1000 rows"},
@@ -221,8 +218,7 @@ static void stretch__an_error_names_its_iteration(void **state) {
 }
 
 // One iteration alone is outside: the first ones, those around the end of a block, the last ones.
-static void stretch__one_iteration_outside_is_found_wherever_it_is(void **state) {
-    (void)state;
+TEST(stretch__one_iteration_outside_is_found_wherever_it_is) {
     static loop l;
     for (int64_t i = 0; i < TASKS; i += i == 8 ? 115 : i == 133 ? 195 : 1) {
         loop_begin(&l);
@@ -258,8 +254,7 @@ static void stretch__one_iteration_outside_is_found_wherever_it_is(void **state)
 
 // The entries of a sparse loop in which nothing has to be evaluated are in a cell alone, as is its
 // variable. Each is the row of a view, or the leading index; the first that is outside is named.
-static void stretch__an_entry_in_a_cell_is_checked_to_the_end(void **state) {
-    (void)state;
+TEST(stretch__an_entry_in_a_cell_is_checked_to_the_end) {
     static loop l;
     static const int32_t indices[ROWS + 20] = {0};
     for (uint32_t way = 0; way < 4; way++) {
@@ -299,8 +294,7 @@ static void stretch__an_entry_in_a_cell_is_checked_to_the_end(void **state) {
 }
 
 // Two thousand million tasks with fixed cycles, of which nothing is called or evaluated, take seconds.
-static void stretch__a_loop_without_calls_meets_the_time_limit(void **state) {
-    (void)state;
+TEST(stretch__a_loop_without_calls_meets_the_time_limit) {
     const uint64_t count = UINT64_C(2000000000);
     static loop l;
     loop_begin(&l);
@@ -319,16 +313,4 @@ static void stretch__a_loop_without_calls_meets_the_time_limit(void **state) {
     assert_int_equal(ptowsp_run_execute(l.run, &options), PTOWSP_TIMED_OUT);
     assert_in_range(ptowsp_run_result(l.run)->task_count, 0, count - 1);
     loop_end(&l);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stretch__tasks_get_what_is_worked_out_by_hand),
-        cmocka_unit_test(stretch__arguments_that_do_not_change_stay),
-        cmocka_unit_test(stretch__an_error_names_its_iteration),
-        cmocka_unit_test(stretch__a_loop_without_calls_meets_the_time_limit),
-        cmocka_unit_test(stretch__one_iteration_outside_is_found_wherever_it_is),
-        cmocka_unit_test(stretch__an_entry_in_a_cell_is_checked_to_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

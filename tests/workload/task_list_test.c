@@ -310,8 +310,7 @@ static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) 
     ptowsp_program_destroy(program);
 }
 
-static void list__equals_the_same_tasks_as_a_tree(void **state) {
-    (void)state;
+TEST(list__equals_the_same_tasks_as_a_tree) {
     uint64_t seed = test_seed();
     uint64_t good = 0;
     for (uint64_t round = 0; TEST_ROUNDS(round, 3000); round++) {
@@ -410,8 +409,7 @@ static bool by_data(const entry *a, const entry *b) {
 }
 
 // Tasks in turn on lanes, each when its lane and all that it waits for are free.
-static void list__starts_tasks_when_all_before_them_have_ended(void **state) {
-    (void)state;
+TEST(list__starts_tasks_when_all_before_them_have_ended) {
     uint64_t seed = test_seed();
     for (uint64_t round = 0; TEST_ROUNDS(round, 1000); round++) {
         recipe r;
@@ -460,8 +458,7 @@ static void list__starts_tasks_when_all_before_them_have_ended(void **state) {
 // -- by hand --------------------------------------------------------------------------------------
 
 // Load a and b, then add: 10 and 20 cycles on two lanes, then 5. With a join in between the same.
-static void list__of_three_tasks_takes_25_cycles(void **state) {
-    (void)state;
+TEST(list__of_three_tasks_takes_25_cycles) {
     for (uint32_t joins = 0; joins < 2; joins++) {
         world w;
         outcome o;
@@ -493,8 +490,7 @@ static void list__of_three_tasks_takes_25_cycles(void **state) {
 
 // Two tasks, a join of them, and a join that begins with that one: it waits for 100 cycles more. A task
 // that waits for the first join alone starts with it.
-static void list__joins_wait_for_their_own_entries_alone(void **state) {
-    (void)state;
+TEST(list__joins_wait_for_their_own_entries_alone) {
     const ptowsp_schedule schedules[] = {
         {.lane_count = 4, .issue = PTOWSP_ISSUE_IN_ORDER},
         {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_FIFO},
@@ -530,8 +526,7 @@ static void list__joins_wait_for_their_own_entries_alone(void **state) {
 
 // A list in a loop of three iterations, one after another: each begins when the one before has ended,
 // and waits for no task of it by edges.
-static void list__in_a_loop_starts_again(void **state) {
-    (void)state;
+TEST(list__in_a_loop_starts_again) {
     for (uint32_t is_parallel = 0; is_parallel < 2; is_parallel++) {
         world w;
         outcome o;
@@ -574,8 +569,7 @@ static ptowsp_cycles square_row(const ptowsp_task *task, void *user) {
     return 3;
 }
 
-static void list__runs_its_kernels(void **state) {
-    (void)state;
+TEST(list__runs_its_kernels) {
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
@@ -703,8 +697,7 @@ SPOIL(order, r->scopes[0].first = 2; r->scopes[0].count = 1)
 SPOIL(beyond, r->scopes[1].count = UINT32_MAX)
 SPOIL(overlap, r->scopes[0].count = 2; r->scopes[1].count = 2)
 
-static void list__refuses_what_is_wrong_by_name(void **state) {
-    (void)state;
+TEST(list__refuses_what_is_wrong_by_name) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS, much = PTOWSP_LIMIT_EXCEEDED;
     const uint64_t no = PTOWSP_NO_INDEX;
     refused(spoil_nothing, PTOWSP_OK, 0, "");
@@ -755,8 +748,7 @@ static bool collect_bytes(void *user, const void *data, size_t size) {
     return true;
 }
 
-static void list__is_drawn_reported_and_searched(void **state) {
-    (void)state;
+TEST(list__is_drawn_reported_and_searched) {
     uint64_t seed = test_seed();
     recipe r;
     arrays a;
@@ -828,8 +820,7 @@ static void list__is_drawn_reported_and_searched(void **state) {
 
 // -- what is refused later ------------------------------------------------------------------------
 
-static void list__runs_on_the_calling_thread_alone(void **state) {
-    (void)state;
+TEST(list__runs_on_the_calling_thread_alone) {
     const ptowsp_context_desc lanes = test_lanes_desc(2);
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL, *read = NULL;
@@ -864,8 +855,7 @@ static void list__runs_on_the_calling_thread_alone(void **state) {
 }
 
 // Each allocation fails once: the calls say so, and nothing is lost.
-static void list__survives_every_allocation_that_fails(void **state) {
-    (void)state;
+TEST(list__survives_every_allocation_that_fails) {
     uint64_t seed = test_seed();
     bool is_done = false;
     for (size_t refuse_at = 1; !is_done; refuse_at++) {
@@ -907,20 +897,4 @@ static void list__survives_every_allocation_that_fails(void **state) {
         world_free(&w);
         assert_int_equal(memory.live_blocks, 0);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list__equals_the_same_tasks_as_a_tree),
-        cmocka_unit_test(list__starts_tasks_when_all_before_them_have_ended),
-        cmocka_unit_test(list__of_three_tasks_takes_25_cycles),
-        cmocka_unit_test(list__joins_wait_for_their_own_entries_alone),
-        cmocka_unit_test(list__in_a_loop_starts_again),
-        cmocka_unit_test(list__runs_its_kernels),
-        cmocka_unit_test(list__refuses_what_is_wrong_by_name),
-        cmocka_unit_test(list__runs_on_the_calling_thread_alone),
-        cmocka_unit_test(list__survives_every_allocation_that_fails),
-        cmocka_unit_test(list__is_drawn_reported_and_searched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

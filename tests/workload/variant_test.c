@@ -117,8 +117,7 @@ static void print_module(const fixture *f, char *text, size_t size) {
 
 // -- what is known when the task is made ------------------------------------------------------------
 
-static void test_data_types_and_constants(void **state) {
-    (void)state;
+TEST(test_data_types_and_constants) {
     char text[2000];
     fixture f;
     fixture_begin(&f);
@@ -172,8 +171,7 @@ static void ragged_program(fixture *f, bool is_by_hand, const ptowsp_schedule *s
     }
 }
 
-static void test_tasks_choose(void **state) {
-    (void)state;
+TEST(test_tasks_choose) {
     uint64_t random = test_seed();
     static float data[ROWS * COLS];
     for (int round = 0; TEST_ROUNDS(round, 30); round++) {
@@ -212,8 +210,7 @@ static void test_tasks_choose(void **state) {
 }
 
 // A task after a choice waits for the variant that ran.
-static void test_after_a_choice(void **state) {
-    (void)state;
+TEST(test_after_a_choice) {
     static float data[ROWS * COLS];
     static uint16_t halves[ROWS * COLS];
     for (int32_t rows = 10; rows <= 20; rows += 10) {
@@ -260,8 +257,7 @@ static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_des
     assert_string_equal(text, expected);
 }
 
-static void test_order_and_reasons(void **state) {
-    (void)state;
+TEST(test_order_and_reasons) {
     fixture f;
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
@@ -309,8 +305,7 @@ static void test_order_and_reasons(void **state) {
 
 // Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
 // and what it takes of each memory.
-static void test_arrays_and_memories(void **state) {
-    (void)state;
+TEST(test_arrays_and_memories) {
     fixture f;
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
@@ -372,8 +367,7 @@ static void test_arrays_and_memories(void **state) {
 }
 
 // An argument stands in the condition as it is: together they may be too deep.
-static void test_conditions_too_deep(void **state) {
-    (void)state;
+TEST(test_conditions_too_deep) {
     fixture f;
     ptowsp_choice_desc desc;
     fixture_begin(&f);
@@ -406,8 +400,7 @@ static void test_conditions_too_deep(void **state) {
 }
 
 // Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
-static void test_sizes_and_what_is_wrong(void **state) {
-    (void)state;
+TEST(test_sizes_and_what_is_wrong) {
     fixture f;
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
@@ -508,8 +501,7 @@ static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) 
 }
 
 // Equal in priority and cost, and both hold: the name decides, in whatever order they are declared.
-static void test_equal_scores(void **state) {
-    (void)state;
+TEST(test_equal_scores) {
     for (int i = 0; i < 2; i++) {
         fixture f;
         ptowsp_choice_desc desc;
@@ -528,8 +520,7 @@ static void test_equal_scores(void **state) {
     }
 }
 
-static void test_declarations_refused(void **state) {
-    (void)state;
+TEST(test_declarations_refused) {
     fixture f;
     ptowsp_choice_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -561,8 +552,7 @@ static void test_declarations_refused(void **state) {
     fixture_end(&f);
 }
 
-static void test_tasks_refused(void **state) {
-    (void)state;
+TEST(test_tasks_refused) {
     fixture f;
     ptowsp_choice_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -591,8 +581,7 @@ static void test_tasks_refused(void **state) {
     fixture_end(&f);
 }
 
-static void test_every_allocation_refused(void **state) {
-    (void)state;
+TEST(test_every_allocation_refused) {
     for (size_t refused = 1;; refused++) {
         fixture f;
         fixture_begin(&f);
@@ -611,16 +600,4 @@ static void test_every_allocation_refused(void **state) {
             break;
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_types_and_constants), cmocka_unit_test(test_tasks_choose),
-        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_arrays_and_memories),
-        cmocka_unit_test(test_conditions_too_deep),      cmocka_unit_test(test_order_and_reasons),
-        cmocka_unit_test(test_sizes_and_what_is_wrong),  cmocka_unit_test(test_equal_scores),
-        cmocka_unit_test(test_declarations_refused),     cmocka_unit_test(test_tasks_refused),
-        cmocka_unit_test(test_every_allocation_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,8 +91,7 @@ static void bind(const fixture *f, ptowsp_run *run, void *data) {
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-static void view_limit__kernels_see_the_least_of_size_limit_and_edge(void **state) {
-    (void)state;
+TEST(view_limit__kernels_see_the_least_of_size_limit_and_edge) {
     // row, col, limits; seen by a kernel of any size, and by one of 4 x 3.
     static const int64_t cases[][8] = {
         {0, 0, 1, 1, 1, 1, 1, 1},         {0, 0, 10, 6, 10, 6, 4, 3}, {0, 0, 99, 99, 10, 6, 4, 3},
@@ -128,8 +127,7 @@ static void view_limit__kernels_see_the_least_of_size_limit_and_edge(void **stat
 
 // Tasks of 10 cycles on rows [0, 4), [4, 7), [7, 10) and [3, 5): the first three at once, the fourth
 // after two of them. Without limits each waits for the one before.
-static void view_limit__tasks_wait_only_for_what_they_touch(void **state) {
-    (void)state;
+TEST(view_limit__tasks_wait_only_for_what_they_touch) {
     static const int64_t first[4] = {0, 4, 7, 3}, count[4] = {4, 3, 3, 2};
     static fixture f;
     fixture_make(&f);
@@ -199,8 +197,7 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
-    (void)state;
+TEST(view_limit__random_tiles_are_the_same_on_lanes) {
     uint64_t random = test_seed();
     static fixture f;
     fixture_make(&f);
@@ -264,8 +261,7 @@ static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-static void view_limit__less_than_one_row_or_column_is_an_error(void **state) {
-    (void)state;
+TEST(view_limit__less_than_one_row_or_column_is_an_error) {
     static const struct {
         int64_t rows, cols;
         const char *text;
@@ -305,8 +301,7 @@ static void view_limit__less_than_one_row_or_column_is_an_error(void **state) {
     fixture_free(&f);
 }
 
-static void view_limit__constants_and_types_are_checked_at_once(void **state) {
-    (void)state;
+TEST(view_limit__constants_and_types_are_checked_at_once) {
     for (int which = 0; which < 4; which++) {
         static const char *const texts[4] = {
             "main/task note: the number of rows of tensor x is 0",
@@ -337,8 +332,7 @@ static void view_limit__constants_and_types_are_checked_at_once(void **state) {
 
 // -- slots and text -------------------------------------------------------------------------------
 
-static void view_limit__slot_loads_and_texts_know_the_limit(void **state) {
-    (void)state;
+TEST(view_limit__slot_loads_and_texts_know_the_limit) {
     static fixture f;
     char text[2048];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
@@ -383,8 +377,7 @@ static ptowsp_cycles three(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void view_limit__a_limit_may_be_computed(void **state) {
-    (void)state;
+TEST(view_limit__a_limit_may_be_computed) {
     static fixture f;
     fixture_make(&f);
     ptowsp_kernel kernel = kernel_of(&f, "note", PTOWSP_DYNAMIC, COLS);
@@ -409,17 +402,4 @@ static void view_limit__a_limit_may_be_computed(void **state) {
     }
     assert_int_equal(f.seen[0][0], 3);
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(view_limit__kernels_see_the_least_of_size_limit_and_edge),
-        cmocka_unit_test(view_limit__tasks_wait_only_for_what_they_touch),
-        cmocka_unit_test(view_limit__random_tiles_are_the_same_on_lanes),
-        cmocka_unit_test(view_limit__less_than_one_row_or_column_is_an_error),
-        cmocka_unit_test(view_limit__constants_and_types_are_checked_at_once),
-        cmocka_unit_test(view_limit__slot_loads_and_texts_know_the_limit),
-        cmocka_unit_test(view_limit__a_limit_may_be_computed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

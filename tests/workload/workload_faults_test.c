@@ -117,8 +117,7 @@ static ptowsp_node work(const fixture *f, ptowsp_expr axis) {
 
 // -- declarations ---------------------------------------------------------------------------------
 
-static void workload_faults__axes(void **state) {
-    (void)state;
+TEST(workload_faults__axes) {
     fixture f;
     fixture_make(&f);
     const ptowsp_axis none = {0}, unknown = {99};
@@ -157,8 +156,7 @@ static void workload_faults__axes(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__tensors(void **state) {
-    (void)state;
+TEST(workload_faults__tensors) {
     fixture f;
     fixture_make(&f);
     ptowsp_tensor_make(f.m, NULL);
@@ -179,8 +177,7 @@ static void workload_faults__tensors(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__kernels(void **state) {
-    (void)state;
+TEST(workload_faults__kernels) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel_make(f.m, NULL);
@@ -232,8 +229,7 @@ static void workload_faults__kernels(void **state) {
 
 // -- statements -----------------------------------------------------------------------------------
 
-static void workload_faults__scopes(void **state) {
-    (void)state;
+TEST(workload_faults__scopes) {
     fixture f;
     fixture_make(&f);
     const ptowsp_axis none = {0};
@@ -289,8 +285,7 @@ static void workload_faults__scopes(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__otherwise(void **state) {
-    (void)state;
+TEST(workload_faults__otherwise) {
     fixture f;
     fixture_make(&f);
     PTOWSP_OTHERWISE(f.m) {
@@ -328,8 +323,7 @@ static void workload_faults__otherwise(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__variables_outside_of_their_loop(void **state) {
-    (void)state;
+TEST(workload_faults__variables_outside_of_their_loop) {
     fixture f;
     fixture_make(&f);
     ptowsp_expr loop = no_expr(), param = no_expr();
@@ -366,8 +360,7 @@ static void workload_faults__variables_outside_of_their_loop(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__too_many_and_too_deep(void **state) {
-    (void)state;
+TEST(workload_faults__too_many_and_too_deep) {
     fixture f;
     char text[600];
     fixture_make(&f);
@@ -416,8 +409,7 @@ static ptowsp_view view_of(ptowsp_tensor tensor) {
     return view;
 }
 
-static void workload_faults__arguments_of_tasks(void **state) {
-    (void)state;
+TEST(workload_faults__arguments_of_tasks) {
     fixture f;
     ptowsp_task_desc desc;
     fixture_make(&f);
@@ -468,8 +460,7 @@ static void workload_faults__arguments_of_tasks(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__views_of_tasks(void **state) {
-    (void)state;
+TEST(workload_faults__views_of_tasks) {
     fixture f;
     fixture_make(&f);
     const ptowsp_tensor none = {0}, unknown = {42};
@@ -528,8 +519,7 @@ static void workload_faults__views_of_tasks(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__tags_and_after(void **state) {
-    (void)state;
+TEST(workload_faults__tags_and_after) {
     fixture f;
     ptowsp_task_desc desc, plain;
     fixture_make(&f);
@@ -578,8 +568,7 @@ static void workload_faults__tags_and_after(void **state) {
 
 // -- parameters, calls, slots ---------------------------------------------------------------------
 
-static void workload_faults__parameters_and_calls(void **state) {
-    (void)state;
+TEST(workload_faults__parameters_and_calls) {
     fixture f;
     ptowsp_expr args[PTOWSP_CALL_ARG_MAX + 1];
     fixture_make(&f);
@@ -620,8 +609,7 @@ static void workload_faults__parameters_and_calls(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__slots(void **state) {
-    (void)state;
+TEST(workload_faults__slots) {
     fixture f;
     fixture_make(&f);
     ptowsp_view x = view_of(f.x), bad = x;
@@ -689,8 +677,7 @@ static void compiled(const fixture *f, const ptowsp_program_desc *desc) {
     ptowsp_program_destroy(program);
 }
 
-static void workload_faults__where_to_begin(void **state) {
-    (void)state;
+TEST(workload_faults__where_to_begin) {
     fixture f;
     ptowsp_program *program;
     fixture_make(&f);
@@ -717,8 +704,7 @@ static void workload_faults__where_to_begin(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__scopes_that_were_left(void **state) {
-    (void)state;
+TEST(workload_faults__scopes_that_were_left) {
     fixture f;
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -739,8 +725,7 @@ static void workload_faults__scopes_that_were_left(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__calls(void **state) {
-    (void)state;
+TEST(workload_faults__calls) {
     fixture f;
     fixture_make(&f);
     ptowsp_expr args[2] = {number(&f, 1), ptowsp_u64(f.m, 2)};
@@ -786,8 +771,7 @@ static void workload_faults__calls(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__calls_in_one_another(void **state) {
-    (void)state;
+TEST(workload_faults__calls_in_one_another) {
     fixture f;
     fixture_make(&f);
     for (int i = 0; i < 66; i++) {  // w0 does a task, each other one calls the one before
@@ -809,8 +793,7 @@ static void workload_faults__calls_in_one_another(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__keys_without_their_variable(void **state) {
-    (void)state;
+TEST(workload_faults__keys_without_their_variable) {
     fixture f;
     fixture_make(&f);
     ptowsp_expr b = no_expr();
@@ -857,8 +840,7 @@ static void schedule_refused(const fixture *f, const ptowsp_schedule *schedule,
         schedule_refused(&f, &changed, PTOWSP_##status, "schedule: " text);                        \
     } while (0)
 
-static void workload_faults__schedules_with_values_that_do_not_exist(void **state) {
-    (void)state;
+TEST(workload_faults__schedules_with_values_that_do_not_exist) {
     fixture f;
     ptowsp_schedule good;
     fixture_make(&f);
@@ -886,8 +868,7 @@ static void workload_faults__schedules_with_values_that_do_not_exist(void **stat
     fixture_free(&f);
 }
 
-static void workload_faults__schedules_that_lack_or_need_not_something(void **state) {
-    (void)state;
+TEST(workload_faults__schedules_that_lack_or_need_not_something) {
     fixture f, other;
     ptowsp_schedule good;
     fixture_make(&f);
@@ -939,8 +920,7 @@ static void workload_faults__schedules_that_lack_or_need_not_something(void **st
     fixture_free(&f);
 }
 
-static void workload_faults__schedules_in_order_and_stuck_ones(void **state) {
-    (void)state;
+TEST(workload_faults__schedules_in_order_and_stuck_ones) {
     fixture f;
     ptowsp_schedule good;
     fixture_make(&f);
@@ -968,8 +948,7 @@ static void workload_faults__schedules_in_order_and_stuck_ones(void **state) {
 }
 
 // Pools: a cube task, but no cube lane.
-static void workload_faults__a_unit_without_lanes(void **state) {
-    (void)state;
+TEST(workload_faults__a_unit_without_lanes) {
     fixture f;
     fixture_make(&f);
     ptowsp_kernel_desc desc = kernel_desc("matmul");
@@ -992,8 +971,7 @@ static void workload_faults__a_unit_without_lanes(void **state) {
     fixture_free(&f);
 }
 
-static void workload_faults__targets(void **state) {
-    (void)state;
+TEST(workload_faults__targets) {
     fixture f;
     fixture_make(&f);
     assert_int_equal(ptowsp_schedule_check(f.m, NULL, PTOWSP_TARGET_THREADS), PTOWSP_OK);
@@ -1014,8 +992,7 @@ static void workload_faults__targets(void **state) {
 }
 
 // Calls without a module, or after destroying nothing, do no harm.
-static void workload_faults__null_is_accepted_where_the_header_says_so(void **state) {
-    (void)state;
+TEST(workload_faults__null_is_accepted_where_the_header_says_so) {
     ptowsp_module_destroy(NULL);
     ptowsp_program_destroy(NULL);
     ptowsp_run_destroy(NULL);
@@ -1024,8 +1001,7 @@ static void workload_faults__null_is_accepted_where_the_header_says_so(void **st
 
 // Ids beyond all that there is, in place of each thing that has them, and values beyond the last of an
 // enumeration.
-static void workload_faults__things_that_the_module_does_not_have(void **state) {
-    (void)state;
+TEST(workload_faults__things_that_the_module_does_not_have) {
     fixture f;
     fixture_make(&f);
     const ptowsp_axis axis = {1000};
@@ -1088,8 +1064,7 @@ static void workload_faults__things_that_the_module_does_not_have(void **state) 
 }
 
 // After the first error every call that builds something gives nothing, and changes nothing.
-static void workload_faults__all_is_quiet_after_the_first(void **state) {
-    (void)state;
+TEST(workload_faults__all_is_quiet_after_the_first) {
     fixture f;
     fixture_make(&f);
     ptowsp_body_desc body;
@@ -1112,35 +1087,4 @@ static void workload_faults__all_is_quiet_after_the_first(void **state) {
     refused_as(&f, first.status, first.index,
                "decode: axis heads: the name is already that of an axis");
     fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workload_faults__axes),
-        cmocka_unit_test(workload_faults__tensors),
-        cmocka_unit_test(workload_faults__kernels),
-        cmocka_unit_test(workload_faults__scopes),
-        cmocka_unit_test(workload_faults__otherwise),
-        cmocka_unit_test(workload_faults__variables_outside_of_their_loop),
-        cmocka_unit_test(workload_faults__too_many_and_too_deep),
-        cmocka_unit_test(workload_faults__arguments_of_tasks),
-        cmocka_unit_test(workload_faults__views_of_tasks),
-        cmocka_unit_test(workload_faults__tags_and_after),
-        cmocka_unit_test(workload_faults__parameters_and_calls),
-        cmocka_unit_test(workload_faults__things_that_the_module_does_not_have),
-        cmocka_unit_test(workload_faults__all_is_quiet_after_the_first),
-        cmocka_unit_test(workload_faults__slots),
-        cmocka_unit_test(workload_faults__where_to_begin),
-        cmocka_unit_test(workload_faults__scopes_that_were_left),
-        cmocka_unit_test(workload_faults__calls),
-        cmocka_unit_test(workload_faults__calls_in_one_another),
-        cmocka_unit_test(workload_faults__keys_without_their_variable),
-        cmocka_unit_test(workload_faults__schedules_with_values_that_do_not_exist),
-        cmocka_unit_test(workload_faults__schedules_that_lack_or_need_not_something),
-        cmocka_unit_test(workload_faults__schedules_in_order_and_stuck_ones),
-        cmocka_unit_test(workload_faults__a_unit_without_lanes),
-        cmocka_unit_test(workload_faults__targets),
-        cmocka_unit_test(workload_faults__null_is_accepted_where_the_header_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

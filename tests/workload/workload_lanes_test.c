@@ -127,9 +127,8 @@ static void check_sample(tally *t, sample *s) {
     ptowsp_program_destroy(program);
 }
 
-static void workload_lanes__agree_with_the_slow_reference(void **state) {
+TEST(workload_lanes__agree_with_the_slow_reference) {
     static tally t;
-    (void)state;
     memset(&t, 0, sizeof t);
     lane_fleet_make(&t.fleet, REF_TASK_MAX);
     uint64_t seed = t.fleet.seed;
@@ -145,11 +144,4 @@ static void workload_lanes__agree_with_the_slow_reference(void **state) {
     print_message("%u executions were fine, %u failed, %u were refused\n", t.ok, t.failed,
                   t.refused);
     assert_met(t.ok > 0 && t.failed > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workload_lanes__agree_with_the_slow_reference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -278,8 +278,7 @@ static void fail_each_allocation(int which, bool has_records) {
     assert_true(running > 3);
 }
 
-static void workload_memory__any_allocation_may_fail(void **state) {
-    (void)state;
+TEST(workload_memory__any_allocation_may_fail) {
     for (int which = 0; which < FAMILY_COUNT; which++) {
         fail_each_allocation(which, false);
         fail_each_allocation(which, true);
@@ -346,8 +345,7 @@ static ptowsp_status time_wide(const fixture *f, bool has_records) {
     return ptowsp_run_execute(f->run, &options);
 }
 
-static void workload_memory__growing_may_fail_in_the_middle_of_a_run(void **state) {
-    (void)state;
+TEST(workload_memory__growing_may_fail_in_the_middle_of_a_run) {
     const int64_t size = test_is_tight() ? 30 : 1000;  // where nearly every task asks for memory
     for (int kind = 0; kind < 4 * FAMILY_COUNT; kind++) {
         const int which = kind / 4;
@@ -415,8 +413,7 @@ static ptowsp_status record_edges(fixture *f, int64_t size, size_t refused, size
     return status;
 }
 
-static void workload_memory__edges_may_lack_memory_in_the_middle(void **state) {
-    (void)state;
+TEST(workload_memory__edges_may_lack_memory_in_the_middle) {
     enum { SIZE = 100 };
     for (int which = 1; which < 4; which += 2) {  // both have streams
         fixture f;
@@ -455,8 +452,7 @@ static void workload_memory__edges_may_lack_memory_in_the_middle(void **state) {
 
 // -- running again --------------------------------------------------------------------------------
 
-static void workload_memory__running_again_allocates_nothing(void **state) {
-    (void)state;
+TEST(workload_memory__running_again_allocates_nothing) {
     if (test_is_tight()) {
         skip();
     }
@@ -493,8 +489,7 @@ static void workload_memory__running_again_allocates_nothing(void **state) {
     }
 }
 
-static void workload_memory__a_smaller_run_allocates_nothing(void **state) {
-    (void)state;
+TEST(workload_memory__a_smaller_run_allocates_nothing) {
     for (int which = 0; which < FAMILY_COUNT; which++) {
         fixture f;
         make_wide(&f, which, false, 512, 3000);
@@ -512,8 +507,7 @@ static void workload_memory__a_smaller_run_allocates_nothing(void **state) {
 
 // -- size -----------------------------------------------------------------------------------------
 
-static void workload_memory__a_run_says_what_it_holds(void **state) {
-    (void)state;
+TEST(workload_memory__a_run_says_what_it_holds) {
     for (int which = 0; which < FAMILY_COUNT; which++) {
         fixture f;
         make_wide(&f, which, false, 512, 1000);
@@ -543,8 +537,7 @@ static size_t bytes_after(int which, uint32_t window, int64_t task_count) {
     return bytes;
 }
 
-static void workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks(void **state) {
-    (void)state;
+TEST(workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks) {
     static const int families[] = {0, 1, 3, 4};  // in order, fifo with hybrid, two that steal
     static const uint32_t windows[] = {64, 8192};
     for (int i = 0; i < 4; i++) {
@@ -559,8 +552,7 @@ static void workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks(
     }
 }
 
-static void workload_memory__a_program_is_small_whatever_it_runs_over(void **state) {
-    (void)state;
+TEST(workload_memory__a_program_is_small_whatever_it_runs_over) {
     if (test_is_tight()) {
         skip();
     }
@@ -589,18 +581,4 @@ static void workload_memory__a_program_is_small_whatever_it_runs_over(void **sta
     }
     assert_int_equal(sizes[0], sizes[1]);
     assert_true(sizes[0] < 36864);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workload_memory__any_allocation_may_fail),
-        cmocka_unit_test(workload_memory__growing_may_fail_in_the_middle_of_a_run),
-        cmocka_unit_test(workload_memory__edges_may_lack_memory_in_the_middle),
-        cmocka_unit_test(workload_memory__running_again_allocates_nothing),
-        cmocka_unit_test(workload_memory__a_smaller_run_allocates_nothing),
-        cmocka_unit_test(workload_memory__a_run_says_what_it_holds),
-        cmocka_unit_test(workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks),
-        cmocka_unit_test(workload_memory__a_program_is_small_whatever_it_runs_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

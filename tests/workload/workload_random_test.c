@@ -117,8 +117,7 @@ static void check_sample(sample *s, tally *counts) {
     ptowsp_program_destroy(program);
 }
 
-static void workload__agrees_with_the_slow_reference(void **state) {
-    (void)state;
+TEST(workload__agrees_with_the_slow_reference) {
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
@@ -148,8 +147,7 @@ static outcome *sample_run_once(sample *s) {
     return result;
 }
 
-static void workload__with_a_window_of_one_both_ways_to_issue_agree(void **state) {
-    (void)state;
+TEST(workload__with_a_window_of_one_both_ways_to_issue_agree) {
     uint64_t seed = test_seed() + 1;
     for (unsigned number = 0; number < PROGRAMS / 2; number++) {
         sample *s = sample_make(seed, number);
@@ -186,8 +184,7 @@ static void workload__with_a_window_of_one_both_ways_to_issue_agree(void **state
 
 // Work stealing in one pool, which starts tasks in a way of its own if nothing else is asked for: so one
 // thing at a time is, with and without records.
-static void workload__stealing_in_one_pool_agrees_with_the_slow_reference(void **state) {
-    (void)state;
+TEST(workload__stealing_in_one_pool_agrees_with_the_slow_reference) {
     uint64_t seed = test_seed() + 2;
     tally counts = {0, 0, 0};
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS / 2); number++) {
@@ -228,13 +225,4 @@ static void workload__stealing_in_one_pool_agrees_with_the_slow_reference(void *
     }
     print_message("%u runs were fine, %u stuck\n", counts.ok, counts.stuck);
     assert_met(counts.ok > 0 && counts.stuck > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workload__agrees_with_the_slow_reference),
-        cmocka_unit_test(workload__stealing_in_one_pool_agrees_with_the_slow_reference),
-        cmocka_unit_test(workload__with_a_window_of_one_both_ways_to_issue_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,7 @@ static void run_sparse(bool by_row, bool record, seen *out) {
     ptowsp_context_destroy(context);
 }
 
-static void workload__sparse_loops_give_column_and_entry(void **state) {
-    (void)state;
+TEST(workload__sparse_loops_give_column_and_entry) {
     static const int64_t rows[] = {0, 0, 2, 2, 2};  // row 1 is empty
     for (int record = 0; record < 2; record++) {    // in batches, and one by one
         seen s;
@@ -76,8 +75,7 @@ static void workload__sparse_loops_give_column_and_entry(void **state) {
     }
 }
 
-static void workload__an_entry_is_that_of_a_sparse_loop(void **state) {
-    (void)state;
+TEST(workload__an_entry_is_that_of_a_sparse_loop) {
     ptowsp_context *context;
     ptowsp_module *m;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
@@ -110,8 +108,7 @@ static void workload__an_entry_is_that_of_a_sparse_loop(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void workload__records_are_named_by_the_program(void **state) {
-    (void)state;
+TEST(workload__records_are_named_by_the_program) {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
@@ -143,13 +140,4 @@ static void workload__records_are_named_by_the_program(void **state) {
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workload__sparse_loops_give_column_and_entry),
-        cmocka_unit_test(workload__an_entry_is_that_of_a_sparse_loop),
-        cmocka_unit_test(workload__records_are_named_by_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+// Tests that list themselves.
+//
+//      TEST(ring__is_full_after_depth_sends) {
+//          ...
+//      }
+//
+// is a test of the program it is compiled into. The main() of vectors.c runs them all, in the order of their
+// lines. TEST_F(name) has the `fixture *f` that the file's `setup` left in *state, and `teardown` after it;
+// TEST_OF(name, type *variable, value) has that variable. SUITE_AROUND names functions that run once, before
+// the first test and after the last; SUITE_SECONDS ends a program that hangs. A program with a main() of its
+// own runs that one instead.
+
+#ifndef SUITE_H
+#define SUITE_H
+
+#include <stddef.h>
+#include <unistd.h>
+
+typedef int (*suite_fixture)(void **state);
+
+typedef struct suite_test {
+    const char *name, *file;
+    int line;
+    void (*run)(void **state);
+    suite_fixture setup, teardown;
+    struct suite_test *next;
+} suite_test;
+
+typedef struct suite {
+    suite_test *tests;  // the last one first
+    suite_fixture setup, teardown;
+} suite;
+
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+    suite suite_here;
+
+#define SUITE_ADD(name, setup, teardown)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void suite_add_##name(void) {                              \
+        static suite_test test = {#name, __FILE__, __LINE__, name, setup, teardown, NULL};         \
+        test.next = suite_here.tests;                                                              \
+        suite_here.tests = &test;                                                                  \
+    }                                                                                              \
+    static void name(__attribute__((unused)) void **state)
+
+#define TEST(name) SUITE_ADD(name, NULL, NULL)
+
+#define TEST_F(name)                                                                               \
+    static void name##_of(fixture *f);                                                             \
+    SUITE_ADD(name, setup, teardown) {                                                             \
+        name##_of((fixture *)*state);                                                              \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) fixture *f)
+
+#define TEST_OF(name, parameter, argument)                                                         \
+    static void name##_of(parameter);                                                              \
+    TEST(name) {                                                                                   \
+        name##_of(argument);                                                                       \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) parameter)
+
+#define SUITE_AROUND(begin, end)                                                                   \
+    __attribute__((constructor)) static void suite_around(void) {                                  \
+        suite_here.setup = begin;                                                                  \
+        suite_here.teardown = end;                                                                 \
+    }
+
+#define SUITE_SECONDS(limit)                                                                       \
+    __attribute__((constructor)) static void suite_seconds(void) {                                 \
+        alarm(limit);                                                                              \
+    }
+
+#endif
