@@ -184,107 +184,101 @@ static void build(const fixture *f) {
     }
 }
 
-TEST(pipeline_compile__a_module_is_printed) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    ptowsp_module_print(f.m, sink(&f));
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
+FIXTURE_TEST(pipeline_compile__a_module_is_printed) {
+    build(f);
+    ptowsp_module_print(f->m, sink(f));
     assert_string_equal(
-        f.text, "module decode slots 4\n"
-                "axis tiles dynamic\n"
-                "axis workers 2\n"
-                "symbol depth\n"
-                "symbol __pto_wsp_channel_latency_cycles\n"
-                "tensor x i32 [?, 8] global\n"
-                "tensor y i32 [?, 8] global\n"
-                "tensor z i32 [?, 8] global\n"
-                "kernel step(axes 1) vector, 10 cycles, time only\n"
-                "kernel mul(axes 1) cube, 10 cycles, time only\n"
-                "kernel load(axes 1, in from i32 1 x 8, out to i32 1 x 8) vector, 10 cycles, time "
-                "only\n"
-                "kernel add(axes 0, inout from i32 1 x 8) vector, 10 cycles, time only\n"
-                "workload finish(a i64)\n"
-                "  parallel q in workers\n"
-                "    task step(a + q)\n"
-                "workload main\n"
-                "  task step(0) as node 5\n"
-                "  pipeline double_buffer after node 5 as node 6\n"
-                "    channel loaded depth depth latency 50\n"
-                "    event go\n"
-                "    process load consumes go produces loaded\n"
-                "      wait go\n"
-                "      parallel i in tiles\n"
-                "        task load(i) from = x at (i, 0) to = y at (i, 0)\n"
-                "        send loaded(i)\n"
-                "      close loaded\n"
-                "    process compute replicas w in workers consumes loaded produces go\n"
-                "      record go\n"
-                "      consume t from loaded\n"
-                "        call finish(t)\n"
-                "      receive u from loaded\n"
-                "        slot_set 0 = u + w\n"
-                "  task step(1) after node 6\n");
-    fixture_free(&f);
+        f->text, "module decode slots 4\n"
+                 "axis tiles dynamic\n"
+                 "axis workers 2\n"
+                 "symbol depth\n"
+                 "symbol __pto_wsp_channel_latency_cycles\n"
+                 "tensor x i32 [?, 8] global\n"
+                 "tensor y i32 [?, 8] global\n"
+                 "tensor z i32 [?, 8] global\n"
+                 "kernel step(axes 1) vector, 10 cycles, time only\n"
+                 "kernel mul(axes 1) cube, 10 cycles, time only\n"
+                 "kernel load(axes 1, in from i32 1 x 8, out to i32 1 x 8) vector, 10 cycles, time "
+                 "only\n"
+                 "kernel add(axes 0, inout from i32 1 x 8) vector, 10 cycles, time only\n"
+                 "workload finish(a i64)\n"
+                 "  parallel q in workers\n"
+                 "    task step(a + q)\n"
+                 "workload main\n"
+                 "  task step(0) as node 5\n"
+                 "  pipeline double_buffer after node 5 as node 6\n"
+                 "    channel loaded depth depth latency 50\n"
+                 "    event go\n"
+                 "    process load consumes go produces loaded\n"
+                 "      wait go\n"
+                 "      parallel i in tiles\n"
+                 "        task load(i) from = x at (i, 0) to = y at (i, 0)\n"
+                 "        send loaded(i)\n"
+                 "      close loaded\n"
+                 "    process compute replicas w in workers consumes loaded produces go\n"
+                 "      record go\n"
+                 "      consume t from loaded\n"
+                 "        call finish(t)\n"
+                 "      receive u from loaded\n"
+                 "        slot_set 0 = u + w\n"
+                 "  task step(1) after node 6\n");
 }
 
 // The workloads are compiled in the order in which they are called: main, finish.
-TEST(pipeline_compile__a_program_is_printed) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    compile(&f, NULL);
-    ptowsp_program_print(f.program, sink(&f));
+FIXTURE_TEST(pipeline_compile__a_program_is_printed) {
+    build(f);
+    compile(f, NULL);
+    ptowsp_program_print(f->program, sink(f));
     assert_string_equal(
-        f.text, "program of module decode\n"
-                "    0  task step(0)\n"
-                "    1  pipeline double_buffer: in x, out y -> 16\n"
-                "         channel 0 loaded depth depth latency 50\n"
-                "         event 1 go depth 0 latency 0\n"
-                "         process 0 load from 2 consumes 1, produces 0 closes\n"
-                "         process 1 compute from 9 replicas v4 in workers consumes 0, produces 1\n"
-                "    2  wait go\n"
-                "    3  parallel i: v3 in tiles -> 7\n"
-                "    4  task load(v3) x[v3, 0] y[v3, 0]\n"
-                "    5  send loaded(v3)\n"
-                "    6  end of parallel i -> 4\n"
-                "    7  close loaded\n"
-                "    8  end of process load\n"
-                "    9  record go(0)\n"
-                "   10  consume t: v5 from loaded, at the end -> 13\n"
-                "   11  call finish(v5) -> 18\n"
-                "   12  -> 10\n"
-                "   13  receive u: v6 from loaded, at the end -> 15\n"
-                "   14  slot_set 0 = {0..0} t0\n"
-                "   15  end of process compute\n"
-                "   16  task step(1)\n"
-                "   17  return\n"
-                "   18  parallel q: v2 in workers -> 21\n"
-                "   19  task step({1..1} t0)\n"
-                "   20  end of parallel q -> 19\n"
-                "   21  return\n"
-                "expressions\n"
-                "    0  ADD    t0 = v6, v4\n"
-                "    1  ADD    t0 = v1, v2\n"
-                "schedule\n"
-                "  issue dataflow\n"
-                "  dispatch round robin over 1 lanes\n"
-                "  dependencies structure overlap\n");
+        f->text, "program of module decode\n"
+                 "    0  task step(0)\n"
+                 "    1  pipeline double_buffer: in x, out y -> 16\n"
+                 "         channel 0 loaded depth depth latency 50\n"
+                 "         event 1 go depth 0 latency 0\n"
+                 "         process 0 load from 2 consumes 1, produces 0 closes\n"
+                 "         process 1 compute from 9 replicas v4 in workers consumes 0, produces 1\n"
+                 "    2  wait go\n"
+                 "    3  parallel i: v3 in tiles -> 7\n"
+                 "    4  task load(v3) x[v3, 0] y[v3, 0]\n"
+                 "    5  send loaded(v3)\n"
+                 "    6  end of parallel i -> 4\n"
+                 "    7  close loaded\n"
+                 "    8  end of process load\n"
+                 "    9  record go(0)\n"
+                 "   10  consume t: v5 from loaded, at the end -> 13\n"
+                 "   11  call finish(v5) -> 18\n"
+                 "   12  -> 10\n"
+                 "   13  receive u: v6 from loaded, at the end -> 15\n"
+                 "   14  slot_set 0 = {0..0} t0\n"
+                 "   15  end of process compute\n"
+                 "   16  task step(1)\n"
+                 "   17  return\n"
+                 "   18  parallel q: v2 in workers -> 21\n"
+                 "   19  task step({1..1} t0)\n"
+                 "   20  end of parallel q -> 19\n"
+                 "   21  return\n"
+                 "expressions\n"
+                 "    0  ADD    t0 = v6, v4\n"
+                 "    1  ADD    t0 = v1, v2\n"
+                 "schedule\n"
+                 "  issue dataflow\n"
+                 "  dispatch round robin over 1 lanes\n"
+                 "  dependencies structure overlap\n");
     // Places of nodes: main is 4, double_buffer 6, load 7, the loop 9, its send 11.
-    ptowsp_program_print_place(f.program, 11, sink(&f));
-    assert_string_equal(f.text, "main/pipeline double_buffer/process load/parallel i/send loaded");
-    size_t size = ptowsp_program_size(f.program);
-    assert_true(size <= f.memory.live_bytes && size > 1000);
-    fixture_free(&f);
+    ptowsp_program_print_place(f->program, 11, sink(f));
+    assert_string_equal(f->text, "main/pipeline double_buffer/process load/parallel i/send loaded");
+    size_t size = ptowsp_program_size(f->program);
+    assert_true(size <= f->memory.live_bytes && size > 1000);
 }
 
-TEST(pipeline_compile__the_tables_of_a_program) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    compile(&f, NULL);
-    ptowsp_module_destroy(f.m);  // the program has copied all
-    f.m = NULL;
-    const ptowsp_program *p = f.program;
+FIXTURE_TEST(pipeline_compile__the_tables_of_a_program) {
+    build(f);
+    compile(f, NULL);
+    ptowsp_module_destroy(f->m);  // the program has copied all
+    f->m = NULL;
+    const ptowsp_program *p = f->program;
     assert_int_equal(p->latency_symbol, 2);
     assert_false(p->symbol_is_used[2]);
     assert_true(p->symbol_is_used[1]);  // depth
@@ -308,7 +302,7 @@ TEST(pipeline_compile__the_tables_of_a_program) {
     assert_int_equal(load->axis, 0);
     assert_int_equal(p->consts.items[load->size - p->first_const], 1);
     assert_int_equal(compute->index, p->first_variable + 4);
-    assert_int_equal(compute->axis, f.workers.id);
+    assert_int_equal(compute->axis, f->workers.id);
     assert_int_equal(p->consts.items[compute->size - p->first_const], 2);
     assert_int_equal(load->first_port + load->port_count, compute->first_port);
     const pwsp_send_op *sends = &p->sends.items[0];
@@ -324,30 +318,27 @@ TEST(pipeline_compile__the_tables_of_a_program) {
     assert_true(receives[1].is_loop && !receives[1].is_wait);
     assert_true(!receives[2].is_loop && !receives[2].is_wait);
     assert_int_equal(p->frame_depth, 3);  // the call and its loop, and one more
-    fixture_free(&f);
 }
 
 // -- around a pipeline ----------------------------------------------------------------------------
 
-TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
     schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
-    build(&f);
+    build(f);
     ptowsp_node first = {0};
-    PTOWSP_WORKLOAD(f.m, "more") {
-        ptowsp_call_make(f.m, "main", NULL, 0);
-        PTOWSP_PIPELINE(f.m, "p") {
-            PTOWSP_PROCESS(f.m, "run") {
-                first = task(&f, f.step, ptowsp_i64(f.m, 2));
-                task_after(&f, f.step, ptowsp_i64(f.m, 3), first);
+    PTOWSP_WORKLOAD(f->m, "more") {
+        ptowsp_call_make(f->m, "main", NULL, 0);
+        PTOWSP_PIPELINE(f->m, "p") {
+            PTOWSP_PROCESS(f->m, "run") {
+                first = task(f, f->step, ptowsp_i64(f->m, 2));
+                task_after(f, f->step, ptowsp_i64(f->m, 3), first);
             }
         }
     }
-    compile(&f, &schedule);
-    const ptowsp_program *p = f.program;
+    compile(f, &schedule);
+    const ptowsp_program *p = f->program;
     const pwsp_pipeline_op *pipelines = &p->pipelines.items[0];
     const pwsp_task_op *tasks = &p->tasks.items[0];
     assert_int_equal(p->edge_count, 2);  // to and from double_buffer
@@ -368,30 +359,27 @@ TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
         resets += PWSP_OP_AT(p, i)->kind == PWSP_OP_RESET;
     }
     assert_int_equal(resets, 1);  // where main begins
-    fixture_free(&f);
 }
 
-TEST(pipeline_compile__what_it_does_to_tensors) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
+FIXTURE_TEST(pipeline_compile__what_it_does_to_tensors) {
+    ptowsp_module *m = f->m;
     const ptowsp_expr none = {NULL, 0};
     ptowsp_view view;
     memset(&view, 0, sizeof view);
-    view.tensor = f.z;
+    view.tensor = f->z;
     PTOWSP_WORKLOAD(m, "leaf") {
         ptowsp_slot_load_make(m, 1, &view, none, none);
     }
     PTOWSP_WORKLOAD(m, "middle") {
         ptowsp_call_make(m, "leaf", NULL, 0);
         ptowsp_call_make(m, "leaf", NULL, 0);
-        add_to(&f, f.x);
+        add_to(f, f->x);
     }
     PTOWSP_WORKLOAD(m, "main") {
-        add_to(&f, f.z);  // outside
+        add_to(f, f->z);  // outside
         PTOWSP_PIPELINE(m, "p") {
             PTOWSP_PROCESS(m, "a") {
-                const ptowsp_task_desc desc = load_desc(&f, ptowsp_i64(m, 0));
+                const ptowsp_task_desc desc = load_desc(f, ptowsp_i64(m, 0));
                 ptowsp_task_make(m, &desc);
             }
             PTOWSP_PROCESS(m, "b") {
@@ -402,7 +390,7 @@ TEST(pipeline_compile__what_it_does_to_tensors) {
         }
         PTOWSP_PIPELINE(m, "q") {
             PTOWSP_PROCESS(m, "a") {
-                add_to(&f, f.z);
+                add_to(f, f->z);
             }
         }
         PTOWSP_PIPELINE(m, "r") {
@@ -410,8 +398,8 @@ TEST(pipeline_compile__what_it_does_to_tensors) {
             }
         }
     }
-    compile(&f, NULL);
-    const ptowsp_program *p = f.program;
+    compile(f, NULL);
+    const ptowsp_program *p = f->program;
     // p: x is read by load, read and written by middle; y written; z loaded. q: z. r: nothing.
     static const struct {
         uint32_t tensor;
@@ -430,7 +418,6 @@ TEST(pipeline_compile__what_it_does_to_tensors) {
             assert_int_equal((at->access & PWSP_TILE_WRITTEN) != 0, expected[i][j].is_written);
         }
     }
-    fixture_free(&f);
 }
 
 // -- processes need no lanes ----------------------------------------------------------------------
@@ -462,9 +449,7 @@ static void build_cube(const fixture *f, bool is_inside, bool is_called_outside)
     }
 }
 
-TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
     for (int by_key = 0; by_key < 2; by_key++) {
         ptowsp_schedule schedule;
         for (int which = 0; which < 3; which++) {
@@ -472,23 +457,23 @@ TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
             if (by_key) {
                 schedule.lane_count = 2;
                 schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-                schedule.dispatch_key = ptowsp_task_variable(f.m, "b");
+                schedule.dispatch_key = ptowsp_task_variable(f->m, "b");
             } else {
                 schedule.pools = PTOWSP_POOLS_BY_UNIT;
                 schedule.vector_lane_count = 2;
             }
-            build_cube(&f, which != 1, which == 2);
+            build_cube(f, which != 1, which == 2);
             if (which == 0) {
-                compile(&f, &schedule);
-                const pwsp_task_op *tasks = &f.program->tasks.items[0];
-                assert_int_equal(f.program->tasks.count, 2);
+                compile(f, &schedule);
+                const pwsp_task_op *tasks = &f->program->tasks.items[0];
+                assert_int_equal(f->program->tasks.count, 2);
                 assert_int_equal(tasks[0].dispatch.cell + tasks[1].dispatch.cell, 0);
-                for (uint32_t i = 0; i < f.program->ops.count; i++) {
-                    const pwsp_op *op = PWSP_OP_AT(f.program, i);
+                for (uint32_t i = 0; i < f->program->ops.count; i++) {
+                    const pwsp_op *op = PWSP_OP_AT(f->program, i);
                     assert_true(op->kind != PWSP_OP_SCOPE && op->kind != PWSP_OP_SCOPE_END);
                 }
-                for (uint32_t i = 0; i < f.program->loops.count; i++) {
-                    assert_int_equal(f.program->loops.items[i].scope, PWSP_SCOPE_SAME);
+                for (uint32_t i = 0; i < f->program->loops.count; i++) {
+                    assert_int_equal(f->program->loops.items[i].scope, PWSP_SCOPE_SAME);
                 }
             } else {
                 const ptowsp_program_desc desc = {NULL, &schedule};
@@ -498,27 +483,23 @@ TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
                          by_key ? "a key of the schedule reads variable b, which no loop around it "
                                   "has"
                                 : "its kernel needs a cube lane, and the schedule has none");
-                assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program),
+                assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &f->program),
                                  PTOWSP_INVALID_PARAMS);
-                test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+                test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
             }
-            again(&f);
+            again(f);
         }
     }
-    fixture_free(&f);
 }
 
 // A workload that is called from both has the scopes that lanes need.
-TEST(pipeline_compile__workloads_called_from_both_sides_keep_their_scopes) {
-    fixture f;
-    fixture_make(&f);
-    build_cube(&f, true, true);
-    compile(&f, NULL);
-    const ptowsp_program *p = f.program;
+FIXTURE_TEST(pipeline_compile__workloads_called_from_both_sides_keep_their_scopes) {
+    build_cube(f, true, true);
+    compile(f, NULL);
+    const ptowsp_program *p = f->program;
     assert_int_equal(p->loops.count, 2);  // of the process in main, then of leaf
     assert_int_equal(p->loops.items[0].scope, PWSP_SCOPE_SAME);
     assert_int_equal(p->loops.items[1].scope, PWSP_SCOPE_PARALLEL);
-    fixture_free(&f);
 }
 
 // -- what is known --------------------------------------------------------------------------------
@@ -546,13 +527,10 @@ static void unknown_are(const fixture *f, uint32_t written, const char *expected
 
 // Of the program above: the wait, both receives with what follows them up to their ends, and what
 // finish does with the token.
-TEST(pipeline_compile__what_is_received_is_unknown) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    compile(&f, NULL);
-    unknown_are(&f, 0, "2 10 11 12 13 14 19");
-    fixture_free(&f);
+FIXTURE_TEST(pipeline_compile__what_is_received_is_unknown) {
+    build(f);
+    compile(f, NULL);
+    unknown_are(f, 0, "2 10 11 12 13 14 19");
 }
 
 // Two slots are loaded from z. One decides whether p runs, the other how deep the channel of q is,
@@ -662,12 +640,10 @@ static const pwsp_receive_op *receive_is(walk *w, uint32_t channel, uint32_t end
     return w->x.receive;
 }
 
-TEST(pipeline_compile__processes_are_walked) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    compile(&f, NULL);
-    const ptowsp_program *p = f.program;
+FIXTURE_TEST(pipeline_compile__processes_are_walked) {
+    build(f);
+    compile(f, NULL);
+    const ptowsp_program *p = f->program;
     static walk w;
     walk_begin(&w, p);
     task_is(&w, 0);
@@ -678,7 +654,7 @@ TEST(pipeline_compile__processes_are_walked) {
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_END);
     walk_begin(&w, p);  // load, on 2 tiles
     w.x.next_op = p->processes.items[0].first_op;
-    w.cells[p->first_size + f.tiles.id] = 2;
+    w.cells[p->first_size + f->tiles.id] = 2;
     assert_true(receive_is(&w, 1, 3)->is_wait);
     for (uint64_t i = 0; i < 2; i++) {
         task_is(&w, i);
@@ -702,16 +678,13 @@ TEST(pipeline_compile__processes_are_walked) {
     w.cells[receive_is(&w, 0, 15)->cell] = 5;
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
     assert_int_equal(w.cells[p->first_slot], 6);
-    fixture_free(&f);
 }
 
 // Unknown receives are passed over, with their bodies.
-TEST(pipeline_compile__the_unknown_is_passed_over) {
-    fixture f;
-    fixture_make(&f);
-    build(&f);
-    compile(&f, NULL);
-    const ptowsp_program *p = f.program;
+FIXTURE_TEST(pipeline_compile__the_unknown_is_passed_over) {
+    build(f);
+    compile(f, NULL);
+    const ptowsp_program *p = f->program;
     static walk w;
     uint8_t unknown[64];
     const bool is_written[4] = {false, false, false, false};
@@ -719,7 +692,7 @@ TEST(pipeline_compile__the_unknown_is_passed_over) {
     walk_begin(&w, p);
     w.x.unknown = unknown;
     w.x.next_op = p->processes.items[0].first_op;
-    w.cells[p->first_size + f.tiles.id] = 1;
+    w.cells[p->first_size + f->tiles.id] = 1;
     task_is(&w, 0);
     send_is(&w, 0, 1, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_CLOSE);
@@ -734,20 +707,17 @@ TEST(pipeline_compile__the_unknown_is_passed_over) {
     task_is(&w, 0);
     task_is(&w, 1);
     assert_false(w.x.has_skipped);  // its tasks are not issued
-    fixture_free(&f);
 }
 
-TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
+FIXTURE_TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
+    ptowsp_module *m = f->m;
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "p") {
             ptowsp_channel_desc desc;
             memset(&desc, 0, sizeof desc);
             desc.name = "c";
             ptowsp_channel c = ptowsp_channel_make(m, &desc);
-            PTOWSP_REPLICATE(m, w, f.workers, "put") {
+            PTOWSP_REPLICATE(m, w, f->workers, "put") {
                 ptowsp_produces(m, c);
                 ptowsp_send_make(m, c, ptowsp_array_at(m, "list", PTOWSP_I32, w));
             }
@@ -759,13 +729,13 @@ TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
             }
         }
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     static walk w;
     const int32_t list[1] = {40};
     const pwsp_array arrays[2] = {{NULL, 0, PTOWSP_DTYPE_NONE, false, 0, 0},
                                   {list, 1, PTOWSP_I32, true, 0, 0}};
-    const pwsp_process_op *put = &f.program->processes.items[0];
-    walk_begin(&w, f.program);
+    const pwsp_process_op *put = &f->program->processes.items[0];
+    walk_begin(&w, f->program);
     w.x.arrays = arrays;
     w.x.next_op = put->first_op;
     send_is(&w, 0, 0, 40);
@@ -775,7 +745,6 @@ TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
     assert_int_equal(w.x.status, PTOWSP_INVALID_PARAMS);
     assert_string_equal(w.x.text, "main/pipeline p/process put/send c (w = 1): array list is read "
                                   "at 1; it has 1 elements");
-    fixture_free(&f);
 }
 
 // -- memory ---------------------------------------------------------------------------------------

@@ -152,62 +152,58 @@ TEST(pipeline_faults__a_kernel_that_fails) {
     fixture_free(&f);
 }
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
 // Also when the pipeline runs for the third time, beside others that have been done.
-TEST(pipeline_faults__a_kernel_that_fails_later_on) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, k, axis(&f, "three", 3)) {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel a = channel(&f, "a", 2, 0);
-                producer(&f, "load", a, 0, 1, 10);
-                consumer(&f, "use", a, 0, 5);
+FIXTURE_TEST(pipeline_faults__a_kernel_that_fails_later_on) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, k, axis(f, "three", 3)) {
+            PTOWSP_PIPELINE(f->m, "p") {
+                ptowsp_channel a = channel(f, "a", 2, 0);
+                producer(f, "load", a, 0, 1, 10);
+                consumer(f, "use", a, 0, 5);
             }
         }
     }
-    compile(&f, NULL);
-    f.failing_task = 5;
-    f.failure = ptowsp_task_fail(PTOWSP_OK);
-    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, true), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_KERNEL_FAILED, 5),
+    compile(f, NULL);
+    f->failing_task = 5;
+    f->failure = ptowsp_task_fail(PTOWSP_OK);
+    assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, true), PTOWSP_OK);
+    EXPECT_PARTS(fails(f, PTOWSP_KERNEL_FAILED, 5),
                  "main/for_each k/pipeline p/process use/consume t/task work", "k = 2", "t = 0");
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 5);
-    expect_state(&f, "load", 0, PTOWSP_PROCESS_ENDED, 10, 3);
-    expect_state(&f, "use", 0, PTOWSP_PROCESS_STOPPED, 10, 2);
-    assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 40);
-    f.failing_task = UINT64_MAX;
-    run_compiled(&f);
-    assert_int_equal(makespan(&f), 45);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
+    expect_state(f, "load", 0, PTOWSP_PROCESS_ENDED, 10, 3);
+    expect_state(f, "use", 0, PTOWSP_PROCESS_STOPPED, 10, 2);
+    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 40);
+    f->failing_task = UINT64_MAX;
+    run_compiled(f);
+    assert_int_equal(makespan(f), 45);
 }
 
 // A process that fails has set slot 0, another one too: behind the pipeline slots are as before.
-TEST(pipeline_faults__slots_are_as_before_where_a_process_failed) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_slot_set_make(f.m, 0, number(&f, 5));
-        PTOWSP_PIPELINE(f.m, "p") {
-            PTOWSP_REPLICATE(f.m, w, axis(&f, "three", 3), "sets") {
-                ptowsp_slot_set_make(f.m, 0, linear(&f, w, 1, 100));
-                work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
-                ptowsp_slot_set_make(f.m, 0, linear(&f, w, 1, 200));
-                work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
+FIXTURE_TEST(pipeline_faults__slots_are_as_before_where_a_process_failed) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_slot_set_make(f->m, 0, number(f, 5));
+        PTOWSP_PIPELINE(f->m, "p") {
+            PTOWSP_REPLICATE(f->m, w, axis(f, "three", 3), "sets") {
+                ptowsp_slot_set_make(f->m, 0, linear(f, w, 1, 100));
+                work(f, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), 2);
+                ptowsp_slot_set_make(f->m, 0, linear(f, w, 1, 200));
+                work(f, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), 2);
             }
         }
-        work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 1);
+        work(f, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), 1);
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     for (uint64_t task = 0; task < 6; task++) {
-        f.failing_task = task;
-        f.failure = ptowsp_task_fail(PTOWSP_OK);
-        EXPECT_PARTS(fails(&f, PTOWSP_KERNEL_FAILED, task), "sets/task work");
-        assert_int_equal(ptowsp_run_slot(f.run, 0), 5);
+        f->failing_task = task;
+        f->failure = ptowsp_task_fail(PTOWSP_OK);
+        EXPECT_PARTS(fails(f, PTOWSP_KERNEL_FAILED, task), "sets/task work");
+        assert_int_equal(ptowsp_run_slot(f->run, 0), 5);
     }
-    f.failing_task = UINT64_MAX;
-    run_compiled(&f);
-    EXPECT_CALLS(&f, 100, 101, 102, 200, 201, 202, 5);
-    fixture_free(&f);
+    f->failing_task = UINT64_MAX;
+    run_compiled(f);
+    EXPECT_CALLS(f, 100, 101, 102, 200, 201, 202, 5);
 }
 
 static void bind_and_execute(void *user) {
@@ -218,24 +214,21 @@ static void bind_and_execute(void *user) {
     assert_int_equal(ptowsp_run_bind_symbol(f->run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_BUSY);
 }
 
-TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis workers = ptowsp_axis_dynamic(f.m, "workers");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            PTOWSP_REPLICATE(f.m, w, workers, "only") {
-                work(&f, w, 1);
+FIXTURE_TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
+    ptowsp_axis workers = ptowsp_axis_dynamic(f->m, "workers");
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            PTOWSP_REPLICATE(f->m, w, workers, "only") {
+                work(f, w, 1);
             }
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "workers", 2), PTOWSP_OK);
-    f.inside = bind_and_execute;
-    f.inside_user = &f;
-    run_compiled(&f);
-    test_was_busy(f.context);
-    fixture_free(&f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 2), PTOWSP_OK);
+    f->inside = bind_and_execute;
+    f->inside_user = f;
+    run_compiled(f);
+    test_was_busy(f->context);
 }
 
 // -- what is outside ------------------------------------------------------------------------------

@@ -65,11 +65,11 @@ TEST(expr__operators_mean_the_same_folded_and_compiled) {
     }
 }
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
 // The sentences of section 16, one by one.
-TEST(expr__arithmetic_never_traps) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
+FIXTURE_TEST(expr__arithmetic_never_traps) {
+    ptowsp_module *m = f->m;
     ptowsp_expr low = ptowsp_i64(m, INT64_MIN), high = ptowsp_i64(m, INT64_MAX);
     ptowsp_expr one = ptowsp_i64(m, 1), minus = ptowsp_i64(m, -1), zero = ptowsp_i64(m, 0);
     assert_string_equal(printed(ptowsp_add(high, one)), "-9223372036854775808");
@@ -96,7 +96,6 @@ TEST(expr__arithmetic_never_traps) {
                         "false");
     assert_string_equal(printed(ptowsp_cast(ptowsp_bool(m, true), PTOWSP_TYPE_I64)), "1");
     assert_string_equal(printed(ptowsp_cast(minus, PTOWSP_TYPE_BOOL)), "true");
-    fixture_free(&f);
 }
 
 // -- what is looked at ----------------------------------------------------------------------------
@@ -163,25 +162,20 @@ TEST(expr__select_and_or_look_right_only_when_needed) {
     }
 }
 
-TEST(expr__a_read_without_guard_is_an_error_of_the_run) {
-    fixture f;
+FIXTURE_TEST(expr__a_read_without_guard_is_an_error_of_the_run) {
     uint64_t value;
-    fixture_make(&f);
-    ptowsp_expr i = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
-    ptowsp_expr read = ptowsp_array_at(f.m, "table", PTOWSP_I32, i);
-    ptowsp_expr is_in = ptowsp_lt(i, ptowsp_i64(f.m, 3));
+    ptowsp_expr i = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
+    ptowsp_expr read = ptowsp_array_at(f->m, "table", PTOWSP_I32, i);
+    ptowsp_expr is_in = ptowsp_lt(i, ptowsp_i64(f->m, 3));
     // on the left of `and` the read is not guarded
-    ptowsp_expr expr = ptowsp_and(ptowsp_gt(read, ptowsp_i64(f.m, 0)), is_in);
-    assert_int_equal(value_at(&f, expr, 3, &value), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 3,
+    ptowsp_expr expr = ptowsp_and(ptowsp_gt(read, ptowsp_i64(f->m, 0)), is_in);
+    assert_int_equal(value_at(f, expr, 3, &value), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 3,
                   "main/slot_set 9: array table is read at 3; it has 3 elements");
-    fixture_free(&f);
 }
 
-TEST(expr__what_folding_drops_need_not_be_bound) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
+FIXTURE_TEST(expr__what_folding_drops_need_not_be_bound) {
+    ptowsp_module *m = f->m;
     ptowsp_expr read = ptowsp_array_at(m, "nowhere", PTOWSP_I64, ptowsp_i64(m, 5));
     ptowsp_expr is = ptowsp_eq(read, read), yes = ptowsp_bool(m, true), no = ptowsp_bool(m, false);
     ptowsp_expr slot = ptowsp_slot(m, 1, PTOWSP_TYPE_I64);
@@ -190,11 +184,10 @@ TEST(expr__what_folding_drops_need_not_be_bound) {
     assert_string_equal(printed(ptowsp_and(yes, is)), "nowhere[5] == nowhere[5]");
     assert_string_equal(printed(ptowsp_select(yes, slot, read)), "slot_i64[1]");
     ptowsp_expr expr = ptowsp_select(ptowsp_and(no, is), read, slot);
-    evaluator e = evaluator_make(&f, expr);
+    evaluator e = evaluator_make(f, expr);
     assert_int_equal(ptowsp_run_bind_slot(e.run, 1, 77), PTOWSP_OK);
     assert_int_equal(evaluator_value(&e), 77);
     evaluator_free(&e);
-    fixture_free(&f);
 }
 
 // -- loops ----------------------------------------------------------------------------------------
@@ -451,38 +444,35 @@ TEST(expr__arrays_of_every_dtype_are_extended_to_cells) {
     check_array(PTOWSP_BOOL, b, PTOWSP_TYPE_BOOL, (int64_t[]){0, 1, 1});
 }
 
-TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_array_at(f.m, "w", PTOWSP_F32, ptowsp_i64(f.m, 0));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+FIXTURE_TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
+    ptowsp_array_at(f->m, "w", PTOWSP_F32, ptowsp_i64(f->m, 0));
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: array w: elements of type f32, index of type i64; elements are "
                     "integers or bool, an index is i64");
-    fixture_renew(&f);
-    ptowsp_array_at(f.m, "w", PTOWSP_I32, ptowsp_u64(f.m, 0));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_u64(f->m, 0));
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: array w: elements of type i32, index of type u64; elements are "
                     "integers or bool, an index is i64");
-    fixture_renew(&f);
-    ptowsp_array_at(f.m, "w", PTOWSP_I32, ptowsp_i64(f.m, 0));
-    ptowsp_array_at(f.m, "w", PTOWSP_I64, ptowsp_i64(f.m, 0));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_i64(f->m, 0));
+    ptowsp_array_at(f->m, "w", PTOWSP_I64, ptowsp_i64(f->m, 0));
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: array w: read as i64 here and as i32 before");
-    fixture_renew(&f);
-    ptowsp_expr none = {f.m, 0};
-    ptowsp_array_at(f.m, "w", PTOWSP_I32, none);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: array_at: an operand is no expression");
-    fixture_renew(&f);
-    ptowsp_axis_ragged(f.m, "kv");
-    ptowsp_array_at(f.m, "kv", PTOWSP_I8, ptowsp_i64(f.m, 0));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    ptowsp_expr none = {f->m, 0};
+    ptowsp_array_at(f->m, "w", PTOWSP_I32, none);
+    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: array_at: an operand is no expression");
+    fixture_renew(f);
+    ptowsp_axis_ragged(f->m, "kv");
+    ptowsp_array_at(f->m, "kv", PTOWSP_I8, ptowsp_i64(f->m, 0));
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: array kv: lengths are i32, i64, u32 or u64, not i8");
-    fixture_renew(&f);
-    ptowsp_array_at(f.m, "kv", PTOWSP_BOOL, ptowsp_i64(f.m, 0));
-    ptowsp_axis_ragged(f.m, "kv");
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    ptowsp_array_at(f->m, "kv", PTOWSP_BOOL, ptowsp_i64(f->m, 0));
+    ptowsp_axis_ragged(f->m, "kv");
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis kv: its lengths are read as bool; they are i32, i64, u32 or u64");
-    fixture_free(&f);
 }
 
 // -- types ----------------------------------------------------------------------------------------
@@ -560,41 +550,35 @@ TEST(expr__operands_that_are_none_or_of_another_module_are_refused) {
     fixture_free(&f);
 }
 
-TEST(expr__leaves_that_are_not_there_are_refused) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_slot(f.m, PTOWSP_SLOT_COUNT - 1, PTOWSP_TYPE_U64);
-    module_error_is(&f, PTOWSP_OK, "");
-    ptowsp_slot(f.m, PTOWSP_SLOT_COUNT, PTOWSP_TYPE_U64);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: slot 256: there are 256 slots");
-    assert_int_equal(ptowsp_module_error(f.m).index, 256);
-    fixture_renew(&f);
-    assert_int_equal(ptowsp_slot(f.m, 7, PTOWSP_TYPE_NONE).id, 0);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
-    fixture_renew(&f);
+FIXTURE_TEST(expr__leaves_that_are_not_there_are_refused) {
+    ptowsp_slot(f->m, PTOWSP_SLOT_COUNT - 1, PTOWSP_TYPE_U64);
+    module_error_is(f, PTOWSP_OK, "");
+    ptowsp_slot(f->m, PTOWSP_SLOT_COUNT, PTOWSP_TYPE_U64);
+    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 256: there are 256 slots");
+    assert_int_equal(ptowsp_module_error(f->m).index, 256);
+    fixture_renew(f);
+    assert_int_equal(ptowsp_slot(f->m, 7, PTOWSP_TYPE_NONE).id, 0);
+    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
+    fixture_renew(f);
     const ptowsp_axis none = {0};
-    ptowsp_axis_size(f.m, none);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    ptowsp_axis_size(f->m, none);
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis_size: axis 0 is not dense, dynamic or of a plan");
-    fixture_renew(&f);
-    ptowsp_axis_size(f.m, ptowsp_axis_ragged(f.m, "kv"));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    ptowsp_axis_size(f->m, ptowsp_axis_ragged(f->m, "kv"));
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis_size: axis kv is not dense, dynamic or of a plan");
-    fixture_free(&f);
 }
 
-TEST(expr__sizes_of_axes_are_constants_or_bound) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_expr dense = ptowsp_axis_size(f.m, ptowsp_axis_dense(f.m, "h", 8));
-    ptowsp_expr dynamic = ptowsp_axis_size(f.m, ptowsp_axis_dynamic(f.m, "b"));
-    assert_string_equal(printed(ptowsp_mul(dense, ptowsp_i64(f.m, 2))), "16");
+FIXTURE_TEST(expr__sizes_of_axes_are_constants_or_bound) {
+    ptowsp_expr dense = ptowsp_axis_size(f->m, ptowsp_axis_dense(f->m, "h", 8));
+    ptowsp_expr dynamic = ptowsp_axis_size(f->m, ptowsp_axis_dynamic(f->m, "b"));
+    assert_string_equal(printed(ptowsp_mul(dense, ptowsp_i64(f->m, 2))), "16");
     assert_string_equal(printed(ptowsp_mul(dense, dynamic)), "8 * size(b)");
-    evaluator e = evaluator_make(&f, ptowsp_mul(dense, dynamic));
+    evaluator e = evaluator_make(f, ptowsp_mul(dense, dynamic));
     assert_int_equal(ptowsp_run_bind_size(e.run, "b", 5), PTOWSP_OK);
     assert_int_equal(evaluator_value(&e), 40);
     evaluator_free(&e);
-    fixture_free(&f);
 }
 
 // -- limits ---------------------------------------------------------------------------------------
@@ -602,39 +586,36 @@ TEST(expr__sizes_of_axes_are_constants_or_bound) {
 #define TOO_MUCH                                                                                   \
     "the expression has more than 200 operations in one another, or more than 10000 in all"
 
-TEST(expr__depth_has_a_limit) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
+FIXTURE_TEST(expr__depth_has_a_limit) {
+    ptowsp_expr x = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {  // 0 - x, then x + x once, and so on
-        x = i == 100 ? ptowsp_sub(ptowsp_i64(f.m, 3), x) : ptowsp_sub(ptowsp_i64(f.m, 0), x);
+        x = i == 100 ? ptowsp_sub(ptowsp_i64(f->m, 3), x) : ptowsp_sub(ptowsp_i64(f->m, 0), x);
     }
     assert_int_not_equal(x.id, 0);
-    evaluator e = evaluator_make(&f, x);
+    evaluator e = evaluator_make(f, x);
     assert_int_equal(ptowsp_run_bind_slot(e.run, 0, 5), PTOWSP_OK);
     assert_true(evaluator_value(&e) == (uint64_t)(5 - 3));  // 199 signs change, one adds 3
     evaluator_free(&e);
     ptowsp_neg(x);
-    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: neg: " TOO_MUCH);
-    fixture_renew(&f);
-    x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
+    module_error_is(f, PTOWSP_LIMIT_EXCEEDED, "module: neg: " TOO_MUCH);
+    fixture_renew(f);
+    x = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {
-        x = ptowsp_array_at(f.m, "next", PTOWSP_I32, x);
+        x = ptowsp_array_at(f->m, "next", PTOWSP_I32, x);
     }
     static const int32_t next[] = {1, 2, 0};
-    e = evaluator_make(&f, x);
+    e = evaluator_make(f, x);
     assert_int_equal(ptowsp_run_bind_array(e.run, "next", PTOWSP_I32, next, 3), PTOWSP_OK);
     assert_int_equal(evaluator_value(&e), 2);  // 200 steps round a ring of three
     evaluator_free(&e);
-    ptowsp_array_at(f.m, "next", PTOWSP_I32, x);
-    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: array_at: " TOO_MUCH);
-    fixture_renew(&f);
-    x = ptowsp_i64(f.m, 1);
+    ptowsp_array_at(f->m, "next", PTOWSP_I32, x);
+    module_error_is(f, PTOWSP_LIMIT_EXCEEDED, "module: array_at: " TOO_MUCH);
+    fixture_renew(f);
+    x = ptowsp_i64(f->m, 1);
     for (int i = 0; i < 1000; i++) {  // constants fold, and take no depth
         x = ptowsp_add(x, x);
     }
     assert_string_equal(printed(x), "0");
-    fixture_free(&f);
 }
 
 // An expression of exactly `size` operators and leaves, and its value for slot 0 = start.
@@ -649,17 +630,14 @@ static ptowsp_expr of_size(const fixture *f, int size, uint64_t start, uint64_t 
     return size % 2 ? ptowsp_add(x, x) : ptowsp_bitnot(x);
 }
 
-TEST(expr__size_has_a_limit) {
-    fixture f;
+FIXTURE_TEST(expr__size_has_a_limit) {
     uint64_t expected;
-    fixture_make(&f);
-    ptowsp_expr x = of_size(&f, PTOWSP_EXPR_SIZE_MAX, 12345, &expected);
+    ptowsp_expr x = of_size(f, PTOWSP_EXPR_SIZE_MAX, 12345, &expected);
     assert_int_not_equal(x.id, 0);
-    evaluator e = evaluator_make(&f, x);
+    evaluator e = evaluator_make(f, x);
     assert_int_equal(ptowsp_run_bind_slot(e.run, 0, 12345), PTOWSP_OK);
     assert_true(evaluator_value(&e) == expected);
     evaluator_free(&e);
     ptowsp_bitnot(x);
-    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: bitnot: " TOO_MUCH);
-    fixture_free(&f);
+    module_error_is(f, PTOWSP_LIMIT_EXCEEDED, "module: bitnot: " TOO_MUCH);
 }

@@ -26,299 +26,274 @@ static void build_one_of_everything(fixture *f) {
     }
 }
 
-TEST(bind_faults__names_that_the_program_does_not_use_so) {
-    fixture f;
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
+FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
     const ptowsp_csr csr = {PTOWSP_I32, NULL, NULL, 0, 0};
     ptowsp_buffer buffer;
-    fixture_make(&f);
-    build_one_of_everything(&f);
-    compile(&f, NULL);
+    build_one_of_everything(f);
+    compile(f, NULL);
     memset(&buffer, 0, sizeof buffer);
-    refused(&f, ptowsp_run_bind_size(f.run, "heads", 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_size(f->run, "heads", 1), PTOWSP_NO_INDEX,
             "bind: module decode has no dynamic axis heads");
-    refused(&f, ptowsp_run_bind_size(f.run, "kv", 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_size(f->run, "kv", 1), PTOWSP_NO_INDEX,
             "bind: module decode has no dynamic axis kv");
-    refused(&f, ptowsp_run_bind_symbol(f.run, "batch", 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_symbol(f->run, "batch", 1), PTOWSP_NO_INDEX,
             "bind: module decode has no symbol batch");
-    refused(&f, ptowsp_run_bind_array(f.run, "scale", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_array(f->run, "scale", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
             "bind: module decode has no array scale");
-    refused(&f, ptowsp_run_bind_lengths(f.run, "pages", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_lengths(f->run, "pages", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
             "bind: module decode has no ragged axis pages");
-    refused(&f, ptowsp_run_bind_lengths(f.run, "list", PTOWSP_I16, NULL, 0), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_lengths(f->run, "list", PTOWSP_I16, NULL, 0), PTOWSP_NO_INDEX,
             "bind: list is an array, not a ragged axis");
-    refused(&f, ptowsp_run_bind_csr(f.run, "kv", &csr), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "kv", &csr), PTOWSP_NO_INDEX,
             "bind: module decode has no sparse axis kv");
-    refused(&f, ptowsp_run_bind_tensor(f.run, "z", &buffer), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "z", &buffer), PTOWSP_NO_INDEX,
             "bind: module decode has no tensor z");
-    refused(&f, ptowsp_run_bind_tensor(f.run, NULL, &buffer), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, NULL, &buffer), PTOWSP_NO_INDEX,
             "bind: module decode has no tensor NULL");
-    refused(&f, ptowsp_run_bind_symbol(f.run, "a\nb", 0), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_symbol(f->run, "a\nb", 0), PTOWSP_NO_INDEX,
             "bind: module decode has no symbol of such a name");
-    refused(&f, ptowsp_run_bind_slot(f.run, 8, 0), 8, "bind: slot 8, but there are 8");
-    fixture_free(&f);
+    refused(f, ptowsp_run_bind_slot(f->run, 8, 0), 8, "bind: slot 8, but there are 8");
 }
 
 // A module that has been told of a name has it, whether a statement uses it or not.
-TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
+FIXTURE_TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
     static const int64_t lengths[] = {-1, -2};  // not looked at
     const ptowsp_csr csr = {PTOWSP_I64, lengths, lengths, 1, 2};
-    fixture f;
-    fixture_make(&f);
-    ptowsp_symbol(f.m, "scale");
-    ptowsp_array_at(f.m, "list", PTOWSP_I64, number(&f, 0));
-    PTOWSP_WORKLOAD(f.m, "other") {
-        step(&f, ptowsp_cast(ptowsp_symbol(f.m, "elsewhere"), PTOWSP_TYPE_I64));
+    ptowsp_symbol(f->m, "scale");
+    ptowsp_array_at(f->m, "list", PTOWSP_I64, number(f, 0));
+    PTOWSP_WORKLOAD(f->m, "other") {
+        step(f, ptowsp_cast(ptowsp_symbol(f->m, "elsewhere"), PTOWSP_TYPE_I64));
     }
-    PTOWSP_WORKLOAD(f.m, "main") {
-        step(&f, number(&f, 0));
+    PTOWSP_WORKLOAD(f->m, "main") {
+        step(f, number(f, 0));
     }
-    compile(&f, NULL);
-    works(&f, 1);
-    assert_int_equal(ptowsp_run_bind_symbol(f.run, "scale", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f.run, "elsewhere", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I64, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
-    works(&f, 1);
-    fixture_free(&f);
+    compile(f, NULL);
+    works(f, 1);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "scale", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "elsewhere", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I64, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
+    works(f, 1);
 }
 
-TEST(bind_faults__arrays_that_cannot_be_bound) {
-    fixture f;
+FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
     static const int64_t some[4];
     const char *odd = (const char *)some + 1;
-    fixture_make(&f);
-    build_one_of_everything(&f);
-    compile(&f, NULL);
-    refused(&f, ptowsp_run_bind_size(f.run, "batch", -1), PTOWSP_NO_INDEX,
+    build_one_of_everything(f);
+    compile(f, NULL);
+    refused(f, ptowsp_run_bind_size(f->run, "batch", -1), PTOWSP_NO_INDEX,
             "bind: size -1 of axis batch");
-    refused(&f, ptowsp_run_bind_array(f.run, "list", PTOWSP_I32, some, 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I32, some, 1), PTOWSP_NO_INDEX,
             "bind: list is i32; it is declared i16");
-    refused(&f, ptowsp_run_bind_array(f.run, "list", PTOWSP_I16, NULL, 3), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, NULL, 3), PTOWSP_NO_INDEX,
             "bind: list has 3 elements at NULL");
-    refused(&f, ptowsp_run_bind_array(f.run, "list", PTOWSP_I16, odd, 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, odd, 1), PTOWSP_NO_INDEX,
             "bind: list is not aligned to its elements of 2 bytes");
-    refused(&f, ptowsp_run_bind_array(f.run, "list", PTOWSP_I16, some, UINT64_C(1) << 62),
+    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, some, UINT64_C(1) << 62),
             PTOWSP_NO_INDEX, "bind: list has 4611686018427387904 elements, which cannot be");
-    refused(&f, ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I16, some, 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I16, some, 1), PTOWSP_NO_INDEX,
             "bind: lengths of kv are i16; they are i32, i64, u32 or u64");
-    refused(&f, ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_U32, odd, 1), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U32, odd, 1), PTOWSP_NO_INDEX,
             "bind: kv is not aligned to its elements of 4 bytes");
-    refused(&f, ptowsp_run_bind_csr(f.run, "pages", NULL), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "pages", NULL), PTOWSP_NO_INDEX,
             "bind: the csr of axis pages is NULL");
     ptowsp_csr csr = {PTOWSP_U8, some, some, 1, 1};
-    refused(&f, ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
             "bind: arrays of axis pages are u8; they are i32, i64, u32 or u64");
     csr.dtype = PTOWSP_I64;
     csr.indptr = NULL;
     csr.row_count = 2;
-    refused(&f, ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
             "bind: indptr of pages has 3 elements at NULL");
     csr.indptr = some;
     csr.indices = odd;
-    refused(&f, ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
             "bind: indices of pages is not aligned to its elements of 8 bytes");
     csr.row_count = UINT64_MAX;
-    refused(&f, ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
             "bind: axis pages has 18446744073709551615 rows, which cannot be");
-    fixture_free(&f);
 }
 
-TEST(bind_faults__tensors_that_cannot_be_bound) {
-    fixture f;
+FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
     ptowsp_buffer good, bad;
-    fixture_make(&f);
-    build_one_of_everything(&f);
-    compile(&f, NULL);
+    build_one_of_everything(f);
+    compile(f, NULL);
     memset(&good, 0, sizeof good);
-    good.data = f.data;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", NULL), PTOWSP_NO_INDEX,
+    good.data = f->data;
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", NULL), PTOWSP_NO_INDEX,
             "bind: the buffer of tensor x is NULL");
     bad = good;
     bad.dtype = PTOWSP_F32;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
             "bind: tensor x is f32; it is declared i32");
     bad = good;
     bad.rank = 3;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
             "bind: tensor x has rank 3; it is declared with 2");
     bad.rank = 2;
     bad.shape[0] = 4;
     bad.shape[1] = 5;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), 1,
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), 1,
             "bind: dimension 1 of tensor x is 5; it is declared 4");
-    refused(&f, ptowsp_run_bind_tensor(f.run, "d", &good), 0,
+    refused(f, ptowsp_run_bind_tensor(f->run, "d", &good), 0,
             "bind: dimension 0 of tensor d needs a size, not -1");
     bad = good;
     bad.size = 63;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
             "bind: tensor x spans elements 0 to 15, which are not all in its 63 bytes");
     bad.size = 64;
     bad.strides[0] = -4;
     bad.strides[1] = 1;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
             "bind: tensor x spans elements -12 to 3, which are not all in its 64 bytes");
     bad = good;
-    bad.data = (char *)f.data + 2;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "x", &bad), PTOWSP_NO_INDEX,
+    bad.data = (char *)f->data + 2;
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
             "bind: tensor x is not aligned to its elements of 4 bytes");
     bad = good;
     bad.rank = 3;
     bad.shape[0] = INT64_C(1) << 60;
     bad.shape[1] = 3;
     bad.shape[2] = 2;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
             "bind: tensor d spans more than 2^61 bytes");
     for (int i = 0; i < 2; i++) {  // 2^60 elements on, or before
         bad.shape[0] = 2;
         bad.strides[0] = (i ? -1 : 1) * (INT64_C(1) << 60);
         bad.strides[1] = 2;
         bad.strides[2] = 1;
-        refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+        refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
                 "bind: tensor d spans more than 2^61 bytes");
     }
     memset(bad.strides, 0, sizeof bad.strides);
     for (int i = 61; i <= 62; i++) {  // 1.5 * 2^63 elements, and 1.5 * 2^64
         bad.shape[0] = INT64_C(1) << i;
-        refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+        refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
                 "bind: tensor d spans more than 2^61 bytes");
     }
     bad.shape[0] = 2;
     bad.strides[0] = INT64_MIN;
-    refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+    refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
             "bind: tensor d spans more than 2^61 bytes");
-    fixture_free(&f);
 }
 
-TEST(bind_faults__a_refused_binding_leaves_the_old_one) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, f.batch) {
-            step(&f, b);
+FIXTURE_TEST(bind_faults__a_refused_binding_leaves_the_old_one) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, f->batch) {
+            step(f, b);
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", -3), PTOWSP_INVALID_PARAMS);
-    works(&f, 3);
-    fixture_free(&f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", -3), PTOWSP_INVALID_PARAMS);
+    works(f, 3);
 }
 
 // -- what is not bound ----------------------------------------------------------------------------
 
-TEST(bind_faults__everything_that_is_used_must_be_bound) {
-    fixture f;
+FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
     static const int32_t lengths[] = {1, 2}, indptr[] = {0, 1, 2}, indices[] = {1, 0};
     static const int16_t list[] = {7, 8};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 2};
     int32_t d[6] = {0, 0, 0, 0, 0, 0};
-    fixture_make(&f);
-    build_one_of_everything(&f);
-    compile(&f, NULL);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: the size of axis batch is not bound");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: sparse axis pages is not bound");
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: symbol scale is not bound");
-    assert_int_equal(ptowsp_run_bind_symbol(f.run, "scale", 5), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: ragged axis kv is not bound");
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I32, lengths, 2), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: array list is not bound");
-    assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I16, list, 2), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is not bound");
+    build_one_of_everything(f);
+    compile(f, NULL);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: the size of axis batch is not bound");
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: sparse axis pages is not bound");
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: symbol scale is not bound");
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "scale", 5), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: ragged axis kv is not bound");
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 2), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: array list is not bound");
+    assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, list, 2), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is not bound");
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.rank = 3;
     buffer.shape[0] = 1;
     buffer.shape[1] = 3;
     buffer.shape[2] = 2;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "d", &buffer), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is bound without data");
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is bound without data");
     buffer.data = d;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "d", &buffer), PTOWSP_OK);
-    works(&f, 1 + 2 + 1 + 1 + 1);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    works(f, 1 + 2 + 1 + 1 + 1);
     assert_int_equal(d[0], 100);
-    fixture_free(&f);
 }
 
 // -- what arrays contain --------------------------------------------------------------------------
 
-TEST(bind_faults__lengths) {
-    fixture f;
+FIXTURE_TEST(bind_faults__lengths) {
     int64_t lengths[] = {1, 2, 3};
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, f.batch) {
-            PTOWSP_FOR_EACH(f.m, k, ptowsp_axis_row(f.m, f.kv, b)) {
-                step(&f, k);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, f->batch) {
+            PTOWSP_FOR_EACH(f->m, k, ptowsp_axis_row(f->m, f->kv, b)) {
+                step(f, k);
             }
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 3), PTOWSP_OK);
-    works(&f, 6);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I64, lengths, 3), PTOWSP_OK);
+    works(f, 6);
     lengths[1] = -2;
-    invalid_before(&f, 1, "run: length 1 of axis kv is -2");
+    invalid_before(f, 1, "run: length 1 of axis kv is -2");
     lengths[1] = INT64_MAX;
-    fails_before(&f, PTOWSP_LIMIT_EXCEEDED, 1,
+    fails_before(f, PTOWSP_LIMIT_EXCEEDED, 1,
                  "run: the lengths of axis kv sum up to more than 2^63 - 1");
     lengths[1] = 0;
-    works(&f, 4);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 4), PTOWSP_OK);
-    invalid_before(&f, 3, "main/parallel b/for_each k (b = 3): row 3 of axis kv, which has 3");
-    fixture_free(&f);
+    works(f, 4);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 4), PTOWSP_OK);
+    invalid_before(f, 3, "main/parallel b/for_each k (b = 3): row 3 of axis kv, which has 3");
 }
 
-TEST(bind_faults__unsigned_lengths_beyond_63_bits) {
-    fixture f;
+FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits) {
     const uint64_t lengths[] = {UINT64_C(1) << 63};
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, i, f.kv) {
-            step(&f, i);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, f->kv) {
+            step(f, i);
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_U64, lengths, 1), PTOWSP_OK);
-    fails_before(&f, PTOWSP_INVALID_PARAMS, 0, "run: length 0 of axis kv is 9223372036854775808");
-    fixture_free(&f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U64, lengths, 1), PTOWSP_OK);
+    fails_before(f, PTOWSP_INVALID_PARAMS, 0, "run: length 0 of axis kv is 9223372036854775808");
 }
 
-TEST(bind_faults__compressed_sparse_rows) {
-    fixture f;
+FIXTURE_TEST(bind_faults__compressed_sparse_rows) {
     int32_t indptr[] = {0, 2, 3, 3}, indices[] = {4, 0, 9};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 3};
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, f.batch) {
-            PTOWSP_SELECT(f.m, p, ptowsp_axis_row(f.m, f.pages, b)) {
-                step(&f, p);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, f->batch) {
+            PTOWSP_SELECT(f->m, p, ptowsp_axis_row(f->m, f->pages, b)) {
+                step(f, p);
             }
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
-    works(&f, 3);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
+    works(f, 3);
     indptr[0] = 1;
-    invalid_before(&f, 0, "run: indptr 0 of axis pages is 1, not 0");
+    invalid_before(f, 0, "run: indptr 0 of axis pages is 1, not 0");
     indptr[0] = 0;
     indptr[2] = 1;
-    invalid_before(&f, 2, "run: indptr 2 of axis pages is 1, less than the 2 before");
+    invalid_before(f, 2, "run: indptr 2 of axis pages is 1, less than the 2 before");
     indptr[2] = -1;
-    invalid_before(&f, 2, "run: indptr 2 of axis pages is -1");
+    invalid_before(f, 2, "run: indptr 2 of axis pages is -1");
     indptr[2] = 4;
-    invalid_before(&f, 2, "run: indptr 2 of axis pages is 4, but there are 3 indices");
+    invalid_before(f, 2, "run: indptr 2 of axis pages is 4, but there are 3 indices");
     indptr[2] = 3;
     indices[1] = -7;
-    invalid_before(&f, 1, "run: index 1 of axis pages is -7");
+    invalid_before(f, 1, "run: index 1 of axis pages is -7");
     indices[1] = 0;
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 5), PTOWSP_OK);
-    invalid_before(&f, 3, "main/parallel b/select p (b = 3): row 3 of axis pages, which has 3");
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 5), PTOWSP_OK);
+    invalid_before(f, 3, "main/parallel b/select p (b = 3): row 3 of axis pages, which has 3");
 }
 
 // A tensor without elements spans nothing, however large its other sizes are.

@@ -97,18 +97,18 @@ static ptowsp_schedule lanes(uint32_t lane_count) {
 
 // -- ends far apart -------------------------------------------------------------------------------
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
 // One lane is busy almost for ever; on another one task after another takes 5 cycles. The window of
 // two has room for the next one whenever the short one before has ended.
-TEST(window__a_task_that_ends_long_before_all_others_leaves_first) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(window__a_task_that_ends_long_before_all_others_leaves_first) {
     const int64_t long_cycles = INT64_MAX - 100;
-    ptowsp_kernel kernel = work_kernel(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_COMBINE(f.m) {
-            work(&f, kernel, ptowsp_i64(f.m, long_cycles), ptowsp_i64(f.m, 0));
+    ptowsp_kernel kernel = work_kernel(f);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_COMBINE(f->m) {
+            work(f, kernel, ptowsp_i64(f->m, long_cycles), ptowsp_i64(f->m, 0));
             for (int64_t i = 0; i < 3; i++) {
-                work(&f, kernel, ptowsp_i64(f.m, 5), ptowsp_i64(f.m, 1));
+                work(f, kernel, ptowsp_i64(f->m, 5), ptowsp_i64(f->m, 1));
             }
         }
     }
@@ -116,66 +116,62 @@ TEST(window__a_task_that_ends_long_before_all_others_leaves_first) {
     for (uint32_t i = 0; i < 16; i++) {
         ptowsp_schedule schedule = lanes(lane_counts[i / 4]);
         schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-        schedule.dispatch_key = ptowsp_task_arg(f.m, 1);
+        schedule.dispatch_key = ptowsp_task_arg(f->m, 1);
         schedule.window = 2;
         schedule.issue = i & 1 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-        fixture_compile(&f, &schedule);
+        fixture_compile(f, &schedule);
         bool is_recorded = i & 2;
-        assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, is_recorded), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].end_cycles, 15);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, long_cycles);
-        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_WINDOW], 10);
+        assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, is_recorded), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 15);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, long_cycles);
+        assert_int_equal(ptowsp_run_result(f->run)->stall_cycles[PTOWSP_STALL_WINDOW], 10);
     }
     for (uint32_t i = 0; i < 4; i++) {  // where lanes choose, time moves from end to end
         ptowsp_schedule schedule = lanes(lane_counts[i]);
         schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
         schedule.window = 2;
-        fixture_compile(&f, &schedule);
-        assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].end_cycles, 15);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, long_cycles);
+        fixture_compile(f, &schedule);
+        assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 15);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, long_cycles);
     }
-    fixture_free(&f);
 }
 
 // -- batches --------------------------------------------------------------------------------------
 
 // Time ends in the middle of a loop of plain tasks: results are those of the tasks before, however
 // they were issued.
-TEST(batch__results_after_time_ends_are_those_of_one_by_one) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_kernel kernel = work_kernel(&f);
-    ptowsp_axis axis = ptowsp_axis_dense(f.m, "n", 10);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, i, axis) {
-            ptowsp_expr is_last = ptowsp_eq(i, ptowsp_i64(f.m, 7));
+FIXTURE_TEST(batch__results_after_time_ends_are_those_of_one_by_one) {
+    ptowsp_kernel kernel = work_kernel(f);
+    ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 10);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, axis) {
+            ptowsp_expr is_last = ptowsp_eq(i, ptowsp_i64(f->m, 7));
             ptowsp_expr cycles =
-                ptowsp_select(is_last, ptowsp_i64(f.m, INT64_MAX), ptowsp_i64(f.m, 10));
-            work(&f, kernel, cycles, i);
+                ptowsp_select(is_last, ptowsp_i64(f->m, INT64_MAX), ptowsp_i64(f->m, 10));
+            work(f, kernel, cycles, i);
         }
     }
     ptowsp_schedule schedule = lanes(2);
     schedule.window = 4;
     schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
-    fixture_compile(&f, &schedule);
+    fixture_compile(f, &schedule);
     for (uint32_t i = 0; i < 2; i++) {
         bool is_one_by_one = i == 0;
-        assert_int_equal(fixture_execute(&f, PTOWSP_RUN_TIME_ONLY, is_one_by_one),
+        assert_int_equal(fixture_execute(f, PTOWSP_RUN_TIME_ONLY, is_one_by_one),
                          PTOWSP_LIMIT_EXCEEDED);
-        assert_int_equal(ptowsp_context_error(f.context).index, 7);
-        const ptowsp_run_stats *stats = ptowsp_run_result(f.run);
+        assert_int_equal(ptowsp_context_error(f->context).index, 7);
+        const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
         assert_int_equal(stats->task_count, 7);  // lane 0: tasks 0, 2, 4, 6; lane 1: 1, 3, 5
         assert_int_equal(stats->makespan_cycles, 40);
         assert_int_equal(stats->busy_cycles, 70);
         assert_int_equal(stats->in_flight_max, 4);
         assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], 20);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].task_count, 3);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].busy_cycles, 30);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].idle_cycles, 10);
-        assert_int_equal(ptowsp_run_lanes(f.run)[1].end_cycles, 30);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].task_count, 3);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].busy_cycles, 30);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].idle_cycles, 10);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 30);
     }
-    fixture_free(&f);
 }
 
 static ptowsp_cycles store_two(const ptowsp_task *task, void *user) {
@@ -186,105 +182,99 @@ static ptowsp_cycles store_two(const ptowsp_task *task, void *user) {
 
 // A key reads an array at a computed index. That it is outside is known only once the index is
 // there, but before the kernel of that task is called.
-TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "store";
     desc.fn = store_two;
     ptowsp_tile_param tile = {"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
     desc.tiles[0] = tile;
-    ptowsp_kernel store = ptowsp_kernel_make(f.m, &desc);
+    ptowsp_kernel store = ptowsp_kernel_make(f->m, &desc);
     memset(&desc, 0, sizeof desc);
     desc.name = "count";
     desc.axis_count = 1;
     desc.fn = count_calls;
-    desc.user = &f;
-    ptowsp_kernel count = ptowsp_kernel_make(f.m, &desc);
+    desc.user = f;
+    ptowsp_kernel count = ptowsp_kernel_make(f->m, &desc);
     ptowsp_tensor_desc tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.name = "x";
     tensor.dtype = PTOWSP_I64;
-    ptowsp_tensor x = ptowsp_tensor_make(f.m, &tensor);
-    ptowsp_axis axis = ptowsp_axis_dense(f.m, "n", 8);
+    ptowsp_tensor x = ptowsp_tensor_make(f->m, &tensor);
+    ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 8);
     const ptowsp_expr none = {NULL, 0};
-    PTOWSP_WORKLOAD(f.m, "main") {
+    PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_task_desc task;
         memset(&task, 0, sizeof task);
         task.kernel = store;
         task.views[0].tensor = x;
-        ptowsp_task_make(f.m, &task);
-        ptowsp_slot_load_make(f.m, 0, &task.views[0], none, none);
-        PTOWSP_FOR_EACH(f.m, i, axis) {
+        ptowsp_task_make(f->m, &task);
+        ptowsp_slot_load_make(f->m, 0, &task.views[0], none, none);
+        PTOWSP_FOR_EACH(f->m, i, axis) {
             memset(&task, 0, sizeof task);
             task.kernel = count;
             task.axes[0] = i;
-            ptowsp_task_make(f.m, &task);
+            ptowsp_task_make(f->m, &task);
         }
     }
     // For the store, element 1 * 0, as it has no axis arguments but rows; then 0 * 2, 1 * 2, ...
     ptowsp_schedule schedule = lanes(4);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    schedule.dispatch_key =
-        ptowsp_array_at(f.m, "place", PTOWSP_I64,
-                        ptowsp_mul(ptowsp_task_arg(f.m, 0), ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64)));
-    fixture_compile(&f, &schedule);
+    schedule.dispatch_key = ptowsp_array_at(
+        f->m, "place", PTOWSP_I64,
+        ptowsp_mul(ptowsp_task_arg(f->m, 0), ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64)));
+    fixture_compile(f, &schedule);
     int64_t value = 0;
     const int64_t place[6] = {0, 1, 2, 3, 0, 1};
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.data = &value;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f.run, "place", PTOWSP_I64, place, 6), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "place", PTOWSP_I64, place, 6), PTOWSP_OK);
     for (uint32_t i = 0; i < 2; i++) {
         bool is_one_by_one = i == 0;
-        f.call_count = 0;
-        assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, is_one_by_one),
+        f->call_count = 0;
+        assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, is_one_by_one),
                          PTOWSP_INVALID_PARAMS);
-        expect_text(&f, "a key of the schedule reads array place at 6; it has 6 elements");
-        expect_text(&f, "(i = 3)");
-        assert_int_equal(f.call_count, 3);
-        assert_int_equal(ptowsp_run_result(f.run)->task_count, 4);  // the store, and i < 3
+        expect_text(f, "a key of the schedule reads array place at 6; it has 6 elements");
+        expect_text(f, "(i = 3)");
+        assert_int_equal(f->call_count, 3);
+        assert_int_equal(ptowsp_run_result(f->run)->task_count, 4);  // the store, and i < 3
     }
-    fixture_free(&f);
 }
 
 // A tag's value reads an array outside wherever the tag `has` is 0; the key asks for it elsewhere
 // only.
-TEST(key__a_guarded_tag_is_not_evaluated_without_need) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_kernel kernel = work_kernel(&f);
-    ptowsp_axis axis = ptowsp_axis_dense(f.m, "n", 4);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, i, axis) {
+FIXTURE_TEST(key__a_guarded_tag_is_not_evaluated_without_need) {
+    ptowsp_kernel kernel = work_kernel(f);
+    ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 4);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, axis) {
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
             desc.kernel = kernel;
-            desc.axes[0] = ptowsp_i64(f.m, 1);
+            desc.axes[0] = ptowsp_i64(f->m, 1);
             desc.axes[1] = i;
             desc.tags[0].name = "has";
-            desc.tags[0].value = ptowsp_cast(ptowsp_lt(i, ptowsp_i64(f.m, 2)), PTOWSP_TYPE_U64);
+            desc.tags[0].value = ptowsp_cast(ptowsp_lt(i, ptowsp_i64(f->m, 2)), PTOWSP_TYPE_U64);
             desc.tags[1].name = "place";
-            desc.tags[1].value = ptowsp_array_at(f.m, "places", PTOWSP_U64, i);
-            ptowsp_task_make(f.m, &desc);
+            desc.tags[1].value = ptowsp_array_at(f->m, "places", PTOWSP_U64, i);
+            ptowsp_task_make(f->m, &desc);
         }
     }
     ptowsp_schedule schedule = lanes(3);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     schedule.dispatch_key =
-        ptowsp_select(ptowsp_cast(ptowsp_task_tag(f.m, "has"), PTOWSP_TYPE_BOOL),
-                      ptowsp_task_tag(f.m, "place"), ptowsp_u64(f.m, 0));
-    fixture_compile(&f, &schedule);
+        ptowsp_select(ptowsp_cast(ptowsp_task_tag(f->m, "has"), PTOWSP_TYPE_BOOL),
+                      ptowsp_task_tag(f->m, "place"), ptowsp_u64(f->m, 0));
+    fixture_compile(f, &schedule);
     const uint64_t places[2] = {2, 1};
-    assert_int_equal(ptowsp_run_bind_array(f.run, "places", PTOWSP_U64, places, 2), PTOWSP_OK);
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_lanes(f.run)[0].task_count, 2);
-    assert_int_equal(ptowsp_run_lanes(f.run)[1].task_count, 1);
-    assert_int_equal(ptowsp_run_lanes(f.run)[2].task_count, 1);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "places", PTOWSP_U64, places, 2), PTOWSP_OK);
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_lanes(f->run)[0].task_count, 2);
+    assert_int_equal(ptowsp_run_lanes(f->run)[1].task_count, 1);
+    assert_int_equal(ptowsp_run_lanes(f->run)[2].task_count, 1);
 }
 
 // -- bindings -------------------------------------------------------------------------------------
@@ -308,91 +298,83 @@ static ptowsp_kernel store_kernel(fixture *f, ptowsp_tensor *out_tensor, uint32_
     return ptowsp_kernel_make(f->m, &desc);
 }
 
-TEST(run__forgets_its_results_when_it_fails_to_begin) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(run__forgets_its_results_when_it_fails_to_begin) {
     ptowsp_tensor x;
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
-    task.kernel = store_kernel(&f, &x, 0);
+    task.kernel = store_kernel(f, &x, 0);
     task.views[0].tensor = x;
-    ptowsp_axis lengths = ptowsp_axis_ragged(f.m, "lengths");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, i, lengths) {
-            ptowsp_task_make(f.m, &task);
+    ptowsp_axis lengths = ptowsp_axis_ragged(f->m, "lengths");
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, lengths) {
+            ptowsp_task_make(f->m, &task);
         }
     }
-    fixture_compile(&f, NULL);
+    fixture_compile(f, NULL);
     int64_t value;
     int32_t length = 3;
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.data = &value;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "lengths", PTOWSP_I32, &length, 1), PTOWSP_OK);
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_result(f.run)->region_max, 1);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "lengths", PTOWSP_I32, &length, 1), PTOWSP_OK);
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(f->run)->region_max, 1);
     length = -1;
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 0);
-    assert_int_equal(ptowsp_run_result(f.run)->region_max, 0);
-    fixture_free(&f);
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 0);
+    assert_int_equal(ptowsp_run_result(f->run)->region_max, 0);
 }
 
-TEST(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis axis = ptowsp_axis_sparse(f.m, "route");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_SELECT(f.m, i, axis) {
+FIXTURE_TEST(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
+    ptowsp_axis axis = ptowsp_axis_sparse(f->m, "route");
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_SELECT(f->m, i, axis) {
         }
     }
-    fixture_compile(&f, NULL);
+    fixture_compile(f, NULL);
     const int32_t indptr[2] = {0, 0};
     ptowsp_csr csr = {PTOWSP_I32, indptr, NULL, UINT64_MAX, 0};
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "route", NULL), PTOWSP_INVALID_PARAMS);
-    expect_text(&f, "the csr of axis route is NULL");
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "route", &csr), PTOWSP_INVALID_PARAMS);
-    expect_text(&f, "axis route has 18446744073709551615 rows");
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "route", NULL), PTOWSP_INVALID_PARAMS);
+    expect_text(f, "the csr of axis route is NULL");
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_INVALID_PARAMS);
+    expect_text(f, "axis route has 18446744073709551615 rows");
     csr.row_count = 1;
     csr.dtype = PTOWSP_I16;
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "route", &csr), PTOWSP_INVALID_PARAMS);
-    expect_text(&f, "arrays of axis route are i16; they are i32, i64, u32 or u64");
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_INVALID_PARAMS);
+    expect_text(f, "arrays of axis route are i16; they are i32, i64, u32 or u64");
     csr.dtype = PTOWSP_I32;
-    assert_int_equal(ptowsp_run_bind_csr(f.run, "route", &csr), PTOWSP_OK);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_OK);
 }
 
 // Two tensors that are only imagined, one of 8 TiB: nothing that is written to one is in the other,
 // wherever it lies, and whichever way it runs.
-TEST(time_only__tensors_without_data_are_apart_however_large) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(time_only__tensors_without_data_are_apart_however_large) {
     ptowsp_tensor x;
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
-    task.kernel = store_kernel(&f, &x, 2);
+    task.kernel = store_kernel(f, &x, 2);
     ptowsp_tensor_desc tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.name = "y";
     tensor.dtype = PTOWSP_I64;
     tensor.rank = 2;
     tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
-    ptowsp_tensor y = ptowsp_tensor_make(f.m, &tensor);
-    ptowsp_axis axis = ptowsp_axis_dense(f.m, "n", 8);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_COMBINE(f.m) {
+    ptowsp_tensor y = ptowsp_tensor_make(f->m, &tensor);
+    ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 8);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_COMBINE(f->m) {
             task.views[0].tensor = y;
-            ptowsp_task_make(f.m, &task);
-            PTOWSP_PARALLEL(f.m, i, axis) {
+            ptowsp_task_make(f->m, &task);
+            PTOWSP_PARALLEL(f->m, i, axis) {
                 task.views[0].tensor = x;
-                task.views[0].row = ptowsp_mul(i, ptowsp_i64(f.m, 1 << 17));
-                ptowsp_task_make(f.m, &task);
+                task.views[0].row = ptowsp_mul(i, ptowsp_i64(f->m, 1 << 17));
+                ptowsp_task_make(f->m, &task);
             }
         }
     }
     ptowsp_schedule schedule = lanes(9);
-    fixture_compile(&f, &schedule);
+    fixture_compile(f, &schedule);
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.rank = 2;
@@ -400,19 +382,18 @@ TEST(time_only__tensors_without_data_are_apart_however_large) {
     for (int64_t sign = -1; sign <= 1; sign += 2) {
         buffer.strides[0] = sign * (1 << 20);
         buffer.strides[1] = sign;
-        assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_tensor(f.run, "y", &buffer), PTOWSP_OK);
-        assert_int_equal(fixture_execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 1);
+        assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+        assert_int_equal(fixture_execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 1);
     }
     buffer.shape[0] = buffer.shape[1] = 2;  // almost 2^62 bytes each
     buffer.strides[0] = -(INT64_C(1) << 58) + 2;
     buffer.strides[1] = (INT64_C(1) << 58) - 2;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "y", &buffer), PTOWSP_OK);
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_LIMIT_EXCEEDED);
-    expect_text(&f, "tensors without data, up to y, span more than 2^62 bytes");
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_LIMIT_EXCEEDED);
+    expect_text(f, "tensors without data, up to y, span more than 2^62 bytes");
 }
 
 static ptowsp_cycles store_minus_five(const ptowsp_task *task, void *user) {
@@ -585,37 +566,34 @@ TEST(known__a_sure_call_is_checked_although_another_depends_on_data) {
 
 // A slot that is set under a condition on computed data is unknown before, although its value is a
 // constant: walking without kernels must not take the one from before for it.
-TEST(known__a_slot_set_under_a_computed_condition_is_unknown) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(known__a_slot_set_under_a_computed_condition_is_unknown) {
     ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {10, 1}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_kernel_desc kernel = {.name = "count",
                                  .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1}},
                                  .fn = count_calls,
-                                 .user = &f};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
-    task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_task_make(f.m, &task);
+                                 .user = f};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->m, &kernel)};
+    task.views[0].tensor = ptowsp_tensor_make(f->m, &tensor);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_task_make(f->m, &task);
         ptowsp_expr none = {NULL, 0};
-        ptowsp_slot_load_make(f.m, 0, &task.views[0], none, none);
-        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
-            ptowsp_slot_set_make(f.m, 1, ptowsp_i64(f.m, 3));
+        ptowsp_slot_load_make(f->m, 0, &task.views[0], none, none);
+        PTOWSP_WHEN(f->m, ptowsp_slot(f->m, 0, PTOWSP_TYPE_BOOL)) {
+            ptowsp_slot_set_make(f->m, 1, ptowsp_i64(f->m, 3));
         }
-        task.views[0].row = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
-        ptowsp_task_make(f.m, &task);
+        task.views[0].row = ptowsp_slot(f->m, 1, PTOWSP_TYPE_I64);
+        ptowsp_task_make(f->m, &task);
     }
-    fixture_compile(&f, NULL);
+    fixture_compile(f, NULL);
     int32_t data[10] = {1};  // the condition holds
     const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(f.run, 1, 99), PTOWSP_OK);  // a row that there is not
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-    assert_true(f.call_count == 2);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(f->run, 1, 99), PTOWSP_OK);  // a row that there is not
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_true(f->call_count == 2);
     data[0] = 0;  // it does not: the second task is told off, after the first has run
-    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
-    assert_true(f.call_count == 3);
-    fixture_free(&f);
+    assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
+    assert_true(f->call_count == 3);
 }
 
 // Three tensors, each in memory of its own or packed row by row into one: the same times, and (as

@@ -6,82 +6,78 @@
 
 // -- what is outside ------------------------------------------------------------------------------
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
 // Tiles of x along its rows: the third begins behind the last row.
-TEST(run_faults__views_outside_in_a_late_iteration) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, f.batch) {
-            fill(&f, f.x, ptowsp_mul(b, number(&f, 2)), number(&f, 0));
+FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, f->batch) {
+            fill(f, f->x, ptowsp_mul(b, number(f, 2)), number(f, 0));
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    invalid_before(&f, 4,
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    invalid_before(f, 4,
                    "main/parallel b/task fill (b = 2): tile: row 4 of tensor x is outside of its 4 "
                    "rows");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    works(&f, 2);
-    assert_int_equal(f.data[0], 100);
-    assert_int_equal(f.data[8], 102);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    works(f, 2);
+    assert_int_equal(f->data[0], 100);
+    assert_int_equal(f->data[8], 102);
 }
 
-TEST(run_faults__views_outside_by_column_and_index) {
-    fixture f;
+FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
     int32_t d[12];
     ptowsp_buffer buffer;
     ptowsp_task_desc desc;
-    fixture_make(&f);
     memset(&desc, 0, sizeof desc);
     memset(d, 0, sizeof d);
-    desc.kernel = f.fill;
-    desc.axes[0] = number(&f, 0);
-    desc.views[0].tensor = f.d;
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_workload_param(f.m, "unused", PTOWSP_TYPE_I64);
+    desc.kernel = f->fill;
+    desc.axes[0] = number(f, 0);
+    desc.views[0].tensor = f->d;
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_workload_param(f->m, "unused", PTOWSP_TYPE_I64);
     }
-    PTOWSP_WORKLOAD(f.m, "inner") {
-        desc.views[0].index[0] = ptowsp_workload_param(f.m, "i", PTOWSP_TYPE_I64);
+    PTOWSP_WORKLOAD(f->m, "inner") {
+        desc.views[0].index[0] = ptowsp_workload_param(f->m, "i", PTOWSP_TYPE_I64);
         desc.views[0].col =
-            ptowsp_cast(ptowsp_workload_param(f.m, "c", PTOWSP_TYPE_U64), PTOWSP_TYPE_I64);
-        ptowsp_task_make(f.m, &desc);
+            ptowsp_cast(ptowsp_workload_param(f->m, "c", PTOWSP_TYPE_U64), PTOWSP_TYPE_I64);
+        ptowsp_task_make(f->m, &desc);
     }
-    PTOWSP_WORKLOAD(f.m, "outer") {
-        const ptowsp_expr args[] = {ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64),
-                                    ptowsp_slot(f.m, 1, PTOWSP_TYPE_U64)};
-        ptowsp_call_make(f.m, "inner", args, 2);
+    PTOWSP_WORKLOAD(f->m, "outer") {
+        const ptowsp_expr args[] = {ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64),
+                                    ptowsp_slot(f->m, 1, PTOWSP_TYPE_U64)};
+        ptowsp_call_make(f->m, "inner", args, 2);
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     memset(&buffer, 0, sizeof buffer);
     buffer.data = d;
     buffer.rank = 3;
     buffer.shape[0] = 2;
     buffer.shape[1] = 3;
     buffer.shape[2] = 2;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "d", &buffer), PTOWSP_OK);
-    ptowsp_run_bind_slot(f.run, 0, 2);
-    invalid_before(&f, 2,
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    ptowsp_run_bind_slot(f->run, 0, 2);
+    invalid_before(f, 2,
                    "inner/task fill (i = 2, c = 0): tile: index 0 of tensor d is 2, outside of its "
                    "size 2");
-    ptowsp_run_bind_slot(f.run, 0, (uint64_t)-1);
-    invalid_before(&f, PTOWSP_NEGATIVE_INDEX,
+    ptowsp_run_bind_slot(f->run, 0, (uint64_t)-1);
+    invalid_before(f, PTOWSP_NEGATIVE_INDEX,
                    "inner/task fill (i = -1, c = 0): tile: index 0 of tensor d is -1, outside of "
                    "its size 2");
-    ptowsp_run_bind_slot(f.run, 0, 1);
-    ptowsp_run_bind_slot(f.run, 1, 5);
-    invalid_before(&f, 5,
+    ptowsp_run_bind_slot(f->run, 0, 1);
+    ptowsp_run_bind_slot(f->run, 1, 5);
+    invalid_before(f, 5,
                    "inner/task fill (i = 1, c = 5): tile: column 5 of tensor d is outside of its 2 "
                    "columns");
-    ptowsp_run_bind_slot(f.run, 1, 1);
-    works(&f, 1);
+    ptowsp_run_bind_slot(f->run, 1, 1);
+    works(f, 1);
     assert_int_equal(d[7], 100);
     buffer.shape[0] = 0;  // an empty tensor has no index
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "d", &buffer), PTOWSP_OK);
-    invalid_before(&f, 1,
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    invalid_before(f, 1,
                    "inner/task fill (i = 1, c = 1): tile: index 0 of tensor d is 1, outside of its "
                    "size 0");
-    fixture_free(&f);
 }
 
 // Arrays read outside wherever an expression may stand; `where` says where.
@@ -154,47 +150,40 @@ TEST(run_faults__arrays_read_outside) {
     }
 }
 
-TEST(run_faults__slot_loads_outside) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, b, f.batch) {
-            load(&f, 1, f.y, b, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64));
-            step(&f, b);
+FIXTURE_TEST(run_faults__slot_loads_outside) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, b, f->batch) {
+            load(f, 1, f->y, b, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64));
+            step(f, b);
         }
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-    invalid_before(&f, 2, "main/for_each b/slot_load 1 (b = 2): element (2, 0) of a tile of 2 x 2");
-    ptowsp_run_bind_slot(f.run, 0, (uint64_t)-3);
-    invalid_before(&f, 0,
-                   "main/for_each b/slot_load 1 (b = 0): element (0, -3) of a tile of 2 x 2");
-    ptowsp_run_bind_slot(f.run, 0, 1);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    f.other[5] = 77;
-    works(&f, 2);
-    assert_int_equal(ptowsp_run_slot(f.run, 1), 77);
-    fixture_free(&f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    invalid_before(f, 2, "main/for_each b/slot_load 1 (b = 2): element (2, 0) of a tile of 2 x 2");
+    ptowsp_run_bind_slot(f->run, 0, (uint64_t)-3);
+    invalid_before(f, 0, "main/for_each b/slot_load 1 (b = 0): element (0, -3) of a tile of 2 x 2");
+    ptowsp_run_bind_slot(f->run, 0, 1);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    f->other[5] = 77;
+    works(f, 2);
+    assert_int_equal(ptowsp_run_slot(f->run, 1), 77);
 }
 
 // A view whose row was computed by a task can be checked only when it is there.
-TEST(run_faults__what_depends_on_data_is_checked_task_by_task) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        fill(&f, f.x, number(&f, 0), number(&f, 0));  // sets x[0][0] to 100
-        load(&f, 0, f.x, no_expr(), no_expr());
-        fill(&f, f.y, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), number(&f, 0));
-        step(&f, number(&f, 0));
+FIXTURE_TEST(run_faults__what_depends_on_data_is_checked_task_by_task) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        fill(f, f->x, number(f, 0), number(f, 0));  // sets x[0][0] to 100
+        load(f, 0, f->x, no_expr(), no_expr());
+        fill(f, f->y, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), number(f, 0));
+        step(f, number(f, 0));
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 100,
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 100,
                   "main/task fill: tile: row 100 of tensor y is outside of its 4 rows");
-    assert_int_equal(f.calls, 1);
-    assert_int_equal(f.data[0], 100);
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 1);
-    fixture_free(&f);
+    assert_int_equal(f->calls, 1);
+    assert_int_equal(f->data[0], 100);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
 }
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -253,29 +242,26 @@ static ptowsp_cycles failing_cost(const ptowsp_task *task, void *user) {
     return ptowsp_task_axis(task, 0) == 1 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED_SIZE) : 2;
 }
 
-TEST(run_faults__costs_that_fail) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(run_faults__costs_that_fail) {
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "costly";
     desc.axis_count = 1;
     desc.fn = kernel;
     desc.cost = failing_cost;
-    desc.user = &f;
-    f.step = ptowsp_kernel_make(f.m, &desc);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
+    desc.user = f;
+    f->step = ptowsp_kernel_make(f->m, &desc);
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
     for (int mode = 0; mode < 2; mode++) {
         const ptowsp_run_options options = {.mode = (ptowsp_run_mode)mode, .record_tasks = false};
-        f.calls = 0;
-        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_UNSUPPORTED_SIZE);
-        test_error_is(f.context, PTOWSP_UNSUPPORTED_SIZE, 1,
+        f->calls = 0;
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED_SIZE);
+        test_error_is(f->context, PTOWSP_UNSUPPORTED_SIZE, 1,
                       "main/parallel b/task costly (b = 1): task 1 failed: UNSUPPORTED_SIZE");
-        assert_int_equal(f.calls, mode == 0 ? 1 : 0);
+        assert_int_equal(f->calls, mode == 0 ? 1 : 0);
     }
-    fixture_free(&f);
 }
 
 static void bind_and_execute(fixture *f) {
@@ -294,16 +280,13 @@ static void bind_and_execute(fixture *f) {
     assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
 }
 
-TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
-    fixture f;
-    fixture_make(&f);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    f.inside = bind_and_execute;
-    works(&f, 2);
-    test_was_busy(f.context);
-    fixture_free(&f);
+FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    f->inside = bind_and_execute;
+    works(f, 2);
+    test_was_busy(f->context);
 }
 
 static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
@@ -314,15 +297,12 @@ static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t 
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
 }
 
-TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
-    fixture f;
-    fixture_make(&f);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_parallel_for(f.context, 1, 0, execute_in_a_job, &f), PTOWSP_OK);
-    works(&f, 2);
-    fixture_free(&f);
+FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_parallel_for(f->context, 1, 0, execute_in_a_job, f), PTOWSP_OK);
+    works(f, 2);
 }
 
 // -- time -----------------------------------------------------------------------------------------
@@ -451,43 +431,38 @@ TEST(run_faults__a_start_that_would_need_the_number_of_tasks) {
 
 // -- modes ----------------------------------------------------------------------------------------
 
-TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
-    fixture f;
+FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
-    fixture_make(&f);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "run: kernel step has neither cost nor cycles, so that its time is known only by "
                   "executing it");
-    assert_int_equal(ptowsp_run_execute(f.run, &neither), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no mode 2");
-    works(&f, 2);
-    fixture_free(&f);
-    fixture_make(&f);
+    assert_int_equal(ptowsp_run_execute(f->run, &neither), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no mode 2");
+    works(f, 2);
+    fixture_free(f);
+    fixture_make(f);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "timed";
     desc.axis_count = 1;
     desc.cycles = 7;
-    f.step = ptowsp_kernel_make(f.m, &desc);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    fails_before(&f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+    f->step = ptowsp_kernel_make(f->m, &desc);
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: kernel timed has no fn, so that only its time can be measured");
-    assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 14);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 14);
 }
 
-TEST(run_faults__time_cannot_see_what_tasks_write) {
-    fixture f;
+FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
-    fixture_make(&f);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "both";
@@ -495,47 +470,43 @@ TEST(run_faults__time_cannot_see_what_tasks_write) {
     desc.cycles = 3;
     const ptowsp_tile_param tile = {"tile", PTOWSP_OUT, PTOWSP_I32, 2, 2};
     desc.tiles[0] = tile;
-    f.fill = ptowsp_kernel_make(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, b, f.batch) {
-            fill(&f, f.x, b, b);
+    f->fill = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, b, f->batch) {
+            fill(f, f->x, b, b);
         }
-        load(&f, 5, f.y, no_expr(), no_expr());
+        load(f, 5, f->y, no_expr(), no_expr());
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_OK);  // y is not written
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);  // y is not written
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
-    buffer.data = f.data;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "y", &buffer), PTOWSP_OK);  // now it is
-    assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+    buffer.data = f->data;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);  // now it is
+    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "main/slot_load 5: it loads what a task writes, which only executing can tell");
     buffer.data = NULL;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "y", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_UNBOUND);
-    test_error_is(f.context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNBOUND);
+    test_error_is(f->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                   "run: tensor y is bound without data");
-    fixture_free(&f);
 }
 
-TEST(run_faults__null_is_refused_where_the_header_says_so) {
-    fixture f;
+FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     ptowsp_run *run;
-    fixture_make(&f);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_create(f.context, NULL, &run), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    build_steps(f);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "run: program or out_run is NULL");
-    assert_int_equal(ptowsp_run_create(f.context, f.program, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, NULL), PTOWSP_INVALID_PARAMS);
     uint64_t count = 1;
-    assert_null(ptowsp_run_records(f.run));
-    assert_null(ptowsp_run_critical_path(f.run, &count));
+    assert_null(ptowsp_run_records(f->run));
+    assert_null(ptowsp_run_critical_path(f->run, &count));
     assert_int_equal(count, 0);
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 0);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 0);
 }
 
 // -- threads --------------------------------------------------------------------------------------
@@ -573,29 +544,27 @@ static ptowsp_cycles axis_cost(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 0) % 7;
 }
 
-TEST(run_faults__two_threads_run_one_program) {
-    fixture f;
+FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     racer racers[2];
     pthread_t thread;
-    fixture_make(&f);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "timed";
     desc.axis_count = 1;
     desc.cost = axis_cost;
-    f.step = ptowsp_kernel_make(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, f.batch) {
-            ptowsp_slot_set_make(f.m, 0, ptowsp_add(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), b));
-            step(&f, ptowsp_mul(b, b));
+    f->step = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, f->batch) {
+            ptowsp_slot_set_make(f->m, 0, ptowsp_add(ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), b));
+            step(f, ptowsp_mul(b, b));
         }
     }
     const ptowsp_schedule schedule =
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 3);
     const ptowsp_program_desc program = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(f.context, f.m, &program, &f.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_create(f->context, f->m, &program, &f->program), PTOWSP_OK);
     memset(racers, 0, sizeof racers);
-    racers[0].program = racers[1].program = f.program;
+    racers[0].program = racers[1].program = f->program;
     assert_int_equal(pthread_create(&thread, NULL, race, &racers[1]), 0);
     race(&racers[0]);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -605,5 +574,4 @@ TEST(run_faults__two_threads_run_one_program) {
     assert_int_equal(racers[0].makespan, racers[1].makespan);
     assert_int_equal(racers[0].task_count, racers[1].task_count);
     assert_int_equal(racers[0].slot, racers[1].slot);
-    fixture_free(&f);
 }

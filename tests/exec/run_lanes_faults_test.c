@@ -21,38 +21,37 @@ static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
     }
 }
 
+#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+
 // The batch is of independent tasks; 7, 9 and 23 fail, the earlier the later.
-TEST(run_lanes_faults__the_first_in_program_order_is_told) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            PTOWSP_PARALLEL(p.m, k, p.batch) {
-                lp_step(&p, 0);
+LP_TEST(run_lanes_faults__the_first_in_program_order_is_told, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            PTOWSP_PARALLEL(p->m, k, p->batch) {
+                lp_step(p, 0);
             }
         }
     }
-    lp_compile(&p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 5), PTOWSP_OK);
-    p.result[7] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
-    p.result[9] = ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
-    p.result[23] = ptowsp_task_fail(PTOWSP_UNBOUND);
-    p.is_slow[7] = p.is_slow[3] = true;
-    fails_alike(&p, PTOWSP_KERNEL_FAILED, 7);
-    test_error_is(p.context, PTOWSP_KERNEL_FAILED, 7,
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 5), PTOWSP_OK);
+    p->result[7] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+    p->result[9] = ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
+    p->result[23] = ptowsp_task_fail(PTOWSP_UNBOUND);
+    p->is_slow[7] = p->is_slow[3] = true;
+    fails_alike(p, PTOWSP_KERNEL_FAILED, 7);
+    test_error_is(p->context, PTOWSP_KERNEL_FAILED, 7,
                   "main/parallel i/parallel k/task step (i = 1, k = 2): task 7 failed: "
                   "KERNEL_FAILED");
     for (int i = 0; i < 8; i++) {
-        assert_int_equal(p.watch.calls[i], 1);  // all before it, and it
+        assert_int_equal(p->watch.calls[i], 1);  // all before it, and it
     }
-    p.result[7] = 0;
-    fails_alike(&p, PTOWSP_INVALID_PARAMS, 9);
-    p.result[9] = 0;
-    p.is_slow[23] = true;
-    fails_alike(&p, PTOWSP_UNBOUND, 23);
-    p.result[23] = 0;
-    lp_works(&p, 25);
-    lp_end(&p);
+    p->result[7] = 0;
+    fails_alike(p, PTOWSP_INVALID_PARAMS, 9);
+    p->result[9] = 0;
+    p->is_slow[23] = true;
+    fails_alike(p, PTOWSP_UNBOUND, 23);
+    p->result[23] = 0;
+    lp_works(p, 25);
 }
 
 // Task `failing` fails; of the others those in `skipped` (bits) must not run, those before it do.
@@ -76,118 +75,106 @@ static void skips(lp *p, uint64_t task_count, uint64_t failing, uint64_t skipped
 }
 
 // 0 writes, 1 to 4 read, 5 writes what they have read, 6 reads that, 7 has to do with none of it.
-TEST(run_lanes_faults__what_shares_data_with_it_does_not_run) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            lp_task(&p, p.touch, 0, 0, 4, 4);
+LP_TEST(run_lanes_faults__what_shares_data_with_it_does_not_run, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
+            lp_task(p, p->touch, 0, 0, 4, 4);
             for (int i = 0; i < 4; i++) {
-                lp_task(&p, p.get, 0, 0, 4, 4);
+                lp_task(p, p->get, 0, 0, 4, 4);
             }
-            lp_task(&p, p.put, 0, 0, 4, 4);
-            lp_task(&p, p.get, 3, 3, 2, 2);
-            lp_task(&p, p.touch, 8, 8, 2, 2);
+            lp_task(p, p->put, 0, 0, 4, 4);
+            lp_task(p, p->get, 3, 3, 2, 2);
+            lp_task(p, p->touch, 8, 8, 2, 2);
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(&p, &schedule);
-    skips(&p, 8, 0, 0x7e);
+    lp_compile(p, &schedule);
+    skips(p, 8, 0, 0x7e);
     for (uint64_t reader = 1; reader <= 4; reader++) {
-        skips(&p, 8, reader, 0x60);
+        skips(p, 8, reader, 0x60);
     }
-    skips(&p, 8, 5, 0x40);
-    skips(&p, 8, 6, 0);
-    lp_end(&p);
+    skips(p, 8, 5, 0x40);
+    skips(p, 8, 6, 0);
 }
 
 // 0, then 1, 2 and (3, then 4) side by side, then 5, then 6 and 7 side by side.
-TEST(run_lanes_faults__what_comes_after_it_does_not_run) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        lp_step(&p, 0);
-        PTOWSP_COMBINE(p.m) {
-            lp_step(&p, 1);
-            lp_step(&p, 2);
-            PTOWSP_SEQUENCE(p.m) {
-                lp_step(&p, 3);
-                lp_step(&p, 4);
+LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        lp_step(p, 0);
+        PTOWSP_COMBINE(p->m) {
+            lp_step(p, 1);
+            lp_step(p, 2);
+            PTOWSP_SEQUENCE(p->m) {
+                lp_step(p, 3);
+                lp_step(p, 4);
             }
         }
-        lp_step(&p, 5);
-        PTOWSP_COMBINE(p.m) {
-            lp_step(&p, 6);
-            lp_step(&p, 7);
+        lp_step(p, 5);
+        PTOWSP_COMBINE(p->m) {
+            lp_step(p, 6);
+            lp_step(p, 7);
         }
     }
-    lp_compile(&p, NULL);
-    skips(&p, 8, 0, 0xfe);
-    skips(&p, 8, 1, 0xe0);
-    skips(&p, 8, 2, 0xe0);
-    skips(&p, 8, 3, 0xf0);
-    skips(&p, 8, 4, 0xe0);
-    skips(&p, 8, 5, 0xc0);
-    skips(&p, 8, 6, 0);
-    lp_end(&p);
+    lp_compile(p, NULL);
+    skips(p, 8, 0, 0xfe);
+    skips(p, 8, 1, 0xe0);
+    skips(p, 8, 2, 0xe0);
+    skips(p, 8, 3, 0xf0);
+    skips(p, 8, 4, 0xe0);
+    skips(p, 8, 5, 0xc0);
+    skips(p, 8, 6, 0);
 }
 
 // 2 after 0 and 1, 3 after 2; 4 to 9 in two streams.
-TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
+LP_TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
-            desc.kernel = p.step;
-            desc.axes[0] = lp_number(&p, 12);
-            desc.after[0] = lp_step(&p, 10);
-            desc.after[1] = lp_step(&p, 11);
-            desc.after[0] = ptowsp_task_make(p.m, &desc);
+            desc.kernel = p->step;
+            desc.axes[0] = lp_number(p, 12);
+            desc.after[0] = lp_step(p, 10);
+            desc.after[1] = lp_step(p, 11);
+            desc.after[0] = ptowsp_task_make(p->m, &desc);
             desc.after[1].id = 0;
-            desc.axes[0] = lp_number(&p, 13);
-            ptowsp_task_make(p.m, &desc);
+            desc.axes[0] = lp_number(p, 13);
+            ptowsp_task_make(p->m, &desc);
             for (int i = 0; i < 6; i++) {
-                lp_step(&p, i % 2);
+                lp_step(p, i % 2);
             }
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     schedule.stream_count = 16;
-    schedule.stream_key = ptowsp_task_arg(p.m, 0);
-    lp_compile(&p, &schedule);
-    skips(&p, 10, 0, 0x0c);
-    skips(&p, 10, 1, 0x0c);
-    skips(&p, 10, 2, 0x08);
-    skips(&p, 10, 4, 0x140);
-    skips(&p, 10, 7, 0x200);
-    lp_end(&p);
+    schedule.stream_key = ptowsp_task_arg(p->m, 0);
+    lp_compile(p, &schedule);
+    skips(p, 10, 0, 0x0c);
+    skips(p, 10, 1, 0x0c);
+    skips(p, 10, 2, 0x08);
+    skips(p, 10, 4, 0x140);
+    skips(p, 10, 7, 0x200);
 }
 
 // More tasks than the ring has places: what waits for the failure is behind many that are retired.
-TEST(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_FOR_EACH(p.m, i, p.batch) {
-            lp_step(&p, 0);
+LP_TEST(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain, LANE_OWN, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_FOR_EACH(p->m, i, p->batch) {
+            lp_step(p, 0);
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 8;
-    lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 200), PTOWSP_OK);
+    lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 200), PTOWSP_OK);
     for (uint64_t failing = 3; failing < 200; failing += 49) {
-        p.result[failing] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
-        fails_alike(&p, PTOWSP_KERNEL_FAILED, failing);
+        p->result[failing] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+        fails_alike(p, PTOWSP_KERNEL_FAILED, failing);
         for (uint64_t i = 0; i < 200; i++) {
-            assert_int_equal(p.watch.calls[i], i <= failing);
+            assert_int_equal(p->watch.calls[i], i <= failing);
         }
-        p.result[failing] = 0;
+        p->result[failing] = 0;
     }
-    lp_works(&p, 200);
-    lp_end(&p);
+    lp_works(p, 200);
 }
 
 // Waits for the task that is issued behind all that must not run.
@@ -260,57 +247,51 @@ TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
 }
 
 // Nothing is run before all are issued, as there is one thread and few of them are ready: all are, and run.
-TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs) {
-    lp p;
-    lp_begin(&p, LANE_IN_ORDER, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            lp_step(&p, 0);
+LP_TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs, LANE_IN_ORDER, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_step(p, 0);
         }
     }
-    lp_compile(&p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 7), PTOWSP_OK);
-    p.result[3] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
-    fails_alike(&p, PTOWSP_KERNEL_FAILED, 3);
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 7), PTOWSP_OK);
+    p->result[3] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+    fails_alike(p, PTOWSP_KERNEL_FAILED, 3);
     for (int i = 0; i < 7; i++) {
-        assert_int_equal(p.watch.calls[i], 1);
+        assert_int_equal(p->watch.calls[i], 1);
     }
-    lp_end(&p);
 }
 
 // -- the walk and time ----------------------------------------------------------------------------
 
 // What is loaded from what task 0 writes says where task 2 is: at row 1, or where `row` is added.
-TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
+LP_TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it, LANE_OWN, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
-            desc.kernel = p.touch;
-            desc.axes[0] = lp_number(&p, 1);
-            lp_task(&p, p.touch, 0, 0, 1, 1);  // 0
-            lp_task(&p, p.touch, 8, 8, 1, 1);  // 1
-            lp_load(&p, 0, 0, 0);
-            desc.views[0] = lp_view(&p, 0, 0, 1, 1);
-            desc.views[0].row = ptowsp_add(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64),
-                                           ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64));
-            ptowsp_task_make(p.m, &desc);  // 2
+            desc.kernel = p->touch;
+            desc.axes[0] = lp_number(p, 1);
+            lp_task(p, p->touch, 0, 0, 1, 1);  // 0
+            lp_task(p, p->touch, 8, 8, 1, 1);  // 1
+            lp_load(p, 0, 0, 0);
+            desc.views[0] = lp_view(p, 0, 0, 1, 1);
+            desc.views[0].row = ptowsp_add(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64),
+                                           ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64));
+            ptowsp_task_make(p->m, &desc);  // 2
         }
     }
-    lp_compile(&p, NULL);
-    p.is_slow[1] = true;
-    lp_works(&p, 3);
-    assert_int_equal(ptowsp_run_bind_slot(p.run, 1, 99), PTOWSP_OK);
-    fails_alike(&p, PTOWSP_INVALID_PARAMS, 100);
-    assert_int_equal(p.watch.calls[1], 1);
-    p.result[1] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
-    fails_alike(&p, PTOWSP_KERNEL_FAILED, 1);
-    p.result[0] = ptowsp_task_fail(PTOWSP_UNBOUND);
-    p.is_slow[0] = true;
-    fails_alike(&p, PTOWSP_UNBOUND, 0);
-    lp_end(&p);
+    lp_compile(p, NULL);
+    p->is_slow[1] = true;
+    lp_works(p, 3);
+    assert_int_equal(ptowsp_run_bind_slot(p->run, 1, 99), PTOWSP_OK);
+    fails_alike(p, PTOWSP_INVALID_PARAMS, 100);
+    assert_int_equal(p->watch.calls[1], 1);
+    p->result[1] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+    fails_alike(p, PTOWSP_KERNEL_FAILED, 1);
+    p->result[0] = ptowsp_task_fail(PTOWSP_UNBOUND);
+    p->is_slow[0] = true;
+    fails_alike(p, PTOWSP_UNBOUND, 0);
 }
 
 TEST(run_lanes_faults__time_ends_where_it_does_without_lanes) {
@@ -483,39 +464,36 @@ TEST(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels) {
 }
 
 // The key of task 2 reads an array where the value that was loaded says, or `further`.
-TEST(run_lanes_faults__a_key_that_reads_beyond_an_array) {
-    lp p;
+LP_TEST(run_lanes_faults__a_key_that_reads_beyond_an_array, LANE_OWN, 2) {
     static const uint64_t keys[3] = {0, 1, 0};
-    lp_begin(&p, LANE_OWN, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            lp_task(&p, p.touch, 0, 0, 1, 1);  // 0
-            lp_task(&p, p.touch, 8, 8, 1, 1);  // 1
-            lp_load(&p, 0, 0, 0);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
+            lp_task(p, p->touch, 0, 0, 1, 1);  // 0
+            lp_task(p, p->touch, 8, 8, 1, 1);  // 1
+            lp_load(p, 0, 0, 0);
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
-            desc.kernel = p.step;
-            desc.axes[0] = lp_number(&p, 1);
+            desc.kernel = p->step;
+            desc.axes[0] = lp_number(p, 1);
             desc.tags[0].name = "core";
-            desc.tags[0].value = ptowsp_array_at(p.m, "keys", PTOWSP_U64,
-                                                 ptowsp_add(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64),
-                                                            ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64)));
-            ptowsp_task_make(p.m, &desc);  // 2
+            desc.tags[0].value = ptowsp_array_at(p->m, "keys", PTOWSP_U64,
+                                                 ptowsp_add(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64),
+                                                            ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64)));
+            ptowsp_task_make(p->m, &desc);  // 2
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule.dispatch_key = ptowsp_task_tag(p.m, "core");
+    schedule.dispatch_key = ptowsp_task_tag(p->m, "core");
     schedule.lane_count = 2;
-    lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_array(p.run, "keys", PTOWSP_U64, keys, 3), PTOWSP_OK);
-    lp_works(&p, 3);
-    assert_int_equal(ptowsp_run_bind_slot(p.run, 1, 2), PTOWSP_OK);
-    fails_alike(&p, PTOWSP_INVALID_PARAMS, 3);
-    assert_non_null(strstr(ptowsp_context_error(p.context).text, "array keys"));
-    assert_int_equal(p.watch.calls[1], 1);
-    assert_int_equal(p.watch.calls[2], 0);
-    lp_end(&p);
+    lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_array(p->run, "keys", PTOWSP_U64, keys, 3), PTOWSP_OK);
+    lp_works(p, 3);
+    assert_int_equal(ptowsp_run_bind_slot(p->run, 1, 2), PTOWSP_OK);
+    fails_alike(p, PTOWSP_INVALID_PARAMS, 3);
+    assert_non_null(strstr(ptowsp_context_error(p->context).text, "array keys"));
+    assert_int_equal(p->watch.calls[1], 1);
+    assert_int_equal(p->watch.calls[2], 0);
 }
 
 static ptowsp_cycles too_many_cycles(const ptowsp_insn *insn, void *user) {

@@ -203,12 +203,12 @@ static void *sharer_main(void *arg) {
     return NULL;
 }
 
+#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+
 // A program is immutable: runs of it are on lanes of several contexts at the same time.
-TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts) {
-    lp p;
+LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN_ORDER, 2) {
     pthread_t threads[3];
     sharer sharers[3];
-    lp_begin(&p, LANE_IN_ORDER, 2);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "count";
@@ -216,46 +216,42 @@ TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts) {
     desc.fn = no_watch;
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
     desc.tiles[0] = tile;
-    ptowsp_kernel count = ptowsp_kernel_make(p.m, &desc);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            lp_task(&p, count, 0, 0, 1, 1);
+    ptowsp_kernel count = ptowsp_kernel_make(p->m, &desc);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_task(p, count, 0, 0, 1, 1);
         }
     }
-    lp_compile(&p, NULL);
+    lp_compile(p, NULL);
     for (int i = 0; i < 3; i++) {
-        sharers[i].program = p.program;
+        sharers[i].program = p->program;
         assert_int_equal(pthread_create(&threads[i], NULL, sharer_main, &sharers[i]), 0);
     }
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_true(sharers[i].is_good);
     }
-    lp_end(&p);
 }
 
 // Lanes are for kernels: measuring takes none, and takes the same time.
-TEST(run_lanes_misuse__measuring_takes_no_notice) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
+LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
-            desc.kernel = p.known;
+            desc.kernel = p->known;
             desc.axes[0] = i;
-            ptowsp_task_make(p.m, &desc);
+            ptowsp_task_make(p->m, &desc);
         }
     }
-    lp_compile(&p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 30), PTOWSP_OK);
-    lp_works(&p, 30);
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 30), PTOWSP_OK);
+    lp_works(p, 30);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .lane_count = 3};
-    lane_watch_restart(&p.watch, 3, 0);
-    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 30 * LP_CYCLES);
-    assert_int_equal(p.watch.clock, 0);
-    lp_end(&p);
+    lane_watch_restart(&p->watch, 3, 0);
+    assert_int_equal(ptowsp_run_execute(p->run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(p->run)->makespan_cycles, 30 * LP_CYCLES);
+    assert_int_equal(p->watch.clock, 0);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -363,66 +359,61 @@ TEST(run_lanes_misuse__any_allocation_may_fail) {
 }
 
 // What is taken while tasks wait for each other: 2000 readers of one tile, then a writer, and again.
-TEST(run_lanes_misuse__memory_may_end_while_tasks_wait) {
-    lp p;
-    lp_begin(&p, LANE_IN_ORDER, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            lp_task(&p, p.touch, 0, 0, 4, 4);
-            PTOWSP_PARALLEL(p.m, k, p.batch) {
+LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_task(p, p->touch, 0, 0, 4, 4);
+            PTOWSP_PARALLEL(p->m, k, p->batch) {
                 for (int t = 0; t < 4; t++) {
-                    lp_task(&p, p.get, t, t, 1, 1);
-                    lp_task(&p, p.get, 0, 0, 4, 4);
+                    lp_task(p, p->get, t, t, 1, 1);
+                    lp_task(p, p->get, 0, 0, 4, 4);
                 }
             }
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
-    lp_compile(&p, &schedule);
+    lp_compile(p, &schedule);
     size_t refused = 0;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
     for (int64_t batch = 4; batch <= 24; batch += 4) {
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", batch), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(p->run, "batch", batch), PTOWSP_OK);
         do {
             // One more each time: what has been allocated before stays.
-            p.memory.refuse_at = p.memory.allocations + 1;
-            status = lp_execute(&p, 2);
-            p.memory.refuse_at = 0;
+            p->memory.refuse_at = p->memory.allocations + 1;
+            status = lp_execute(p, 2);
+            p->memory.refuse_at = 0;
             if (status != PTOWSP_OK) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
                 refused++;
-                assert_int_equal(lp_execute(&p, 2), PTOWSP_OK);
-                assert_int_equal(p.data[0], batch);
+                assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+                assert_int_equal(p->data[0], batch);
             }
         } while (status != PTOWSP_OK);
-        assert_int_equal(p.data[0], batch);
+        assert_int_equal(p->data[0], batch);
     }
     assert_true(refused > 3);
-    lp_end(&p);
 }
 
 // The same in a process, whose tasks have cycles that are known: it goes on while they wait. They read all
 // elements of x, one by one, then write them, and again.
-TEST(run_lanes_misuse__memory_may_end_in_a_process) {
-    lp p;
-    lp_begin(&p, LANE_IN_ORDER, 2);
-    const ptowsp_kernel get = lp_kernel_make(&p, "get known", true, PTOWSP_IN, LP_CYCLES);
-    const ptowsp_kernel touch = lp_kernel_make(&p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
+LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
+    const ptowsp_kernel get = lp_kernel_make(p, "get known", true, PTOWSP_IN, LP_CYCLES);
+    const ptowsp_kernel touch = lp_kernel_make(p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
-    task.axes[0] = lp_number(&p, 1);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PIPELINE(p.m, "pipe") {
-            PTOWSP_PROCESS(p.m, "one") {
-                lp_task(&p, touch, 0, 0, LP_SIDE, LP_SIDE);
-                PTOWSP_FOR_EACH(p.m, i, p.batch) {
-                    PTOWSP_FOR_EACH(p.m, k, p.batch) {
+    task.axes[0] = lp_number(p, 1);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PIPELINE(p->m, "pipe") {
+            PTOWSP_PROCESS(p->m, "one") {
+                lp_task(p, touch, 0, 0, LP_SIDE, LP_SIDE);
+                PTOWSP_FOR_EACH(p->m, i, p->batch) {
+                    PTOWSP_FOR_EACH(p->m, k, p->batch) {
                         for (int t = 0; t < 3; t++) {
                             task.kernel = t < 2 ? get : touch;
-                            task.views[0] = lp_view(&p, 0, 0, 1, 1);
+                            task.views[0] = lp_view(p, 0, 0, 1, 1);
                             task.views[0].row = i;
                             task.views[0].col = k;
-                            ptowsp_task_make(p.m, &task);
+                            ptowsp_task_make(p->m, &task);
                         }
                     }
                 }
@@ -430,27 +421,26 @@ TEST(run_lanes_misuse__memory_may_end_in_a_process) {
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
-    lp_compile(&p, &schedule);
+    lp_compile(p, &schedule);
     size_t refused = 0;
     ptowsp_status status = PTOWSP_OK;
     for (int64_t batch = 4; batch <= LP_SIDE; batch += 4) {
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", batch), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(p->run, "batch", batch), PTOWSP_OK);
         do {
             // One more each time: what has been allocated before stays.
-            p.memory.refuse_at = p.memory.allocations + 1;
-            status = lp_execute(&p, 2);
-            p.memory.refuse_at = 0;
+            p->memory.refuse_at = p->memory.allocations + 1;
+            status = lp_execute(p, 2);
+            p->memory.refuse_at = 0;
             if (status != PTOWSP_OK) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-                assert_non_null(strstr(ptowsp_context_error(p.context).text, "out of memory"));
+                assert_non_null(strstr(ptowsp_context_error(p->context).text, "out of memory"));
                 refused++;
-                assert_int_equal(lp_execute(&p, 2), PTOWSP_OK);
-                assert_int_equal(p.data[0], 2);
+                assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+                assert_int_equal(p->data[0], 2);
             }
         } while (status != PTOWSP_OK);
-        assert_int_equal(p.data[(batch - 1) * (LP_SIDE + 1)], 2);
-        assert_true(batch == LP_SIDE || p.data[batch * (LP_SIDE + 1)] == 1);
+        assert_int_equal(p->data[(batch - 1) * (LP_SIDE + 1)], 2);
+        assert_true(batch == LP_SIDE || p->data[batch * (LP_SIDE + 1)] == 1);
     }
     assert_true(refused > 0);
-    lp_end(&p);
 }

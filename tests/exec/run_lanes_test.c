@@ -5,236 +5,214 @@
 
 // -- data -----------------------------------------------------------------------------------------
 
-TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            lp_task(&p, p.put, 4, 4, 4, 4);  // 0
+#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+
+LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
+            lp_task(p, p->put, 4, 4, 4, 4);  // 0
             for (int i = 0; i < 5; i++) {
-                lp_task(&p, p.get, 4, 4, 4, 4);  // 1 to 5
+                lp_task(p, p->get, 4, 4, 4, 4);  // 1 to 5
             }
-            lp_task(&p, p.get, 2, 2, 3, 3);    // 6: one element of it
-            lp_task(&p, p.get, 7, 0, 1, 16);   // 7: a row
-            lp_task(&p, p.touch, 4, 4, 4, 4);  // 8
-            lp_task(&p, p.get, 0, 0, 16, 16);  // 9
-            lp_task(&p, p.put, 5, 5, 1, 1);    // 10: within what 8 has written
-            lp_task(&p, p.put, 0, 0, 16, 16);  // 11
+            lp_task(p, p->get, 2, 2, 3, 3);    // 6: one element of it
+            lp_task(p, p->get, 7, 0, 1, 16);   // 7: a row
+            lp_task(p, p->touch, 4, 4, 4, 4);  // 8
+            lp_task(p, p->get, 0, 0, 16, 16);  // 9
+            lp_task(p, p->put, 5, 5, 1, 1);    // 10: within what 8 has written
+            lp_task(p, p->put, 0, 0, 16, 16);  // 11
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(&p, &schedule);
+    lp_compile(p, &schedule);
     for (uint64_t i = 1; i <= 5; i++) {
-        lp_waits(&p, 12, 0, i);
-        lp_waits(&p, 12, i, 8);
+        lp_waits(p, 12, 0, i);
+        lp_waits(p, 12, i, 8);
     }
-    lp_waits(&p, 12, 0, 6);
-    lp_waits(&p, 12, 0, 7);
-    lp_waits(&p, 12, 6, 8);
-    lp_waits(&p, 12, 7, 8);
-    lp_waits(&p, 12, 8, 9);
-    lp_waits(&p, 12, 8, 10);
-    lp_waits(&p, 12, 9, 10);
-    lp_waits(&p, 12, 9, 11);
-    lp_waits(&p, 12, 10, 11);
-    lp_end(&p);
+    lp_waits(p, 12, 0, 6);
+    lp_waits(p, 12, 0, 7);
+    lp_waits(p, 12, 6, 8);
+    lp_waits(p, 12, 7, 8);
+    lp_waits(p, 12, 8, 9);
+    lp_waits(p, 12, 8, 10);
+    lp_waits(p, 12, 9, 10);
+    lp_waits(p, 12, 9, 11);
+    lp_waits(p, 12, 10, 11);
 }
 
 // Readers of readers: each round many read and one writes, and rounds overlap in flight.
-TEST(run_lanes__many_readers_and_one_writer_take_turns) {
+LP_TEST(run_lanes__many_readers_and_one_writer_take_turns, LANE_OWN, 3) {
     enum { ROUNDS = 8, READERS = 12, EACH = READERS + 1 };
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
             for (int i = 0; i < ROUNDS * EACH; i++) {
-                lp_task(&p, i % EACH == 0 ? p.touch : p.get, 0, 0, 2, 2);
+                lp_task(p, i % EACH == 0 ? p->touch : p->get, 0, 0, 2, 2);
             }
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(&p, &schedule);
+    lp_compile(p, &schedule);
     for (uint64_t round = 0; round < 40; round++) {
         for (uint64_t i = 0; i < ROUNDS * EACH; i++) {
-            p.is_slow[i] = (i * 7 + round) % 31 == 0;
+            p->is_slow[i] = (i * 7 + round) % 31 == 0;
         }
-        lp_works(&p, ROUNDS * EACH);
+        lp_works(p, ROUNDS * EACH);
         for (uint64_t i = 0; i < ROUNDS * EACH; i++) {
             uint64_t writer = i - i % EACH, next = writer + EACH;
-            assert_true(i == writer || lp_is_before(&p, writer, i));
-            assert_true(next >= ROUNDS * EACH || lp_is_before(&p, i, next));
+            assert_true(i == writer || lp_is_before(p, writer, i));
+            assert_true(next >= ROUNDS * EACH || lp_is_before(p, i, next));
         }
-        assert_int_equal(p.data[0], ROUNDS);
+        assert_int_equal(p->data[0], ROUNDS);
     }
-    lp_end(&p);
 }
 
 // What is loaded decides how many tasks follow: 1 by then, and 2 when the second load is done.
-TEST(run_lanes__a_slot_load_waits_for_its_writer) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            lp_task(&p, p.touch, 0, 0, 3, 3);  // 0
-            lp_load(&p, 0, 2, 2);
-            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64), lp_number(&p, 1))) {
-                lp_step(&p, 0);                    // 1
-                lp_task(&p, p.touch, 2, 2, 4, 4);  // 2: again, by an overlapping tile
+LP_TEST(run_lanes__a_slot_load_waits_for_its_writer, LANE_OWN, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
+            lp_task(p, p->touch, 0, 0, 3, 3);  // 0
+            lp_load(p, 0, 2, 2);
+            PTOWSP_WHEN(p->m, ptowsp_eq(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64), lp_number(p, 1))) {
+                lp_step(p, 0);                     // 1
+                lp_task(p, p->touch, 2, 2, 4, 4);  // 2: again, by an overlapping tile
             }
-            lp_load(&p, 1, 2, 2);
-            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64), lp_number(&p, 2))) {
-                lp_step(&p, 0);  // 3
+            lp_load(p, 1, 2, 2);
+            PTOWSP_WHEN(p->m, ptowsp_eq(ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64), lp_number(p, 2))) {
+                lp_step(p, 0);  // 3
             }
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(&p, &schedule);
-    lp_waits(&p, 4, 0, 1);
-    lp_waits(&p, 4, 0, 2);
-    lp_waits(&p, 4, 2, 3);
-    assert_int_equal(ptowsp_run_slot(p.run, 0), 1);
-    assert_int_equal(ptowsp_run_slot(p.run, 1), 2);
-    lp_end(&p);
+    lp_compile(p, &schedule);
+    lp_waits(p, 4, 0, 1);
+    lp_waits(p, 4, 0, 2);
+    lp_waits(p, 4, 2, 3);
+    assert_int_equal(ptowsp_run_slot(p->run, 0), 1);
+    assert_int_equal(ptowsp_run_slot(p->run, 1), 2);
 }
 
 // -- what else is waited for ----------------------------------------------------------------------
 
 // 0, then 1 and 2 and (3, then 4) side by side, then 5; then nothing in scopes, then 6.
-TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        lp_step(&p, 0);
-        PTOWSP_COMBINE(p.m) {
-            lp_step(&p, 1);
-            lp_step(&p, 2);
-            PTOWSP_SEQUENCE(p.m) {
-                lp_step(&p, 3);
-                lp_step(&p, 4);
+LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        lp_step(p, 0);
+        PTOWSP_COMBINE(p->m) {
+            lp_step(p, 1);
+            lp_step(p, 2);
+            PTOWSP_SEQUENCE(p->m) {
+                lp_step(p, 3);
+                lp_step(p, 4);
             }
         }
-        lp_step(&p, 5);
-        PTOWSP_COMBINE(p.m) {
-            PTOWSP_PARALLEL(p.m, i, p.batch) {
-                lp_step(&p, 7);
+        lp_step(p, 5);
+        PTOWSP_COMBINE(p->m) {
+            PTOWSP_PARALLEL(p->m, i, p->batch) {
+                lp_step(p, 7);
             }
-            PTOWSP_SEQUENCE(p.m) {
+            PTOWSP_SEQUENCE(p->m) {
             }
         }
-        lp_step(&p, 6);
+        lp_step(p, 6);
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
-    lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 0), PTOWSP_OK);
+    lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 0), PTOWSP_OK);
     static const uint64_t waits[][2] = {{0, 1}, {0, 2}, {0, 3}, {3, 4}, {1, 5},
                                         {2, 5}, {3, 5}, {4, 5}, {5, 6}, {0, 6}};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        lp_waits(&p, 7, waits[i][0], waits[i][1]);
+        lp_waits(p, 7, waits[i][0], waits[i][1]);
     }
-    lp_end(&p);
 }
 
-TEST(run_lanes__for_each_orders_its_iterations) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_FOR_EACH(p.m, i, p.batch) {
-            PTOWSP_COMBINE(p.m) {
-                lp_step(&p, 0);
-                lp_step(&p, 1);
+LP_TEST(run_lanes__for_each_orders_its_iterations, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_FOR_EACH(p->m, i, p->batch) {
+            PTOWSP_COMBINE(p->m) {
+                lp_step(p, 0);
+                lp_step(p, 1);
             }
         }
     }
-    lp_compile(&p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 50), PTOWSP_OK);
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 50), PTOWSP_OK);
     for (uint64_t slow = 0; slow < 100; slow += 9) {
-        p.is_slow[slow] = true;
-        lp_works(&p, 100);
+        p->is_slow[slow] = true;
+        lp_works(p, 100);
         for (uint64_t i = 0; i + 2 < 100; i++) {
             uint64_t next = i - i % 2 + 2;
-            assert_true(lp_is_before(&p, i, next) && lp_is_before(&p, i, next + 1));
+            assert_true(lp_is_before(p, i, next) && lp_is_before(p, i, next + 1));
         }
     }
-    lp_end(&p);
 }
 
 // 2 after 0 and 1, though nothing else orders them; and 3 after 0 of its own iteration.
-TEST(run_lanes__explicit_edges_order_tasks) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
+LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
             ptowsp_task_desc desc;
             memset(&desc, 0, sizeof desc);
-            ptowsp_node first = lp_step(&p, 0), second = lp_step(&p, 1);
-            desc.kernel = p.step;
-            desc.axes[0] = lp_number(&p, 2);
+            ptowsp_node first = lp_step(p, 0), second = lp_step(p, 1);
+            desc.kernel = p->step;
+            desc.axes[0] = lp_number(p, 2);
             desc.after[0] = first;
             desc.after[1] = second;
-            ptowsp_task_make(p.m, &desc);
+            ptowsp_task_make(p->m, &desc);
         }
     }
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 3), PTOWSP_OK);
+    lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 3), PTOWSP_OK);
     for (uint64_t i = 0; i < 9; i += 3) {
-        lp_waits(&p, 9, i, i + 2);
-        lp_waits(&p, 9, i + 1, i + 2);
+        lp_waits(p, 9, i, i + 2);
+        lp_waits(p, 9, i + 1, i + 2);
     }
-    lp_end(&p);
 }
 
 // Tasks of one stream run one after another.
-TEST(run_lanes__streams_order_tasks) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
+LP_TEST(run_lanes__streams_order_tasks, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
             for (int i = 0; i < 30; i++) {
-                lp_step(&p, i);
+                lp_step(p, i);
             }
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     schedule.stream_count = 3;
-    schedule.stream_key = ptowsp_task_arg(p.m, 0);
+    schedule.stream_key = ptowsp_task_arg(p->m, 0);
     schedule.lane_count = 2;
-    lp_compile(&p, &schedule);
+    lp_compile(p, &schedule);
     for (uint64_t slow = 0; slow < 30; slow += 4) {
-        p.is_slow[slow] = true;
+        p->is_slow[slow] = true;
         for (int round = 0; round < 3; round++) {
-            lp_works(&p, 30);
+            lp_works(p, 30);
             for (uint64_t i = 0; i + 3 < 30; i++) {
-                assert_true(lp_is_before(&p, i, i + 3));
+                assert_true(lp_is_before(p, i, i + 3));
             }
         }
     }
-    lp_end(&p);
 }
 
 // With room for 4 no task begins before the fourth one before it is done.
-TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            lp_step(&p, 0);
+LP_TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window, LANE_OWN, 3) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_step(p, 0);
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 4;
-    lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 100), PTOWSP_OK);
+    lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 100), PTOWSP_OK);
     for (uint64_t slow = 0; slow < 100; slow += 9) {
-        p.is_slow[slow] = true;
+        p->is_slow[slow] = true;
     }
     for (int round = 0; round < 5; round++) {
-        lp_works(&p, 100);
+        lp_works(p, 100);
         for (uint64_t i = 0; i + 4 < 100; i++) {
-            assert_true(lp_is_before(&p, i, i + 4));
+            assert_true(lp_is_before(p, i, i + 4));
         }
     }
-    lp_end(&p);
 }
 
 // -- where tasks run ------------------------------------------------------------------------------
@@ -247,26 +225,23 @@ static void meet(lp *p, const ptowsp_task *task) {
 }
 
 // A lane may be late, so not every time.
-TEST(run_lanes__independent_tasks_run_at_the_same_time) {
-    lp p;
-    lp_begin(&p, LANE_OWN, 2);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            lp_task(&p, p.touch, 0, 0, 4, 4);
-            lp_task(&p, p.touch, 0, 4, 4, 4);
+LP_TEST(run_lanes__independent_tasks_run_at_the_same_time, LANE_OWN, 2) {
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_COMBINE(p->m) {
+            lp_task(p, p->touch, 0, 0, 4, 4);
+            lp_task(p, p->touch, 0, 4, 4, 4);
         }
     }
-    lp_compile(&p, NULL);
-    p.inside = meet;
+    lp_compile(p, NULL);
+    p->inside = meet;
     bool have_met = false;
     for (int i = 0; i < 20 && !have_met; i++) {
-        p.count = 0;
-        lp_works(&p, 2);
-        have_met = p.watch.begins[0] < p.watch.ends[1] && p.watch.begins[1] < p.watch.ends[0];
-        assert_true(!have_met || p.watch.lanes[0] != p.watch.lanes[1]);
+        p->count = 0;
+        lp_works(p, 2);
+        have_met = p->watch.begins[0] < p->watch.ends[1] && p->watch.begins[1] < p->watch.ends[0];
+        assert_true(!have_met || p->watch.lanes[0] != p->watch.lanes[1]);
     }
     assert_true(have_met);
-    lp_end(&p);
 }
 
 // The first task of each key waits until all three lanes are there.
@@ -462,11 +437,9 @@ static ptowsp_cycles count_only(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks) {
+LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     enum { WINDOW = 64 };
     const int64_t many = LANE_IS_CHECKED ? 50000 : 1000000;
-    lp p;
-    lp_begin(&p, LANE_OWN, 2);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "count";
@@ -474,34 +447,33 @@ TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks) {
     desc.fn = count_only;
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
     desc.tiles[0] = tile;
-    p.touch = ptowsp_kernel_make(p.m, &desc);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_PARALLEL(p.m, i, p.batch) {
-            lp_task(&p, p.touch, 0, 0, 1, 1);
-            lp_task(&p, p.touch, 8, 8, 1, 1);
+    p->touch = ptowsp_kernel_make(p->m, &desc);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_task(p, p->touch, 0, 0, 1, 1);
+            lp_task(p, p->touch, 8, 8, 1, 1);
         }
     }
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     schedule.window = WINDOW;
-    size_t before = p.memory.live_bytes;
-    lp_compile(&p, &schedule);
-    ptowsp_run_destroy(p.run);
-    p.count = p.memory.live_bytes;  // all that is not the run's
-    assert_true(p.count > before);
-    assert_int_equal(ptowsp_run_create(p.context, p.program, &p.run), PTOWSP_OK);
+    size_t before = p->memory.live_bytes;
+    lp_compile(p, &schedule);
+    ptowsp_run_destroy(p->run);
+    p->count = p->memory.live_bytes;  // all that is not the run's
+    assert_true(p->count > before);
+    assert_int_equal(ptowsp_run_create(p->context, p->program, &p->run), PTOWSP_OK);
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
-    buffer.data = p.data;
-    assert_int_equal(ptowsp_run_bind_tensor(p.run, "x", &buffer), PTOWSP_OK);
-    size_t few = bytes_of(&p, 200000 / (LANE_IS_CHECKED ? 100 : 1));
-    size_t bytes = bytes_of(&p, many);
+    buffer.data = p->data;
+    assert_int_equal(ptowsp_run_bind_tensor(p->run, "x", &buffer), PTOWSP_OK);
+    size_t few = bytes_of(p, 200000 / (LANE_IS_CHECKED ? 100 : 1));
+    size_t bytes = bytes_of(p, many);
     // Each in flight less than 1 KB; 256 KB is what the map of regions and lists begin with.
     assert_true(few < WINDOW * 1024 + 256 * 1024);
     assert_true(bytes <= few + few / 4);  // how many wait at once is up to timing
     int64_t all = many + 200000 / (LANE_IS_CHECKED ? 100 : 1);
-    assert_int_equal(p.data[0], all);
-    assert_int_equal(p.data[8 * LP_SIDE + 8], all);
-    lp_end(&p);
+    assert_int_equal(p->data[0], all);
+    assert_int_equal(p->data[8 * LP_SIDE + 8], all);
 }
 
 static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {

@@ -188,107 +188,98 @@ static void tensors_make(fixture *f, bool is_transient) {
 
 // -- lifetimes ------------------------------------------------------------------------------------
 
-TEST(test_lifetimes_in_a_sequence) {
-    fixture f;
-    fixture_begin(&f);
-    tensors_make(&f, true);
-    const ptowsp_tensor *t = f.tensors;
-    PTOWSP_WORKLOAD(f.m, "w") {
-        make(&f, t[0]);             // 0
-        make(&f, t[1]);             // 1
-        mix(&f, t[0], t[1], t[2]);  // 2
-        PTOWSP_WHEN(f.m, ptowsp_eq(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), ptowsp_i64(f.m, 0))) {
-            make(&f, t[3]);             // 3
-            mix(&f, t[3], t[3], t[4]);  // 4
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
+
+FIXTURE_TEST(test_lifetimes_in_a_sequence) {
+    tensors_make(f, true);
+    const ptowsp_tensor *t = f->tensors;
+    PTOWSP_WORKLOAD(f->m, "w") {
+        make(f, t[0]);             // 0
+        make(f, t[1]);             // 1
+        mix(f, t[0], t[1], t[2]);  // 2
+        PTOWSP_WHEN(f->m, ptowsp_eq(ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), ptowsp_i64(f->m, 0))) {
+            make(f, t[3]);             // 3
+            mix(f, t[3], t[3], t[4]);  // 4
         }
-        PTOWSP_OTHERWISE(f.m) {
-            make(&f, t[3]);  // 5: the same tensor again, so its scope is around both
+        PTOWSP_OTHERWISE(f->m) {
+            make(f, t[3]);  // 5: the same tensor again, so its scope is around both
         }
-        mix(&f, t[2], t[2], t[TENSORS]);  // 6
+        mix(f, t[2], t[2], t[TENSORS]);  // 6
     }
-    compile(&f);
-    lifetimes_are(&f, "a 0-2, b 1-2, c 2-6, d 3-5, e 4-4");
-    fixture_end(&f);
+    compile(f);
+    lifetimes_are(f, "a 0-2, b 1-2, c 2-6, d 3-5, e 4-4");
 }
 
-TEST(test_lifetimes_in_loops) {
-    fixture f;
-    fixture_begin(&f);
-    tensors_make(&f, true);
-    const ptowsp_tensor *t = f.tensors;
-    ptowsp_axis layers = ptowsp_axis_dense(f.m, "layers", 3);
-    ptowsp_axis heads = ptowsp_axis_dense(f.m, "heads", 2);
-    PTOWSP_WORKLOAD(f.m, "w") {
-        make(&f, t[0]);  // 0: carried through the layers
-        make(&f, t[6]);  // 1: read in each iteration
-        PTOWSP_FOR_EACH(f.m, layer, layers) {
-            mix(&f, t[0], t[6], t[1]);           // 2
-            PTOWSP_PARALLEL(f.m, head, heads) {  // 3, all of it
-                mix(&f, t[1], t[1], t[2]);
-                mix(&f, t[2], t[2], t[3]);
+FIXTURE_TEST(test_lifetimes_in_loops) {
+    tensors_make(f, true);
+    const ptowsp_tensor *t = f->tensors;
+    ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
+    ptowsp_axis heads = ptowsp_axis_dense(f->m, "heads", 2);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        make(f, t[0]);  // 0: carried through the layers
+        make(f, t[6]);  // 1: read in each iteration
+        PTOWSP_FOR_EACH(f->m, layer, layers) {
+            mix(f, t[0], t[6], t[1]);             // 2
+            PTOWSP_PARALLEL(f->m, head, heads) {  // 3, all of it
+                mix(f, t[1], t[1], t[2]);
+                mix(f, t[2], t[2], t[3]);
             }
-            mix(&f, t[3], t[3], t[4]);  // 4
-            mix(&f, t[4], t[4], t[0]);  // 5
+            mix(f, t[3], t[3], t[4]);  // 4
+            mix(f, t[4], t[4], t[0]);  // 5
         }
-        PTOWSP_FOR_EACH(f.m, other, layers) {
-            mix(&f, t[0], t[0], t[5]);        // 6
-            mix(&f, t[5], t[5], t[TENSORS]);  // 7
+        PTOWSP_FOR_EACH(f->m, other, layers) {
+            mix(f, t[0], t[0], t[5]);        // 6
+            mix(f, t[5], t[5], t[TENSORS]);  // 7
         }
-        mix(&f, t[0], t[0], t[TENSORS]);  // 8
+        mix(f, t[0], t[0], t[TENSORS]);  // 8
     }
-    compile(&f);
-    lifetimes_are(&f, "a 0-8, b 2-3, c 3-3, d 3-4, e 4-5, f 6-7, g 1-5");
-    fixture_end(&f);
+    compile(f);
+    lifetimes_are(f, "a 0-8, b 2-3, c 3-3, d 3-4, e 4-5, f 6-7, g 1-5");
 }
 
-TEST(test_lifetimes_across_calls) {
-    fixture f;
-    fixture_begin(&f);
-    tensors_make(&f, true);
-    const ptowsp_tensor *t = f.tensors;
-    ptowsp_axis layers = ptowsp_axis_dense(f.m, "layers", 3);
-    PTOWSP_WORKLOAD(f.m, "layer") {
-        make(&f, t[0]);             // 1 and 4
-        mix(&f, t[0], t[0], t[1]);  // 2 and 5: t[1] goes on to the caller
+FIXTURE_TEST(test_lifetimes_across_calls) {
+    tensors_make(f, true);
+    const ptowsp_tensor *t = f->tensors;
+    ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
+    PTOWSP_WORKLOAD(f->m, "layer") {
+        make(f, t[0]);             // 1 and 4
+        mix(f, t[0], t[0], t[1]);  // 2 and 5: t[1] goes on to the caller
     }
-    PTOWSP_WORKLOAD(f.m, "w") {
-        make(&f, t[2]);  // 0
-        PTOWSP_FOR_EACH(f.m, i, layers) {
-            ptowsp_call_make(f.m, "layer", NULL, 0);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        make(f, t[2]);  // 0
+        PTOWSP_FOR_EACH(f->m, i, layers) {
+            ptowsp_call_make(f->m, "layer", NULL, 0);
         }
-        mix(&f, t[1], t[1], t[TENSORS]);          // 3
-        ptowsp_call_make(f.m, "layer", NULL, 0);  // 4, 5
-        mix(&f, t[2], t[1], t[TENSORS]);          // 6
+        mix(f, t[1], t[1], t[TENSORS]);            // 3
+        ptowsp_call_make(f->m, "layer", NULL, 0);  // 4, 5
+        mix(f, t[2], t[1], t[TENSORS]);            // 6
     }
-    compile(&f);
+    compile(f);
     // a: a pass for each call. b: from the first iteration on, in all of the loop, to the end.
-    lifetimes_are(&f, "a 1-2 4-5, b 1-6, c 0-6");
+    lifetimes_are(f, "a 1-2 4-5, b 1-6, c 0-6");
     char place[200];
     ptowsp_output_buffer buffer = {place, sizeof place, 0};
-    ptowsp_program_print_point(f.program, 4, ptowsp_output_to_buffer(&buffer));
+    ptowsp_program_print_point(f->program, 4, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(place, "layer/task make");
-    fixture_end(&f);
 }
 
 // Places by paper: sizes are multiples of 64 bytes.
-TEST(test_places) {
-    fixture f;
-    fixture_begin(&f);
-    ptowsp_tensor x = tensor_make(&f, "x", true, 0, 4), y = tensor_make(&f, "y", true, 3, 8);
-    ptowsp_tensor z = tensor_make(&f, "z", true, 1, 1), w = tensor_make(&f, "w", true, 16, 16);
-    ptowsp_tensor unused = tensor_make(&f, "unused", true, 100, 100);
+FIXTURE_TEST(test_places) {
+    ptowsp_tensor x = tensor_make(f, "x", true, 0, 4), y = tensor_make(f, "y", true, 3, 8);
+    ptowsp_tensor z = tensor_make(f, "z", true, 1, 1), w = tensor_make(f, "w", true, 16, 16);
+    ptowsp_tensor unused = tensor_make(f, "unused", true, 100, 100);
     (void)unused;
-    PTOWSP_WORKLOAD(f.m, "main") {
-        make(&f, x);       // 0
-        mix(&f, x, x, y);  // 1
-        mix(&f, y, y, z);  // 2
-        mix(&f, z, z, w);  // 3
+    PTOWSP_WORKLOAD(f->m, "main") {
+        make(f, x);       // 0
+        mix(f, x, x, y);  // 1
+        mix(f, y, y, z);  // 2
+        mix(f, z, z, w);  // 3
     }
-    compile(&f);
+    compile(f);
     ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_UNBOUND);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 5), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_UNBOUND);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 5), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
     // x: 20 x 4 x 8 = 640 bytes, y: 192, z: 8 -> 64, w: 2048.
     assert_int_equal(sizes.sum, 640 + 192 + 64 + 2048);
     assert_int_equal(sizes.low, 64 + 2048);
@@ -299,11 +290,10 @@ TEST(test_places) {
     // The largest first: w at 0; x at 0, below nothing; y behind x; z behind w.
     const uint64_t offsets[4] = {0, 640, 2048, 0}, bytes[4] = {640, 192, 64, 2048};
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(ptowsp_run_lifetime_at(f.run, i).offset, offsets[i]);
-        assert_int_equal(ptowsp_run_lifetime_at(f.run, i).size, bytes[i]);
+        assert_int_equal(ptowsp_run_lifetime_at(f->run, i).offset, offsets[i]);
+        assert_int_equal(ptowsp_run_lifetime_at(f->run, i).size, bytes[i]);
     }
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    fixture_end(&f);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
 }
 
 // -- random programs ------------------------------------------------------------------------------
@@ -597,31 +587,28 @@ TEST(test_sizes_are_checked) {
         "sizes, symbols and arrays, which are the same during a run");
 }
 
-TEST(test_size_of_an_array) {
+FIXTURE_TEST(test_size_of_an_array) {
     const int32_t lengths[2] = {3, -1};
     ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_transient_sizes sizes;
     ptowsp_expr size[1];
-    fixture f;
-    fixture_begin(&f);
-    size[0] = ptowsp_array_at(f.m, "lengths", PTOWSP_I32, ptowsp_axis_size(f.m, f.rows));
-    ptowsp_tensor x = ptowsp_tensor_transient(f.m, &desc, size);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task(&f, f.make, 1, &x);
+    size[0] = ptowsp_array_at(f->m, "lengths", PTOWSP_I32, ptowsp_axis_size(f->m, f->rows));
+    ptowsp_tensor x = ptowsp_tensor_transient(f->m, &desc, size);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        task(f, f->make, 1, &x);
     }
-    compile(&f);
-    assert_int_equal(ptowsp_run_bind_array(f.run, "lengths", PTOWSP_I32, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    compile(f);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "lengths", PTOWSP_I32, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
     assert_int_equal(sizes.sum, 64);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 0,
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
                   "bind: dimension 0 of tensor x needs a size, not -1");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 2), PTOWSP_OK);
-    assert_int_not_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    print_message("%s\n", ptowsp_context_error(f.context).text);
-    fixture_end(&f);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 2), PTOWSP_OK);
+    assert_int_not_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    print_message("%s\n", ptowsp_context_error(f->context).text);
 }
 
 TEST(test_every_allocation_refused) {

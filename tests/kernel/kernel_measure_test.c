@@ -40,11 +40,11 @@ static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptows
     return stats;
 }
 
-TEST(unit__is_the_sum_of_elements) {
-    fixture f;
-    fixture_make(&f, NULL);
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, NULL), fixture_free(f))
+
+FIXTURE_TEST(unit__is_the_sum_of_elements) {
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, NULL, &stats), PTOWSP_OK);
     assert_int_equal(stats.cycles, 3 * 8 * 64);  // TLOAD, TMULS, TSTORE
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 512);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 512);
@@ -52,7 +52,7 @@ TEST(unit__is_the_sum_of_elements) {
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 0);
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 8 * 64 * 4);  // in place
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], 0);
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.product, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->product, NULL, &stats), PTOWSP_OK);
     assert_int_equal(stats.cycles, 32 * 48 + 48 * 16 + 32 * 48 * 16 + 32 * 16);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 32 * 48 * 16);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE1], 0);  // TLOAD has paid
@@ -60,13 +60,10 @@ TEST(unit__is_the_sum_of_elements) {
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0B], 48 * 16 * 2);
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0C], 32 * 16 * 4);
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], (32 * 48 + 48 * 16) * 2);
-    fixture_free(&f);
 }
 
-TEST(a2a3__is_a_chain_on_paper) {
-    fixture f;
-    fixture_make(&f, NULL);
-    ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+FIXTURE_TEST(a2a3__is_a_chain_on_paper) {
+    ptowsp_kernel_stats stats = measure(f, f->scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
     // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of
     // 256 bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
     uint64_t load = 34, multiply = 34, store = 18;
@@ -77,7 +74,6 @@ TEST(a2a3__is_a_chain_on_paper) {
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 1 + store + 1);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 1);
     assert_int_equal(stats.cycles, (load + 1) + (1 + multiply + 1) + (1 + store + 1) + 1);
-    fixture_free(&f);
 }
 
 // s = 0, and x added to it in a loop from `begin` on, up to `end` or x's 8 rows; y = s.
@@ -148,18 +144,15 @@ static ptowsp_cycles my_cost(const ptowsp_insn *insn, void *user) {
     return 0;
 }
 
-TEST(user__is_asked_for_each_instruction) {
-    fixture f;
-    fixture_make(&f, NULL);
+FIXTURE_TEST(user__is_asked_for_each_instruction) {
     seen s = {0, 0, 0, NULL};
     ptowsp_kernel_stats stats = measure(
-        &f, f.product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
+        f, f->product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
     assert_int_equal(s.count, stats.insn_count);
     assert_int_equal(s.loads, 2);
     assert_int_equal(s.products, 1);
     assert_int_equal(stats.cycles, 12);  // both loads on one pipe, then the product
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 10);
-    fixture_free(&f);
 }
 
 // Products take 100 cycles, one with 32 inner elements 5000; a push 20, a pop 500; loads and stores
@@ -274,36 +267,32 @@ static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
 
-TEST(user__may_say_less_than_2_to_the_43) {
-    fixture f;
-    fixture_make(&f, NULL);
+FIXTURE_TEST(user__may_say_less_than_2_to_the_43) {
     ptowsp_cycles cycles = (UINT64_C(1) << 43) - 1;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = too_much, .user = &cycles};
-    assert_int_equal(measure(&f, f.scale, cost).cycles, cycles);
+    assert_int_equal(measure(f, f->scale, cost).cycles, cycles);
     cycles++;
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &cost, &stats),
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats),
                      PTOWSP_LIMIT_EXCEEDED);
-    fixture_free(&f);
 }
 
-TEST(measure__refuses_what_is_no_tile_kernel) {
-    fixture f;
-    fixture_make(&f, NULL);
+FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
     ptowsp_kernel_stats stats;
     ptowsp_cost none = {.model = PTOWSP_MODEL_USER}, odd = {.model = (ptowsp_model)9};
     ptowsp_kernel nothing = {0}, beyond = {99};
     ptowsp_kernel native =
-        ptowsp_kernel_make(f.module, &(ptowsp_kernel_desc){.name = "c", .cycles = 5});
-    assert_int_equal(ptowsp_kernel_measure(f.module, nothing, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f.module, beyond, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f.module, native, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &none, &stats),
+        ptowsp_kernel_make(f->module, &(ptowsp_kernel_desc){.name = "c", .cycles = 5});
+    assert_int_equal(ptowsp_kernel_measure(f->module, nothing, NULL, &stats),
                      PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &odd, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, NULL, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_insn_count(f.module, native), 0);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_kernel_measure(f->module, beyond, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f->module, native, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &none, &stats),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &odd, &stats),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_insn_count(f->module, native), 0);
 }
 
 TEST(timing__a_measured_machine_is_data) {
@@ -326,35 +315,30 @@ TEST(timing__a_measured_machine_is_data) {
     assert_memory_equal(&none, &zero, sizeof none);
 }
 
-TEST(timing__own_times_are_what_counts) {
-    fixture f;
-    fixture_make(&f, NULL);
+FIXTURE_TEST(timing__own_times_are_what_counts) {
     ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     ptowsp_cost built_in = {.model = PTOWSP_MODEL_910B}, cost = built_in;
     cost.timing = &own;
-    ptowsp_kernel_stats before = measure(&f, f.scale, built_in);
-    ptowsp_kernel_stats same = measure(&f, f.scale, cost);
+    ptowsp_kernel_stats before = measure(f, f->scale, built_in);
+    ptowsp_kernel_stats same = measure(f, f->scale, cost);
     assert_memory_equal(&before, &same, sizeof before);
     // One load, one store: 1,000 cycles later each, and both are waited for.
     own.paths[PTOWSP_PATH_GM_TO_UB].latency += 1000;
-    assert_int_equal(measure(&f, f.scale, cost).cycles, before.cycles + 1000);
+    assert_int_equal(measure(f, f->scale, cost).cycles, before.cycles + 1000);
     own.paths[PTOWSP_PATH_UB_TO_GM].latency += 1000;
-    assert_int_equal(measure(&f, f.scale, cost).cycles, before.cycles + 2000);
+    assert_int_equal(measure(f, f->scale, cost).cycles, before.cycles + 2000);
     own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     own.without = 1u << PTOWSP_MECHANISM_LATENCY;
-    assert_int_equal(measure(&f, f.scale, cost).cycles,
+    assert_int_equal(measure(f, f->scale, cost).cycles,
                      before.cycles - own.paths[PTOWSP_PATH_GM_TO_UB].latency -
                          own.paths[PTOWSP_PATH_UB_TO_GM].latency);
     // A slower core needs no more cycles: memory is as fast as before.
     own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     own.clock_mhz = 1500;
-    assert_true(measure(&f, f.scale, cost).cycles < before.cycles);
-    fixture_free(&f);
+    assert_true(measure(f, f->scale, cost).cycles < before.cycles);
 }
 
-TEST(timing__refuses_what_is_no_machine) {
-    fixture f;
-    fixture_make(&f, NULL);
+FIXTURE_TEST(timing__refuses_what_is_no_machine) {
     const ptowsp_core_timing good = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     for (int i = 0; i < 13; i++) {
         ptowsp_core_timing own = good;
@@ -412,9 +396,9 @@ TEST(timing__refuses_what_is_no_machine) {
         default: cost.model = PTOWSP_MODEL_950PR; text = "family 0 does not belong to cost model 5";
         }
         ptowsp_kernel_stats stats;
-        assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &cost, &stats),
+        assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats),
                          PTOWSP_INVALID_PARAMS);
-        assert_non_null(strstr(ptowsp_context_error(f.context).text, text));
+        assert_non_null(strstr(ptowsp_context_error(f->context).text, text));
     }
     // The greatest that are taken do not wrap.
     ptowsp_core_timing own = good;
@@ -426,14 +410,11 @@ TEST(timing__refuses_what_is_no_machine) {
     own.memory_mhz = 2049;
     own.clock_mhz = 1u << 17;
     // 2 x (2^20 late, 2^20 to begin, and 100 cycles a byte), 64 times as many.
-    assert_true(measure(&f, f.scale, cost).cycles > UINT64_C(1) << 27);
-    fixture_free(&f);
+    assert_true(measure(f, f->scale, cost).cycles > UINT64_C(1) << 27);
 }
 
-TEST(order__what_was_stored_is_not_loaded) {
-    fixture f;
-    fixture_make(&f, NULL);
-    ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "late"});
+FIXTURE_TEST(order__what_was_stored_is_not_loaded) {
+    ptowsp_body *k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "late"});
     ptowsp_value c = ptowsp_tile_inout(k, "c", PTOWSP_F32, 16, 16);
     ptowsp_value d = ptowsp_tile_out(k, "d", PTOWSP_F32, 16, 16);
     ptowsp_tile_store(c, ptowsp_tile_exp(c));
@@ -441,10 +422,9 @@ TEST(order__what_was_stored_is_not_loaded) {
     assert_int_not_equal(sum.id, 0);
     ptowsp_tile_store(d, ptowsp_tile_matmul(c, sum));
     assert_int_equal(ptowsp_kernel_end(k).id, 0);
-    ptowsp_error error = ptowsp_module_error(f.module);
+    ptowsp_error error = ptowsp_module_error(f->module);
     assert_int_equal(error.status, PTOWSP_INVALID_PARAMS);
     assert_string_equal(error.text, "module: kernel late: matmul: c is loaded after it was stored");
-    fixture_free(&f);
 }
 
 TEST(machine__is_data) {

@@ -77,47 +77,40 @@ static ptowsp_status count_file(void *user, const char *path, const char *text, 
     return PTOWSP_OK;
 }
 
-TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions) {
-    fixture f;
+#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, begin(f, a), end(f))
+
+FIXTURE_TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions, false) {
     unsigned files = 0;
     proof_count = 0;
-    begin(&f, false);
     assert_int_equal(proof_count, 0);
-    assert_int_equal(ptowsp_program_prove(f.context, f.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
     assert_int_equal(proof_count, 1);
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, count_file, &files), PTOWSP_OK);
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, count_file, &files), PTOWSP_OK);
     assert_int_equal(proof_count, 2);
     assert_true(files > 0);
-    end(&f);
 }
 
-TEST(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut) {
-    fixture f;
+FIXTURE_TEST(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut, true) {
     proof_count = 0;
-    begin(&f, true);
     assert_true(proof_count > 0);
-    assert_int_equal(ptowsp_program_prove(f.context, f.program), PTOWSP_OK);
-    end(&f);
+    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
 }
 
 // A tile of the kernel is moved by a byte.
-TEST(kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission) {
-    fixture f;
+FIXTURE_TEST(kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission, false) {
     unsigned files = 0;
     char asked[PWSP_ERROR_TEXT_MAX];
-    begin(&f, false);
-    const pwsp_tile_code *code = f.program->kernels.items[1].code;
+    const pwsp_tile_code *code = f->program->kernels.items[1].code;
     pwsp_list_tile *tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[code->tile_count - 1];
     tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[tile->root];
     tile->address += 1;
-    assert_int_equal(ptowsp_program_prove(f.context, f.program), PTOWSP_INVALID_PARAMS);
-    snprintf(asked, sizeof asked, "%s", ptowsp_context_error(f.context).text);
+    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_INVALID_PARAMS);
+    snprintf(asked, sizeof asked, "%s", ptowsp_context_error(f->context).text);
     assert_non_null(strstr(asked, "prove: kernel sum: verify: "));
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, count_file, &files),
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, count_file, &files),
                      PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(f.context).text, asked);
+    assert_string_equal(ptowsp_context_error(f->context).text, asked);
     assert_int_equal(files, 0);
     tile->address -= 1;
-    assert_int_equal(ptowsp_program_prove(f.context, f.program), PTOWSP_OK);
-    end(&f);
+    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
 }

@@ -126,81 +126,73 @@ TEST(verify__refuses_tiles_that_are_where_they_may_not_be) {
     built_free(&b);
 }
 
-TEST(verify__refuses_roots_whose_bytes_overlap_while_they_live) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8), z = built_vec(&b, 4, 8);
-    built_load(&b, x, 0);
-    built_load(&b, y, 0);
-    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    built_op(&b, PTOISA_TADD, z, x, y);
-    b.list.used[PTOISA_VEC] = 512;
-    b.list.tiles[y].address = 128;
-    b.list.tiles[z].address = 256;
-    built_must(&b, is_good(&b));
-    b.list.tiles[y].address = 96;
-    refuses(&b, 1,
-            "verify: tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)");
-    b.list.tiles[y].address = 128;
-    b.list.tiles[z].address = 0;  // z is born where x dies
-    refuses(&b, 4, "verify: tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)");
-    built_free(&b);
+#define BUILT_TEST(name, a) TEST_MADE(name, built, b, built_init(b, a), built_free(b))
+
+BUILT_TEST(verify__refuses_roots_whose_bytes_overlap_while_they_live, PTOISA_A5) {
+    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8), z = built_vec(b, 4, 8);
+    built_load(b, x, 0);
+    built_load(b, y, 0);
+    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    built_sync(b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    built_op(b, PTOISA_TADD, z, x, y);
+    b->list.used[PTOISA_VEC] = 512;
+    b->list.tiles[y].address = 128;
+    b->list.tiles[z].address = 256;
+    built_must(b, is_good(b));
+    b->list.tiles[y].address = 96;
+    refuses(b, 1, "verify: tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)");
+    b->list.tiles[y].address = 128;
+    b->list.tiles[z].address = 0;  // z is born where x dies
+    refuses(b, 4, "verify: tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)");
 }
 
-TEST(verify__refuses_to_read_what_was_not_written) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    b.list.used[PTOISA_VEC] = 512;
-    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8);
-    b.list.tiles[y].address = 128;
-    pwsp_insn *insn = built_op(&b, PTOISA_TEXP, x, y, 0);
+BUILT_TEST(verify__refuses_to_read_what_was_not_written, PTOISA_A5) {
+    b->list.used[PTOISA_VEC] = 512;
+    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8);
+    b->list.tiles[y].address = 128;
+    pwsp_insn *insn = built_op(b, PTOISA_TEXP, x, y, 0);
     refuses(
-        &b, 0,
+        b, 0,
         "verify: tile 2 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
     insn->src[0] = 0;
-    built_must(&b, is_good(&b));
+    built_must(b, is_good(b));
     insn->is_dst_read = true;
     refuses(
-        &b, 0,
+        b, 0,
         "verify: tile 1 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
     insn->is_dst_read = false;
-    built_op(&b, PTOISA_TEXP, x, 0, 0)->tmp = y;
-    built_op(&b, PTOISA_TEXP, x, y, 0);
+    built_op(b, PTOISA_TEXP, x, 0, 0)->tmp = y;
+    built_op(b, PTOISA_TEXP, x, y, 0);
     refuses(
-        &b, 2,
+        b, 2,
         "verify: tile 2 (4 x 8 f32 in UB) of instruction 2 (TEXP) is read before it is written");
-    built_free(&b);
 }
 
 // -- flags ----------------------------------------------------------------------------------------
 
-TEST(verify__refuses_flags_that_are_none_or_not_in_turn) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
-    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to S, event 3) is never waited for");
-    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
-    refuses(&b, 1, "verify: instruction 1 (SET_FLAG V to S, event 3) is set already");
-    b.list.insns[1].op = PTOISA_WAIT_FLAG;
-    built_must(&b, is_good(&b));
-    b.list.insns[1].event = 4;
-    refuses(&b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 4) is not set before");
-    b.list.insns[1].event = 8;
-    refuses(&b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 8) is no flag");
-    b.list.insns[1].event = 3;
-    b.list.insns[0].dst_pipe = PTOISA_PIPE_V;
-    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to V, event 3) is no flag");
-    b.list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
-    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to ALL, event 3) is no flag");
-    b.list.insns[0].dst_pipe = PTOISA_PIPE_S;
-    b.list.insns[0].src_pipe = PTOISA_PIPE_ALL;
-    refuses(&b, 0, "verify: instruction 0 (SET_FLAG ALL to S, event 3) is no flag");
-    b.list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
-    b.list.insns[0].op = PTOISA_PIPE_BARRIER;
-    b.list.insns[0].src_pipe = 8;
-    refuses(&b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
-    built_free(&b);
+BUILT_TEST(verify__refuses_flags_that_are_none_or_not_in_turn, PTOISA_A5) {
+    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
+    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to S, event 3) is never waited for");
+    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
+    refuses(b, 1, "verify: instruction 1 (SET_FLAG V to S, event 3) is set already");
+    b->list.insns[1].op = PTOISA_WAIT_FLAG;
+    built_must(b, is_good(b));
+    b->list.insns[1].event = 4;
+    refuses(b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 4) is not set before");
+    b->list.insns[1].event = 8;
+    refuses(b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 8) is no flag");
+    b->list.insns[1].event = 3;
+    b->list.insns[0].dst_pipe = PTOISA_PIPE_V;
+    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to V, event 3) is no flag");
+    b->list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
+    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to ALL, event 3) is no flag");
+    b->list.insns[0].dst_pipe = PTOISA_PIPE_S;
+    b->list.insns[0].src_pipe = PTOISA_PIPE_ALL;
+    refuses(b, 0, "verify: instruction 0 (SET_FLAG ALL to S, event 3) is no flag");
+    b->list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
+    b->list.insns[0].op = PTOISA_PIPE_BARRIER;
+    b->list.insns[0].src_pipe = 8;
+    refuses(b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
 }
 
 // An event that is set again, when V may not have waited for it yet; and when it has, because V
@@ -231,77 +223,68 @@ TEST(verify__refuses_a_flag_that_may_be_set_before_its_last_wait) {
 
 // -- order ----------------------------------------------------------------------------------------
 
-TEST(verify__refuses_accesses_without_an_order) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    b.list.used[PTOISA_VEC] = 512;
-    uint32_t x = built_vec(&b, 4, 8);
-    built_load(&b, x, 2);
-    built_op(&b, PTOISA_TEXP, x, x, 0);
-    refuses(&b, 1,
+BUILT_TEST(verify__refuses_accesses_without_an_order, PTOISA_A2A3) {
+    b->list.used[PTOISA_VEC] = 512;
+    uint32_t x = built_vec(b, 4, 8);
+    built_load(b, x, 2);
+    built_op(b, PTOISA_TEXP, x, x, 0);
+    refuses(b, 1,
             "verify: instruction 1 (TEXP on V) may begin before 0 (TLOAD on MTE2) is done with "
             "bytes 0 to 128 of UB");
-    b.list.insns[0].op = PTOISA_TEXPANDS;
-    b.list.insns[0].param = 0;
-    refuses(&b, 1,
+    b->list.insns[0].op = PTOISA_TEXPANDS;
+    b->list.insns[0].param = 0;
+    refuses(b, 1,
             "verify: instruction 1 (TEXP on V) may begin before 0 (TEXPANDS on V) is done with "
             "bytes 0 to 128 of UB");
-    b.machine.family = PTOISA_A5;
-    built_must(&b, is_good(&b));
-    built_free(&b);
+    b->machine.family = PTOISA_A5;
+    built_must(b, is_good(b));
+    built_free(b);
 
-    built_init(&b, PTOISA_A5);
-    b.list.used[PTOISA_VEC] = 512;
-    x = built_vec(&b, 4, 8);
-    uint32_t y = built_vec(&b, 4, 8);
-    b.list.tiles[y].address = 128;
-    built_op(&b, PTOISA_TEXPANDS, x, 0, 0);
-    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
-    built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
-    built_store(&b, 2, x);
-    built_load(&b, y, 2);
+    built_init(b, PTOISA_A5);
+    b->list.used[PTOISA_VEC] = 512;
+    x = built_vec(b, 4, 8);
+    uint32_t y = built_vec(b, 4, 8);
+    b->list.tiles[y].address = 128;
+    built_op(b, PTOISA_TEXPANDS, x, 0, 0);
+    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
+    built_sync(b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
+    built_store(b, 2, x);
+    built_load(b, y, 2);
     refuses(
-        &b, 4,
+        b, 4,
         "verify: instruction 4 (TLOAD on MTE2) may begin before 3 (TSTORE on MTE3) is done with "
         "tile parameter 2");
-    b.list.insns[4].param = 2;
-    refuses(&b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
-    built_sync(&b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);  // is one way to wait
-    built_must(&b, is_good(&b));
-    b.list.insns[5].src_pipe = PTOISA_PIPE_MTE3;  // this is none
-    refuses(&b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
-    built_free(&b);
+    b->list.insns[4].param = 2;
+    refuses(b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
+    built_sync(b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);  // is one way to wait
+    built_must(b, is_good(b));
+    b->list.insns[5].src_pipe = PTOISA_PIPE_MTE3;  // this is none
+    refuses(b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
 }
 
-TEST(verify__refuses_lists_that_are_too_long) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    b.list.insn_count = (1u << 30) + 1;
-    refuses_as(&b, PTOWSP_LIMIT_EXCEEDED, 0, "verify: 1073741825 instructions and 0 tiles");
-    b.list.insn_count = 0;
-    built_must(&b, is_good(&b));
-    built_free(&b);
+BUILT_TEST(verify__refuses_lists_that_are_too_long, PTOISA_A2A3) {
+    b->list.insn_count = (1u << 30) + 1;
+    refuses_as(b, PTOWSP_LIMIT_EXCEEDED, 0, "verify: 1073741825 instructions and 0 tiles");
+    b->list.insn_count = 0;
+    built_must(b, is_good(b));
 }
 
-TEST(verify__survives_each_refused_allocation) {
+BUILT_TEST(verify__survives_each_refused_allocation, PTOISA_A2A3) {
     uint64_t random = 3;
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    built_random(&b, &random, 300, 30);
-    built_finish(&b);
-    size_t bytes = b.memory.live_bytes, refused = 0;
+    built_random(b, &random, 300, 30);
+    built_finish(b);
+    size_t bytes = b->memory.live_bytes, refused = 0;
     for (bool has_passed = false; !has_passed; refused++) {
-        b.memory.allocations = 0;
-        b.memory.refuse_at = refused + 1;
-        has_passed = is_good(&b);
+        b->memory.allocations = 0;
+        b->memory.refuse_at = refused + 1;
+        has_passed = is_good(b);
         if (!has_passed) {
-            assert_int_equal(b.fault.status, PTOWSP_OUT_OF_MEMORY);
-            assert_string_equal(b.fault.text, "verify: out of memory");
+            assert_int_equal(b->fault.status, PTOWSP_OUT_OF_MEMORY);
+            assert_string_equal(b->fault.text, "verify: out of memory");
         }
-        assert_int_equal(b.memory.live_bytes, bytes);
+        assert_int_equal(b->memory.live_bytes, bytes);
     }
     assert_true(refused >= 2);
-    built_free(&b);
 }
 
 // -- damage ---------------------------------------------------------------------------------------

@@ -58,148 +58,126 @@ TEST(waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between) {
     }
 }
 
+#define BUILT_TEST(name, a) TEST_MADE(name, built, b, built_init(b, a), built_free(b))
+
 // S overwrites what V wrote, and V reads that: V knows through S that it is done itself.
-TEST(waits__a_way_there_and_back_is_as_good_as_a_barrier) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    uint32_t x = built_vec(&b, 1, 8), y = built_vec(&b, 1, 8), z = built_vec(&b, 1, 8);
-    built_op(&b, PTOISA_TEXPANDS, x, 0, 0);
-    built_op(&b, PTOISA_TEXPANDS, y, 0, 0);
-    built_op(&b, PTOISA_TCI, y, 0, 0);
-    built_op(&b, PTOISA_TADD, z, x, y);
-    finish(&b);
-    built_is(&b, "TEXPANDS\nTEXPANDS\nSET V S 0\nWAIT V S 0\nTCI\nSET S V 0\nWAIT S V 0\nTADD\n");
-    built_free(&b);
+BUILT_TEST(waits__a_way_there_and_back_is_as_good_as_a_barrier, PTOISA_A2A3) {
+    uint32_t x = built_vec(b, 1, 8), y = built_vec(b, 1, 8), z = built_vec(b, 1, 8);
+    built_op(b, PTOISA_TEXPANDS, x, 0, 0);
+    built_op(b, PTOISA_TEXPANDS, y, 0, 0);
+    built_op(b, PTOISA_TCI, y, 0, 0);
+    built_op(b, PTOISA_TADD, z, x, y);
+    finish(b);
+    built_is(b, "TEXPANDS\nTEXPANDS\nSET V S 0\nWAIT V S 0\nTCI\nSET S V 0\nWAIT S V 0\nTADD\n");
 }
 
-TEST(waits__the_cube_has_its_pipes) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    uint32_t a = built_tile(&b, PTOISA_MAT, 16, 16), c = built_tile(&b, PTOISA_MAT, 16, 16);
-    uint32_t left = built_tile(&b, PTOISA_LEFT, 16, 16);
-    uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
-    uint32_t acc = built_tile(&b, PTOISA_ACC, 16, 16);
-    built_load(&b, a, 0);
-    built_load(&b, c, 1);
-    built_op(&b, PTOISA_TMOV, left, a, 0);
-    built_op(&b, PTOISA_TMOV, right, c, 0);
-    built_op(&b, PTOISA_TMATMUL, acc, left, right);
-    built_op(&b, PTOISA_TMATMUL_ACC, acc, left, right)->is_dst_read = true;
-    built_store(&b, 2, acc);
-    finish(&b);
-    built_is(&b, "TLOAD\nSET MTE2 MTE1 0\nTLOAD\nSET MTE2 MTE1 1\n"
-                 "WAIT MTE2 MTE1 0\nTMOV\nWAIT MTE2 MTE1 1\nTMOV\nSET MTE1 M 0\n"
-                 "WAIT MTE1 M 0\nTMATMUL\nTMATMUL_ACC\nSET M FIX 0\nWAIT M FIX 0\nTSTORE\n"
-                 "SET FIX S 7\nWAIT FIX S 7\n");
-    built_free(&b);
+BUILT_TEST(waits__the_cube_has_its_pipes, PTOISA_A2A3) {
+    uint32_t a = built_tile(b, PTOISA_MAT, 16, 16), c = built_tile(b, PTOISA_MAT, 16, 16);
+    uint32_t left = built_tile(b, PTOISA_LEFT, 16, 16);
+    uint32_t right = built_tile(b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(b, PTOISA_ACC, 16, 16);
+    built_load(b, a, 0);
+    built_load(b, c, 1);
+    built_op(b, PTOISA_TMOV, left, a, 0);
+    built_op(b, PTOISA_TMOV, right, c, 0);
+    built_op(b, PTOISA_TMATMUL, acc, left, right);
+    built_op(b, PTOISA_TMATMUL_ACC, acc, left, right)->is_dst_read = true;
+    built_store(b, 2, acc);
+    finish(b);
+    built_is(b, "TLOAD\nSET MTE2 MTE1 0\nTLOAD\nSET MTE2 MTE1 1\n"
+                "WAIT MTE2 MTE1 0\nTMOV\nWAIT MTE2 MTE1 1\nTMOV\nSET MTE1 M 0\n"
+                "WAIT MTE1 M 0\nTMATMUL\nTMATMUL_ACC\nSET M FIX 0\nWAIT M FIX 0\nTSTORE\n"
+                "SET FIX S 7\nWAIT FIX S 7\n");
 }
 
 // The later of two loads brings the earlier with it, and what MTE3 knows of V brings MTE2.
-TEST(waits__what_is_implied_has_no_flag) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
-    built_load(&b, x, 0);
-    built_load(&b, y, 1);
-    built_op(&b, PTOISA_TADD, z, x, y);
-    built_op(&b, PTOISA_TMUL, z, z, x);
-    built_store(&b, 2, z);
-    built_store(&b, 3, x);
-    finish(&b);
-    built_is(&b, "TLOAD\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTADD\nTMUL\nSET V MTE3 0\n"
-                 "WAIT V MTE3 0\nTSTORE\nTSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
-    built_free(&b);
+BUILT_TEST(waits__what_is_implied_has_no_flag, PTOISA_A5) {
+    uint32_t x = built_vec(b, 8, 8), y = built_vec(b, 8, 8), z = built_vec(b, 8, 8);
+    built_load(b, x, 0);
+    built_load(b, y, 1);
+    built_op(b, PTOISA_TADD, z, x, y);
+    built_op(b, PTOISA_TMUL, z, z, x);
+    built_store(b, 2, z);
+    built_store(b, 3, x);
+    finish(b);
+    built_is(b, "TLOAD\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTADD\nTMUL\nSET V MTE3 0\n"
+                "WAIT V MTE3 0\nTSTORE\nTSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
 }
 
 // x and z share bytes: the load of z must wait for V to have read x.
-TEST(waits__memory_that_is_used_again_is_waited_for) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
-    built_load(&b, x, 0);
-    built_op(&b, PTOISA_TEXP, y, x, 0);
-    built_load(&b, z, 1);
-    built_op(&b, PTOISA_TADD, y, y, z);
-    finish(&b);
-    assert_int_equal(b.list.tiles[x].address, b.list.tiles[z].address);
-    built_is(&b, "TLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTEXP\nSET V MTE2 0\nWAIT V MTE2 0\nTLOAD\n"
-                 "SET MTE2 V 0\nWAIT MTE2 V 0\nTADD\n");
-    built_free(&b);
+BUILT_TEST(waits__memory_that_is_used_again_is_waited_for, PTOISA_A5) {
+    uint32_t x = built_vec(b, 8, 8), y = built_vec(b, 8, 8), z = built_vec(b, 8, 8);
+    built_load(b, x, 0);
+    built_op(b, PTOISA_TEXP, y, x, 0);
+    built_load(b, z, 1);
+    built_op(b, PTOISA_TADD, y, y, z);
+    finish(b);
+    assert_int_equal(b->list.tiles[x].address, b->list.tiles[z].address);
+    built_is(b, "TLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTEXP\nSET V MTE2 0\nWAIT V MTE2 0\nTLOAD\n"
+                "SET MTE2 V 0\nWAIT MTE2 V 0\nTADD\n");
 }
 
-TEST(waits__parts_of_a_tile_are_apart) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 1, 8);
-    uint32_t row0 = built_view(&b, x, 0, 1), row1 = built_view(&b, x, 1, 1);
-    uint32_t rows = built_view(&b, x, 1, 2);
-    built_load(&b, row0, 0);
-    built_load(&b, row1, 0);
-    built_op(&b, PTOISA_TEXP, y, row0, 0);  // waits for the first load alone
-    built_load(&b, rows, 0);                // overwrites row 1, which V has not touched
-    built_op(&b, PTOISA_TEXP, y, row1, 0);
-    finish(&b);
-    built_is(&b, "TLOAD\nSET MTE2 V 0\nTLOAD\nWAIT MTE2 V 0\nTEXP\nTLOAD\nSET MTE2 V 1\n"
-                 "WAIT MTE2 V 1\nTEXP\n");
-    built_free(&b);
+BUILT_TEST(waits__parts_of_a_tile_are_apart, PTOISA_A5) {
+    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 1, 8);
+    uint32_t row0 = built_view(b, x, 0, 1), row1 = built_view(b, x, 1, 1);
+    uint32_t rows = built_view(b, x, 1, 2);
+    built_load(b, row0, 0);
+    built_load(b, row1, 0);
+    built_op(b, PTOISA_TEXP, y, row0, 0);  // waits for the first load alone
+    built_load(b, rows, 0);                // overwrites row 1, which V has not touched
+    built_op(b, PTOISA_TEXP, y, row1, 0);
+    finish(b);
+    built_is(b, "TLOAD\nSET MTE2 V 0\nTLOAD\nWAIT MTE2 V 0\nTEXP\nTLOAD\nSET MTE2 V 1\n"
+                "WAIT MTE2 V 1\nTEXP\n");
 }
 
-TEST(waits__global_memory_is_ordered_by_parameter) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
-    built_load(&b, x, 0);
-    built_load(&b, y, 0);   // both read
-    built_store(&b, 1, x);  // waits for the load of its tile, and that is all
-    built_load(&b, z, 1);   // reads what was stored
-    built_store(&b, 0, z);  // overwrites what was loaded, on the way known
-    finish(&b);
-    built_is(&b, "TLOAD\nSET MTE2 MTE3 0\nTLOAD\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 MTE2 0\n"
-                 "WAIT MTE3 MTE2 0\nTLOAD\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\nTSTORE\n"
-                 "SET MTE3 S 7\nWAIT MTE3 S 7\n");
-    built_free(&b);
+BUILT_TEST(waits__global_memory_is_ordered_by_parameter, PTOISA_A5) {
+    uint32_t x = built_vec(b, 8, 8), y = built_vec(b, 8, 8), z = built_vec(b, 8, 8);
+    built_load(b, x, 0);
+    built_load(b, y, 0);   // both read
+    built_store(b, 1, x);  // waits for the load of its tile, and that is all
+    built_load(b, z, 1);   // reads what was stored
+    built_store(b, 0, z);  // overwrites what was loaded, on the way known
+    finish(b);
+    built_is(b, "TLOAD\nSET MTE2 MTE3 0\nTLOAD\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 MTE2 0\n"
+                "WAIT MTE3 MTE2 0\nTLOAD\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\nTSTORE\n"
+                "SET MTE3 S 7\nWAIT MTE3 S 7\n");
+    built_free(b);
 
-    built_init(&b, PTOISA_A5);  // MGATHER reads its parameter, MSCATTER writes it
-    x = built_vec(&b, 8, 8), y = built_vec(&b, 1, 8);
-    built_op(&b, PTOISA_TCI, y, 0, 0);
-    built_op(&b, PTOISA_MGATHER, x, y, 0)->param = 1;
-    built_op(&b, PTOISA_MSCATTER, 0, x, y)->param = 1;
-    finish(&b);
-    built_is(&b, "TCI\nSET S MTE2 0\nWAIT S MTE2 0\nMGATHER\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\n"
-                 "MSCATTER\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
-    built_free(&b);
+    built_init(b, PTOISA_A5);  // MGATHER reads its parameter, MSCATTER writes it
+    x = built_vec(b, 8, 8), y = built_vec(b, 1, 8);
+    built_op(b, PTOISA_TCI, y, 0, 0);
+    built_op(b, PTOISA_MGATHER, x, y, 0)->param = 1;
+    built_op(b, PTOISA_MSCATTER, 0, x, y)->param = 1;
+    finish(b);
+    built_is(b, "TCI\nSET S MTE2 0\nWAIT S MTE2 0\nMGATHER\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\n"
+                "MSCATTER\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
 }
 
-TEST(waits__both_pipes_that_store_are_drained) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    uint32_t x = built_vec(&b, 8, 8), left = built_tile(&b, PTOISA_LEFT, 16, 16);
-    uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
-    uint32_t acc = built_tile(&b, PTOISA_ACC, 16, 16), mat = built_tile(&b, PTOISA_MAT, 16, 16);
-    built_op(&b, PTOISA_TEXPANDS, mat, 0, 0);
-    built_op(&b, PTOISA_TMOV, left, mat, 0);
-    built_op(&b, PTOISA_TMOV, right, mat, 0);
-    built_op(&b, PTOISA_TMATMUL, acc, left, right);
-    built_op(&b, PTOISA_TCI, x, 0, 0);
-    built_store(&b, 0, x);
-    built_store(&b, 1, acc);
-    finish(&b);
-    built_is(&b, "TEXPANDS\nSET MTE2 MTE1 0\nWAIT MTE2 MTE1 0\nTMOV\nTMOV\nSET MTE1 M 0\n"
-                 "WAIT MTE1 M 0\nTMATMUL\nSET M FIX 0\nTCI\nSET S MTE3 0\nWAIT S MTE3 0\nTSTORE\n"
-                 "SET MTE3 S 7\nWAIT M FIX 0\nTSTORE\nSET FIX S 7\nWAIT MTE3 S 7\nWAIT FIX S 7\n");
-    built_free(&b);
+BUILT_TEST(waits__both_pipes_that_store_are_drained, PTOISA_A2A3) {
+    uint32_t x = built_vec(b, 8, 8), left = built_tile(b, PTOISA_LEFT, 16, 16);
+    uint32_t right = built_tile(b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(b, PTOISA_ACC, 16, 16), mat = built_tile(b, PTOISA_MAT, 16, 16);
+    built_op(b, PTOISA_TEXPANDS, mat, 0, 0);
+    built_op(b, PTOISA_TMOV, left, mat, 0);
+    built_op(b, PTOISA_TMOV, right, mat, 0);
+    built_op(b, PTOISA_TMATMUL, acc, left, right);
+    built_op(b, PTOISA_TCI, x, 0, 0);
+    built_store(b, 0, x);
+    built_store(b, 1, acc);
+    finish(b);
+    built_is(b, "TEXPANDS\nSET MTE2 MTE1 0\nWAIT MTE2 MTE1 0\nTMOV\nTMOV\nSET MTE1 M 0\n"
+                "WAIT MTE1 M 0\nTMATMUL\nSET M FIX 0\nTCI\nSET S MTE3 0\nWAIT S MTE3 0\nTSTORE\n"
+                "SET MTE3 S 7\nWAIT M FIX 0\nTSTORE\nSET FIX S 7\nWAIT MTE3 S 7\nWAIT FIX S 7\n");
 }
 
-TEST(waits__no_instructions_and_no_dependences_need_nothing) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    finish(&b);
-    built_is(&b, "");
-    uint32_t x = built_vec(&b, 8, 8);
-    built_load(&b, x, 0);
-    finish(&b);
-    built_is(&b, "TLOAD\n");
-    built_free(&b);
+BUILT_TEST(waits__no_instructions_and_no_dependences_need_nothing, PTOISA_A2A3) {
+    finish(b);
+    built_is(b, "");
+    uint32_t x = built_vec(b, 8, 8);
+    built_load(b, x, 0);
+    finish(b);
+    built_is(b, "TLOAD\n");
 }
 
 // -- eight events ---------------------------------------------------------------------------------
@@ -220,37 +198,32 @@ static void keep(built *b, const uint32_t *tiles, uint32_t count) {
 
 // Ten loads, then ten instructions for which each is needed: events 0 to 7 for the first eight, of
 // which the last waits for all ten.
-TEST(waits__the_last_flag_of_a_pair_takes_over) {
-    built b;
-    built_init(&b, PTOISA_A5);
+BUILT_TEST(waits__the_last_flag_of_a_pair_takes_over, PTOISA_A5) {
     uint32_t t[10];
-    make_tiles(&b, t, 10);
+    make_tiles(b, t, 10);
     for (uint32_t i = 0; i < 10; i++) {
-        built_load(&b, t[i], 0);
+        built_load(b, t[i], 0);
     }
-    keep(&b, t, 10);
-    finish(&b);
-    built_is(&b, "TLOAD\nSET MTE2 V 0\nTLOAD\nSET MTE2 V 1\nTLOAD\nSET MTE2 V 2\nTLOAD\n"
-                 "SET MTE2 V 3\nTLOAD\nSET MTE2 V 4\nTLOAD\nSET MTE2 V 5\nTLOAD\nSET MTE2 V 6\n"
-                 "TLOAD\nTLOAD\nTLOAD\nSET MTE2 V 7\nWAIT MTE2 V 0\nTEXP\nWAIT MTE2 V 1\nTEXP\n"
-                 "WAIT MTE2 V 2\nTEXP\nWAIT MTE2 V 3\nTEXP\nWAIT MTE2 V 4\nTEXP\nWAIT MTE2 V 5\n"
-                 "TEXP\nWAIT MTE2 V 6\nTEXP\nWAIT MTE2 V 7\nTEXP\nTEXP\nTEXP\n");
-    built_free(&b);
+    keep(b, t, 10);
+    finish(b);
+    built_is(b, "TLOAD\nSET MTE2 V 0\nTLOAD\nSET MTE2 V 1\nTLOAD\nSET MTE2 V 2\nTLOAD\n"
+                "SET MTE2 V 3\nTLOAD\nSET MTE2 V 4\nTLOAD\nSET MTE2 V 5\nTLOAD\nSET MTE2 V 6\n"
+                "TLOAD\nTLOAD\nTLOAD\nSET MTE2 V 7\nWAIT MTE2 V 0\nTEXP\nWAIT MTE2 V 1\nTEXP\n"
+                "WAIT MTE2 V 2\nTEXP\nWAIT MTE2 V 3\nTEXP\nWAIT MTE2 V 4\nTEXP\nWAIT MTE2 V 5\n"
+                "TEXP\nWAIT MTE2 V 6\nTEXP\nWAIT MTE2 V 7\nTEXP\nTEXP\nTEXP\n");
 }
 
 // Load and use, nine times, into different tiles: before the ninth flag V answers behind the
 // fourth use, and the setter then has four events again.
-TEST(waits__a_flag_goes_back) {
-    built b;
-    built_init(&b, PTOISA_A5);
+BUILT_TEST(waits__a_flag_goes_back, PTOISA_A5) {
     uint32_t t[10];
-    make_tiles(&b, t, 10);
+    make_tiles(b, t, 10);
     for (uint32_t i = 0; i < 10; i++) {
-        built_load(&b, t[i], 0);
-        built_op(&b, PTOISA_TEXP, t[i], t[i], 0);
+        built_load(b, t[i], 0);
+        built_op(b, PTOISA_TEXP, t[i], t[i], 0);
     }
-    keep(&b, t, 9);
-    finish(&b);
+    keep(b, t, 9);
+    finish(b);
     char expected[2048] = "";
     for (int i = 0; i < 8; i++) {
         size_t at = strlen(expected);
@@ -263,26 +236,23 @@ TEST(waits__a_flag_goes_back) {
     for (int i = 0; i < 9; i++) {
         strcat(expected, "TEXP\n");
     }
-    built_is(&b, expected);
-    built_free(&b);
+    built_is(b, expected);
 }
 
 // MTE2 learns of V by a load that waits for it, one load after the one that is needed: the set
 // moves behind that one.
-TEST(waits__a_set_moves_to_where_an_event_is_free) {
-    built b;
-    built_init(&b, PTOISA_A5);
+BUILT_TEST(waits__a_set_moves_to_where_an_event_is_free, PTOISA_A5) {
     uint32_t t[10];
-    make_tiles(&b, t, 10);
+    make_tiles(b, t, 10);
     for (uint32_t i = 0; i < 8; i++) {
-        built_load(&b, t[i], 0);
-        built_op(&b, PTOISA_TEXP, t[i], t[i], 0);
+        built_load(b, t[i], 0);
+        built_op(b, PTOISA_TEXP, t[i], t[i], 0);
     }
-    built_load(&b, t[8], 0);
-    built_load(&b, t[7], 0);  // V has read and written it
-    built_op(&b, PTOISA_TEXP, t[8], t[8], 0);
-    keep(&b, t, 9);
-    finish(&b);
+    built_load(b, t[8], 0);
+    built_load(b, t[7], 0);  // V has read and written it
+    built_op(b, PTOISA_TEXP, t[8], t[8], 0);
+    keep(b, t, 9);
+    finish(b);
     char expected[2048] = "";
     for (int i = 0; i < 8; i++) {
         size_t at = strlen(expected);
@@ -293,8 +263,7 @@ TEST(waits__a_set_moves_to_where_an_event_is_free) {
     for (int i = 0; i < 10; i++) {
         strcat(expected, "TEXP\n");
     }
-    built_is(&b, expected);
-    built_free(&b);
+    built_is(b, expected);
 }
 
 // Puts all tiles of UB apart, adds flags, verifies and asks the judge. Returns how many barriers
@@ -321,28 +290,26 @@ static uint32_t finish_apart(built *b) {
 
 // Eight flags from S to V and eight back, each set before the first wait of the others: neither
 // side has heard of any wait, both are out of events, and all wait for each other.
-TEST(waits__at_last_all_pipes_wait) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t c[8], a[8], x = built_vec(&b, 1, 8);
-    make_tiles(&b, c, 8);
-    make_tiles(&b, a, 8);
+BUILT_TEST(waits__at_last_all_pipes_wait, PTOISA_A5) {
+    uint32_t c[8], a[8], x = built_vec(b, 1, 8);
+    make_tiles(b, c, 8);
+    make_tiles(b, a, 8);
     for (uint32_t i = 0; i < 8; i++) {
-        built_op(&b, PTOISA_TCI, c[i], 0, 0);
+        built_op(b, PTOISA_TCI, c[i], 0, 0);
     }
     for (uint32_t i = 0; i < 8; i++) {
-        built_op(&b, PTOISA_TEXPANDS, a[i], 0, 0);
+        built_op(b, PTOISA_TEXPANDS, a[i], 0, 0);
     }
     for (uint32_t i = 0; i < 8; i++) {
-        built_op(&b, PTOISA_TCI, a[i], 0, 0);
+        built_op(b, PTOISA_TCI, a[i], 0, 0);
     }
     for (uint32_t i = 0; i < 8; i++) {
-        built_op(&b, PTOISA_TEXPANDS, c[i], 0, 0);
+        built_op(b, PTOISA_TEXPANDS, c[i], 0, 0);
     }
-    built_op(&b, PTOISA_TCI, x, 0, 0);
-    built_op(&b, PTOISA_TEXP, x, x, 0);  // needs the ninth
-    built_op(&b, PTOISA_TCI, x, 0, 0);   // and there are events again
-    assert_int_equal(finish_apart(&b), 1);
+    built_op(b, PTOISA_TCI, x, 0, 0);
+    built_op(b, PTOISA_TEXP, x, x, 0);  // needs the ninth
+    built_op(b, PTOISA_TCI, x, 0, 0);   // and there are events again
+    assert_int_equal(finish_apart(b), 1);
     char expected[4096] = "";
     for (int i = 0; i < 32; i++) {
         size_t at = strlen(expected);
@@ -357,37 +324,33 @@ TEST(waits__at_last_all_pipes_wait) {
         }
     }
     strcat(expected, "TCI\nBARRIER ALL\nTEXP\nSET V S 0\nWAIT V S 0\nTCI\n");
-    built_is(&b, expected);
-    built_free(&b);
+    built_is(b, expected);
 }
 
 // TCI overwrites what is stored, 20 times: flags MTE3 to S that nothing answers. The last one's
 // event is left alone.
-TEST(waits__event_7_is_for_the_end) {
-    built b;
-    built_init(&b, PTOISA_A5);
+BUILT_TEST(waits__event_7_is_for_the_end, PTOISA_A5) {
     uint32_t t[20];
-    make_tiles(&b, t, 20);
+    make_tiles(b, t, 20);
     for (uint32_t i = 0; i < 20; i++) {
-        built_op(&b, PTOISA_TEXPANDS, t[i], 0, 0);
+        built_op(b, PTOISA_TEXPANDS, t[i], 0, 0);
     }
     for (uint32_t i = 0; i < 20; i++) {
-        built_store(&b, i % 4, t[i]);
+        built_store(b, i % 4, t[i]);
     }
     for (uint32_t i = 0; i < 20; i++) {
-        built_op(&b, PTOISA_TCI, t[i], 0, 0);
+        built_op(b, PTOISA_TCI, t[i], 0, 0);
     }
-    finish(&b);
+    finish(b);
     uint32_t sevens = 0, flags = 0;
-    for (uint64_t i = 0; i < b.list.insn_count; i++) {
-        const pwsp_insn *insn = &b.list.insns[i];
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        const pwsp_insn *insn = &b->list.insns[i];
         bool is_ours = insn->op == PTOISA_SET_FLAG && insn->src_pipe == PTOISA_PIPE_MTE3;
         flags += is_ours;
         sevens += is_ours && insn->event == 7;
     }
     assert_int_equal(flags, 8);
     assert_int_equal(sevens, 1);
-    built_free(&b);
 }
 
 // -- random lists ---------------------------------------------------------------------------------
@@ -542,13 +505,10 @@ TEST(waits__survives_each_refused_allocation) {
     assert_true(refused > 1);  // all but the last are refused: blocks of the list's arena
 }
 
-TEST(waits__refuses_more_instructions_than_it_counts) {
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    b.list.insn_count = (1u << 24) + 1;
-    assert_false(pwsp_list_add_waits(&b.list, &b.machine, &b.fault));
-    assert_int_equal(b.fault.status, PTOWSP_LIMIT_EXCEEDED);
-    assert_string_equal(b.fault.text, "waits: 16777217 instructions, more than 16777216");
-    b.list.insn_count = 0;
-    built_free(&b);
+BUILT_TEST(waits__refuses_more_instructions_than_it_counts, PTOISA_A2A3) {
+    b->list.insn_count = (1u << 24) + 1;
+    assert_false(pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
+    assert_int_equal(b->fault.status, PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(b->fault.text, "waits: 16777217 instructions, more than 16777216");
+    b->list.insn_count = 0;
 }

@@ -62,59 +62,55 @@ static mode_t mode_of(const char *path) {
 
 // -- keys -----------------------------------------------------------------------------------------
 
-TEST(cache__a_tree_is_compiled_once) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
-    assert_int_equal(calls(&b, "-shared"), 1);
-    assert_true(calls(&b, " -c ") >= 5);
+#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
+
+BUILD_TEST(cache__a_tree_is_compiled_once) {
+    builds(b, false);
+    assert_int_equal(calls(b, "-shared"), 1);
+    assert_true(calls(b, " -c ") >= 5);
     char directory[256];
-    snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(b.npu));
-    assert_ptr_equal(strstr(directory, b.cache), directory);
-    assert_int_equal(strlen(directory), strlen(b.cache) + 1 + 32);
+    snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(b->npu));
+    assert_ptr_equal(strstr(directory, b->cache), directory);
+    assert_int_equal(strlen(directory), strlen(b->cache) + 1 + 32);
     assert_true(is_there(directory, "tree/aicpu/expand.cpp"));
     assert_non_null(strstr(read_file(directory, "compile.log"), "-O7 -g -Iinclude"));
     assert_non_null(strstr(read_file(directory, "key"), "pretended 1.0"));
-    assert_int_equal(npu_entries(b.cache), 2);  // the entry, and objects
+    assert_int_equal(npu_entries(b->cache), 2);  // the entry, and objects
 
-    forget_calls(&b);
-    builds(&b, true);
-    assert_string_equal(ptowsp_npu_directory(b.npu), directory);
-    assert_int_equal(calls(&b, "--version"), 1);
-    assert_int_equal(calls(&b, ""), 1);
-    build_free(&b);
+    forget_calls(b);
+    builds(b, true);
+    assert_string_equal(ptowsp_npu_directory(b->npu), directory);
+    assert_int_equal(calls(b, "--version"), 1);
+    assert_int_equal(calls(b, ""), 1);
 }
 
-TEST(cache__another_program_compiler_or_options_make_another_entry) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
-    b.desc.options = "-O7";
-    builds(&b, false);
-    b.desc.options = "  -O7   -g ";  // the same words as at first
-    builds(&b, true);
-    write_file(b.fake, "version", "pretended 1.1\n");
-    builds(&b, false);
-    write_file(b.fake, "version", "pretended 1.0\n");
-    builds(&b, true);
+BUILD_TEST(cache__another_program_compiler_or_options_make_another_entry) {
+    builds(b, false);
+    b->desc.options = "-O7";
+    builds(b, false);
+    b->desc.options = "  -O7   -g ";  // the same words as at first
+    builds(b, true);
+    write_file(b->fake, "version", "pretended 1.1\n");
+    builds(b, false);
+    write_file(b->fake, "version", "pretended 1.0\n");
+    builds(b, true);
     char again[256];
-    snprintf(again, sizeof again, "sh %s", b.compiler);
-    b.desc.compiler = again;
-    builds(&b, false);
-    b.desc.compiler = b.compiler;
+    snprintf(again, sizeof again, "sh %s", b->compiler);
+    b->desc.compiler = again;
+    builds(b, false);
+    b->desc.compiler = b->compiler;
 
-    npu_program_free(&b.f);
+    npu_program_free(&b->f);
     npu_names_of other = npu_plain_names;
     other.loop = "i";
-    npu_program_make(&b.f, &other, NPU_SCALE_TEXT);
-    builds(&b, false);
-    npu_program_free(&b.f);
-    npu_program_make(&b.f, &npu_plain_names, NPU_SCALE_TEXT "// changed\n");
-    builds(&b, false);
-    npu_program_free(&b.f);
-    npu_program_make(&b.f, &npu_plain_names, NPU_SCALE_TEXT);
-    builds(&b, true);
-    build_free(&b);
+    npu_program_make(&b->f, &other, NPU_SCALE_TEXT);
+    builds(b, false);
+    npu_program_free(&b->f);
+    npu_program_make(&b->f, &npu_plain_names, NPU_SCALE_TEXT "// changed\n");
+    builds(b, false);
+    npu_program_free(&b->f);
+    npu_program_make(&b->f, &npu_plain_names, NPU_SCALE_TEXT);
+    builds(b, true);
 }
 
 static const char *processors(const build *b, const char *text) {
@@ -130,18 +126,16 @@ static const char *processors(const build *b, const char *text) {
 }
 
 // A cache may lie on a disk that several machines share.
-TEST(cache__options_that_say_native_have_the_processor_in_the_key) {
-    build b;
-    build_make(&b);
-    assert_string_equal(processors(&b, "processor\t: 0\nmodel\t\t: 6\ncpu MHz\t\t: 2000\n"
-                                       "flags\t\t: fpu avx\n\nprocessor\t: 1\nmodel\t\t: 6\n"
-                                       "cpu MHz\t\t: 1000\nflags\t\t: fpu avx\n\n"),
+BUILD_TEST(cache__options_that_say_native_have_the_processor_in_the_key) {
+    assert_string_equal(processors(b, "processor\t: 0\nmodel\t\t: 6\ncpu MHz\t\t: 2000\n"
+                                      "flags\t\t: fpu avx\n\nprocessor\t: 1\nmodel\t\t: 6\n"
+                                      "cpu MHz\t\t: 1000\nflags\t\t: fpu avx\n\n"),
                         "model\t\t: 6\nflags\t\t: fpu avx\n");
-    assert_string_equal(processors(&b, "Features\t: a b\nCPU part\t: 0xd40\n\n"
-                                       "Features\t: a b\nCPU part\t: 0xd03"),
+    assert_string_equal(processors(b, "Features\t: a b\nCPU part\t: 0xd40\n\n"
+                                      "Features\t: a b\nCPU part\t: 0xd03"),
                         "Features\t: a b\nCPU part\t: 0xd40\n"
                         "Features\t: a b\nCPU part\t: 0xd03\n");
-    assert_string_equal(processors(&b, ""), "");
+    assert_string_equal(processors(b, ""), "");
     npu_text here = {NULL, 0, 0, false};
     struct utsname machine;
     assert_true(uname(&machine) >= 0);
@@ -152,41 +146,37 @@ TEST(cache__options_that_say_native_have_the_processor_in_the_key) {
     static const char *const options[] = {"-O7", "-O7 -march=native", "-mtune=native -O7",
                                           "-O7 -Dwhat=natives", "-O7 -march=x86-64-v3"};
     for (int i = 0; i < 5; i++) {
-        b.desc.options = options[i];
-        builds(&b, false);
-        const char *key = read_file(ptowsp_npu_directory(b.npu), "key");
+        b->desc.options = options[i];
+        builds(b, false);
+        const char *key = read_file(ptowsp_npu_directory(b->npu), "key");
         assert_int_equal(strstr(key, here.data) != NULL, i == 1 || i == 2);
     }
     char native[256];
-    snprintf(native, sizeof native, "sh %s -mcpu=native", b.compiler);
-    b.desc.compiler = native;
-    builds(&b, false);
-    assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), here.data));
+    snprintf(native, sizeof native, "sh %s -mcpu=native", b->compiler);
+    b->desc.compiler = native;
+    builds(b, false);
+    assert_non_null(strstr(read_file(ptowsp_npu_directory(b->npu), "key"), here.data));
     npu_text_free(&here);
-    build_free(&b);
 }
 
-TEST(cache__files_that_programs_share_are_compiled_once_for_all) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
-    uint32_t all = calls(&b, " -c ");
-    npu_program_free(&b.f);
+BUILD_TEST(cache__files_that_programs_share_are_compiled_once_for_all) {
+    builds(b, false);
+    uint32_t all = calls(b, " -c ");
+    npu_program_free(&b->f);
     npu_names_of other = npu_plain_names;
     other.loop = "i";
-    npu_program_make(&b.f, &other, NPU_SCALE_TEXT);
-    forget_calls(&b);
-    builds(&b, false);
-    uint32_t own = calls(&b, " -c ");
+    npu_program_make(&b->f, &other, NPU_SCALE_TEXT);
+    forget_calls(b);
+    builds(b, false);
+    uint32_t own = calls(b, " -c ");
     assert_true(own >= 1 && own + 4 <= all);
-    assert_int_equal(calls(&b, "expand.cpp"), 1);
-    assert_int_equal(calls(&b, " -c host/"), 0);
-    assert_int_equal(calls(&b, " -c aicore/kernels/"), 0);  // the same kernel
-    b.desc.options = "-O6";                                 // but not with other options
-    forget_calls(&b);
-    builds(&b, false);
-    assert_int_equal(calls(&b, " -c "), all);
-    build_free(&b);
+    assert_int_equal(calls(b, "expand.cpp"), 1);
+    assert_int_equal(calls(b, " -c host/"), 0);
+    assert_int_equal(calls(b, " -c aicore/kernels/"), 0);  // the same kernel
+    b->desc.options = "-O6";                               // but not with other options
+    forget_calls(b);
+    builds(b, false);
+    assert_int_equal(calls(b, " -c "), all);
 }
 
 // -- several at once, and interrupted -------------------------------------------------------------
@@ -208,24 +198,21 @@ static void wait_until(const build *b, const char *name) {
     assert_true(is_there(b->fake, name));
 }
 
-TEST(cache__two_processes_may_build_the_same_at_once) {
-    build b;
-    build_make(&b);
-    mode(&b, "slow");
+BUILD_TEST(cache__two_processes_may_build_the_same_at_once) {
+    mode(b, "slow");
     pid_t children[2];
     for (int i = 0; i < 2; i++) {
-        children[i] = build_elsewhere(&b);
+        children[i] = build_elsewhere(b);
     }
-    wait_until(&b, "started");
-    write_file(b.fake, "go", "");
+    wait_until(b, "started");
+    write_file(b->fake, "go", "");
     for (int i = 0; i < 2; i++) {
         int status;
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    assert_int_equal(npu_entries(b.cache), 2);
-    builds(&b, true);
-    build_free(&b);
+    assert_int_equal(npu_entries(b->cache), 2);
+    builds(b, true);
 }
 
 // Sets the times of temporaries back.
@@ -243,67 +230,61 @@ static void age_temporaries(const char *path, time_t seconds) {
     closedir(directory);
 }
 
-TEST(cache__an_interrupted_build_leaves_no_entry) {
-    build b;
-    build_make(&b);
-    mode(&b, "slow");
-    pid_t child = build_elsewhere(&b);
-    wait_until(&b, "started");
+BUILD_TEST(cache__an_interrupted_build_leaves_no_entry) {
+    mode(b, "slow");
+    pid_t child = build_elsewhere(b);
+    wait_until(b, "started");
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    write_file(b.fake, "go", "");  // its compilers end
-    mode(&b, "work");
-    assert_int_equal(entries_like(b.cache, "tmp."), 1);
-    builds(&b, false);
-    builds(&b, true);
-    assert_int_equal(entries_like(b.cache, "tmp."), 1);  // it might still be at work
+    write_file(b->fake, "go", "");  // its compilers end
+    mode(b, "work");
+    assert_int_equal(entries_like(b->cache, "tmp."), 1);
+    builds(b, false);
+    builds(b, true);
+    assert_int_equal(entries_like(b->cache, "tmp."), 1);  // it might still be at work
 
-    b.desc.options = "-O6";
-    age_temporaries(b.cache, 3500);
-    builds(&b, false);
-    assert_int_equal(entries_like(b.cache, "tmp."), 1);
-    b.desc.options = "-O5";
-    age_temporaries(b.cache, 3700);
-    builds(&b, false);
-    assert_int_equal(entries_like(b.cache, "tmp."), 0);
-    build_free(&b);
+    b->desc.options = "-O6";
+    age_temporaries(b->cache, 3500);
+    builds(b, false);
+    assert_int_equal(entries_like(b->cache, "tmp."), 1);
+    b->desc.options = "-O5";
+    age_temporaries(b->cache, 3700);
+    builds(b, false);
+    assert_int_equal(entries_like(b->cache, "tmp."), 0);
 }
 
 // What looks like a temporary, and is not one of a build, is somebody else's.
-TEST(cache__only_its_own_temporaries_are_removed) {
+BUILD_TEST(cache__only_its_own_temporaries_are_removed) {
     static const char *const names[] = {"tmp.12.345", "tmp.data", "tmp.1",  "tmp.1.2x",
                                         "tmp..7",     "tmp.8.9",  "tmp.3.4"};
-    build b;
     char path[512];
-    build_make(&b);
-    assert_int_equal(mkdir(b.cache, 0700), 0);
+    assert_int_equal(mkdir(b->cache, 0700), 0);
     for (int i = 0; i < 6; i++) {
-        snprintf(path, sizeof path, "%s/%s", b.cache, names[i]);
+        snprintf(path, sizeof path, "%s/%s", b->cache, names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         write_file(path, "mine", "some data\n");
         if (i > 0 && i < 5) {
             write_file(path, ".ptowsp", "ptowsp\n");
         }
     }
-    snprintf(path, sizeof path, "%s/tmp.6.6", b.cache);
+    snprintf(path, sizeof path, "%s/tmp.6.6", b->cache);
     assert_int_equal(mkdir(path, 0700), 0);
     write_file(path, ".ptowsp", "ptowsp\n");  // this one is of a build
     write_file(path, "libwsp_tree.so", "");
-    age_temporaries(b.cache, 3700);
-    write_file(b.f.directory, ".ptowsp", "ptowsp\n");
-    snprintf(path, sizeof path, "%s/%s", b.cache, names[6]);
+    age_temporaries(b->cache, 3700);
+    write_file(b->f.directory, ".ptowsp", "ptowsp\n");
+    snprintf(path, sizeof path, "%s/%s", b->cache, names[6]);
     assert_int_equal(symlink("..", path), 0);
     const struct timespec then = {time(NULL) - 3700, 0}, times[2] = {then, then};
     assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
-    builds(&b, false);
+    builds(b, false);
     for (int i = 0; i < 6; i++) {
         snprintf(path, sizeof path, "%s/mine", names[i]);
-        assert_true(is_there(b.cache, path));
+        assert_true(is_there(b->cache, path));
     }
-    assert_true(is_there(b.cache, names[6]));
-    assert_true(is_there(b.f.directory, ".ptowsp"));
-    assert_false(is_there(b.cache, "tmp.6.6"));
-    build_free(&b);
+    assert_true(is_there(b->cache, names[6]));
+    assert_true(is_there(b->f.directory, ".ptowsp"));
+    assert_false(is_there(b->cache, "tmp.6.6"));
 }
 
 // -- broken entries -------------------------------------------------------------------------------
@@ -314,37 +295,34 @@ static void remove_in(const char *directory, const char *name) {
     npu_remove_all(path);
 }
 
-TEST(cache__broken_entries_are_built_again) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
+BUILD_TEST(cache__broken_entries_are_built_again) {
+    builds(b, false);
     char entry[256];
-    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b.npu));
+    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b->npu));
     const char *const names[] = {"complete", "libwsp_tree.so"};
     const char *const texts[] = {NULL, "", "nonsense"};  // gone; a disk was full; overwritten
     for (int i = 0; i < 6; i++) {
-        ptowsp_npu_destroy(b.npu);  // a library that is in use must not change
-        b.npu = NULL;
+        ptowsp_npu_destroy(b->npu);  // a library that is in use must not change
+        b->npu = NULL;
         if (texts[i / 2]) {
             write_file(entry, names[i % 2], texts[i / 2]);
         } else {
             remove_in(entry, names[i % 2]);
         }
-        builds(&b, false);
-        builds(&b, true);
+        builds(b, false);
+        builds(b, true);
     }
-    remove_in(b.cache, entry + strlen(b.cache) + 1);
-    write_file(b.cache, entry + strlen(b.cache) + 1, "no directory");
-    builds(&b, false);
-    builds(&b, true);
+    remove_in(b->cache, entry + strlen(b->cache) + 1);
+    write_file(b->cache, entry + strlen(b->cache) + 1, "no directory");
+    builds(b, false);
+    builds(b, true);
     remove_in(entry, "complete");
     remove_in(entry, "libwsp_tree.so");
     remove_in(entry, "tree");
-    remove_in(b.cache, "objects");
-    builds(&b, false);
-    builds(&b, true);
-    assert_int_equal(npu_entries(b.cache), 2);
-    build_free(&b);
+    remove_in(b->cache, "objects");
+    builds(b, false);
+    builds(b, true);
+    assert_int_equal(npu_entries(b->cache), 2);
 }
 
 // Some object in the cache: its directory, and its name.
@@ -365,12 +343,10 @@ static void find_object(const build *b, char objects[256], char name[64]) {
 
 // Only it is compiled, beside the files that the program has for itself, and nothing is linked with
 // it as it was.
-TEST(cache__damaged_objects_are_compiled_again) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
+BUILD_TEST(cache__damaged_objects_are_compiled_again) {
+    builds(b, false);
     char objects[256], name[64], sum[64];
-    find_object(&b, objects, name);
+    find_object(b, objects, name);
     snprintf(sum, sizeof sum, "%.*s.sum", (int)strlen(name) - 2, name);
     uint32_t own = 0;
     for (int i = 0; i < 6; i++) {
@@ -382,85 +358,76 @@ TEST(cache__damaged_objects_are_compiled_again) {
         case 5: remove_in(objects, sum); break;
         default: break;
         }
-        remove_in(ptowsp_npu_directory(b.npu), "complete");
-        forget_calls(&b);
-        builds(&b, false);
-        own = i == 0 ? calls(&b, " -c ") : own;
-        assert_int_equal(calls(&b, "-shared"), 1);
-        assert_int_equal(calls(&b, " -c "), own + (i > 0));
+        remove_in(ptowsp_npu_directory(b->npu), "complete");
+        forget_calls(b);
+        builds(b, false);
+        own = i == 0 ? calls(b, " -c ") : own;
+        assert_int_equal(calls(b, "-shared"), 1);
+        assert_int_equal(calls(b, " -c "), own + (i > 0));
         assert_true(is_there(objects, name) && is_there(objects, sum));
     }
-    build_free(&b);
 }
 
-TEST(cache__objects_that_cannot_be_linked_are_compiled_again) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
-    uint32_t all = calls(&b, " -c ");
+BUILD_TEST(cache__objects_that_cannot_be_linked_are_compiled_again) {
+    builds(b, false);
+    uint32_t all = calls(b, " -c ");
     char objects[256], name[64], hash[NPU_HASH_SIZE];
-    find_object(&b, objects, name);
+    find_object(b, objects, name);
     write_file(objects, name, "damaged");
     npu_hash("damaged", 7, hash);  // as if it had been made so
     strcpy(strrchr(name, '.'), ".sum");
     write_file(objects, name, hash);
-    remove_in(ptowsp_npu_directory(b.npu), "complete");
-    forget_calls(&b);
-    builds(&b, false);
-    assert_int_equal(calls(&b, "-shared"), 2);
-    assert_true(calls(&b, " -c ") > all);
-    builds(&b, true);
-    build_free(&b);
+    remove_in(ptowsp_npu_directory(b->npu), "complete");
+    forget_calls(b);
+    builds(b, false);
+    assert_int_equal(calls(b, "-shared"), 2);
+    assert_true(calls(b, " -c ") > all);
+    builds(b, true);
 }
 
 // -- the directory --------------------------------------------------------------------------------
 
-TEST(cache__its_directory_is_made_for_the_owner_alone) {
-    build b;
-    build_make(&b);
+BUILD_TEST(cache__its_directory_is_made_for_the_owner_alone) {
     char deep[256];
-    snprintf(deep, sizeof deep, "%s/a/b c/d/", b.f.directory);
-    b.desc.cache_directory = deep;
-    builds(&b, false);
+    snprintf(deep, sizeof deep, "%s/a/b c/d/", b->f.directory);
+    b->desc.cache_directory = deep;
+    builds(b, false);
     deep[strlen(deep) - 1] = '\0';
     assert_int_equal(mode_of(deep), 0700);
-    assert_int_equal(mode_of(ptowsp_npu_directory(b.npu)), 0700);
-    assert_ptr_equal(strstr(ptowsp_npu_directory(b.npu), deep), ptowsp_npu_directory(b.npu));
+    assert_int_equal(mode_of(ptowsp_npu_directory(b->npu)), 0700);
+    assert_ptr_equal(strstr(ptowsp_npu_directory(b->npu), deep), ptowsp_npu_directory(b->npu));
 
     char here[1024];
     assert_non_null(getcwd(here, sizeof here));
-    assert_int_equal(chdir(b.f.directory), 0);
-    b.desc.cache_directory = "a/b c/d";  // relative: the same
-    b.desc.compiler = "fake/c++";
-    builds(&b, true);
+    assert_int_equal(chdir(b->f.directory), 0);
+    b->desc.cache_directory = "a/b c/d";  // relative: the same
+    b->desc.compiler = "fake/c++";
+    builds(b, true);
     assert_int_equal(chdir(here), 0);
-    build_free(&b);
 }
 
-TEST(cache__its_default_is_the_users_cache) {
-    build b;
-    build_make(&b);
+BUILD_TEST(cache__its_default_is_the_users_cache) {
     char home[256], cache[256];
     char *const before[] = {getenv("HOME"), getenv("XDG_CACHE_HOME"), getenv("CXX")};
     char *const kept[] = {before[0] ? strdup(before[0]) : NULL,
                           before[1] ? strdup(before[1]) : NULL,
                           before[2] ? strdup(before[2]) : NULL};
-    snprintf(home, sizeof home, "%s/home", b.f.directory);
-    snprintf(cache, sizeof cache, "%s/xdg", b.f.directory);
-    b.desc.cache_directory = NULL;
-    b.desc.compiler = NULL;
-    setenv("CXX", b.compiler, 1);
+    snprintf(home, sizeof home, "%s/home", b->f.directory);
+    snprintf(cache, sizeof cache, "%s/xdg", b->f.directory);
+    b->desc.cache_directory = NULL;
+    b->desc.compiler = NULL;
+    setenv("CXX", b->compiler, 1);
     setenv("HOME", home, 1);
     setenv("XDG_CACHE_HOME", cache, 1);
-    builds(&b, false);
+    builds(b, false);
     assert_true(is_there(cache, "ptowsp/objects"));
     setenv("XDG_CACHE_HOME", "not/absolute", 1);
-    builds(&b, false);
+    builds(b, false);
     assert_true(is_there(home, ".cache/ptowsp/objects"));
     unsetenv("XDG_CACHE_HOME");
-    builds(&b, true);
+    builds(b, true);
     unsetenv("HOME");
-    fails(&b, "no cache directory", "neither XDG_CACHE_HOME nor HOME");
+    fails(b, "no cache directory", "neither XDG_CACHE_HOME nor HOME");
     const char *const names[] = {"HOME", "XDG_CACHE_HOME", "CXX"};
     for (int i = 0; i < 3; i++) {
         if (kept[i]) {
@@ -470,172 +437,150 @@ TEST(cache__its_default_is_the_users_cache) {
         }
         free(kept[i]);
     }
-    build_free(&b);
 }
 
-TEST(cache__directories_that_others_can_write_to_are_refused) {
-    build b;
-    build_make(&b);
-    assert_int_equal(mkdir(b.cache, 0755), 0);
-    assert_int_equal(chmod(b.cache, 0775), 0);
-    fails(&b, b.cache, "is writable for others, so its contents cannot be trusted (chmod go-w)");
-    assert_int_equal(chmod(b.cache, 0757), 0);
-    fails(&b, b.cache, "is writable for others");
-    assert_int_equal(npu_entries(b.cache), 0);
-    assert_int_equal(chmod(b.cache, 0755), 0);  // reading does no harm
-    builds(&b, false);
+BUILD_TEST(cache__directories_that_others_can_write_to_are_refused) {
+    assert_int_equal(mkdir(b->cache, 0755), 0);
+    assert_int_equal(chmod(b->cache, 0775), 0);
+    fails(b, b->cache, "is writable for others, so its contents cannot be trusted (chmod go-w)");
+    assert_int_equal(chmod(b->cache, 0757), 0);
+    fails(b, b->cache, "is writable for others");
+    assert_int_equal(npu_entries(b->cache), 0);
+    assert_int_equal(chmod(b->cache, 0755), 0);  // reading does no harm
+    builds(b, false);
     if (geteuid() == 0) {
-        assert_int_equal(chown(b.cache, 12345, 12345), 0);
-        fails(&b, b.cache, "belongs to another user");
-        assert_int_equal(chown(b.cache, 0, 0), 0);
+        assert_int_equal(chown(b->cache, 12345, 12345), 0);
+        fails(b, b->cache, "belongs to another user");
+        assert_int_equal(chown(b->cache, 0, 0), 0);
     }
     char path[256];
-    snprintf(path, sizeof path, "%s/file", b.f.directory);
-    write_file(b.f.directory, "file", "");
-    b.desc.cache_directory = path;
-    fails(&b, "cannot use the cache", path);
-    snprintf(path, sizeof path, "%s/file/below", b.f.directory);
-    fails(&b, "cannot make the cache", path);
-    build_free(&b);
+    snprintf(path, sizeof path, "%s/file", b->f.directory);
+    write_file(b->f.directory, "file", "");
+    b->desc.cache_directory = path;
+    fails(b, "cannot use the cache", path);
+    snprintf(path, sizeof path, "%s/file/below", b->f.directory);
+    fails(b, "cannot make the cache", path);
 }
 
 // Whoever owns a link can lead it elsewhere at any time.
-TEST(cache__links_of_others_are_refused) {
-    build b;
+BUILD_TEST(cache__links_of_others_are_refused) {
     char path[256];
-    build_make(&b);
-    assert_int_equal(mkdir(b.cache, 0700), 0);
-    snprintf(path, sizeof path, "%s/link", b.f.directory);
-    assert_int_equal(symlink(b.cache, path), 0);
-    b.desc.cache_directory = path;
-    builds(&b, false);
+    assert_int_equal(mkdir(b->cache, 0700), 0);
+    snprintf(path, sizeof path, "%s/link", b->f.directory);
+    assert_int_equal(symlink(b->cache, path), 0);
+    b->desc.cache_directory = path;
+    builds(b, false);
     if (geteuid() == 0) {
         assert_int_equal(lchown(path, 12345, 12345), 0);
-        fails(&b, path, "is a link of another user, so its target cannot be trusted");
-        snprintf(path, sizeof path, "%s/link/", b.f.directory);
-        fails(&b, "is a link of another user", "");
+        fails(b, path, "is a link of another user, so its target cannot be trusted");
+        snprintf(path, sizeof path, "%s/link/", b->f.directory);
+        fails(b, "is a link of another user", "");
     }
-    build_free(&b);
 }
 
 // A directory on the way to the cache that others can write to: they could put another one there.
-TEST(cache__is_not_where_others_can_exchange_it) {
-    build b;
+BUILD_TEST(cache__is_not_where_others_can_exchange_it) {
     char open_at[200], below[300], link[220];
-    build_make(&b);
-    snprintf(open_at, sizeof open_at, "%s/open", b.f.directory);
+    snprintf(open_at, sizeof open_at, "%s/open", b->f.directory);
     snprintf(below, sizeof below, "%s/mine/cache", open_at);
-    snprintf(link, sizeof link, "%s/link", b.f.directory);
+    snprintf(link, sizeof link, "%s/link", b->f.directory);
     assert_int_equal(mkdir(open_at, 0755), 0);
     assert_int_equal(chmod(open_at, 0777), 0);
-    b.desc.cache_directory = below;
-    fails(&b, "can be exchanged by others: ", "/open on the way to it is writable for others");
+    b->desc.cache_directory = below;
+    fails(b, "can be exchanged by others: ", "/open on the way to it is writable for others");
     assert_int_equal(chmod(open_at, 0775), 0);
-    fails(&b, "can be exchanged by others: ", "is writable for others");
+    fails(b, "can be exchanged by others: ", "is writable for others");
     assert_int_equal(npu_entries(below), 0);
     // Behind a link of ours it is the same; and a link on the way.
     assert_int_equal(symlink(below, link), 0);
-    b.desc.cache_directory = link;
-    fails(&b, "can be exchanged by others: ", "/open on the way to it");
+    b->desc.cache_directory = link;
+    fails(b, "can be exchanged by others: ", "/open on the way to it");
     assert_int_equal(unlink(link), 0);
     assert_int_equal(symlink("open/mine", link), 0);
     snprintf(below, sizeof below, "%s/cache", link);
-    b.desc.cache_directory = below;
-    fails(&b, "can be exchanged by others: ", "/open on the way to it");
+    b->desc.cache_directory = below;
+    fails(b, "can be exchanged by others: ", "/open on the way to it");
     assert_int_equal(chmod(open_at, 01777), 0);  // as /tmp
-    builds(&b, false);
+    builds(b, false);
     if (geteuid() == 0) {
         assert_int_equal(lchown(link, 12345, 12345), 0);
-        fails(&b, "can be exchanged by others: ", "/link on the way to it belongs to another user");
+        fails(b, "can be exchanged by others: ", "/link on the way to it belongs to another user");
         assert_int_equal(lchown(link, 0, 0), 0);
         assert_int_equal(chown(open_at, 12345, 12345), 0);
-        fails(&b, "/open on the way to it belongs to another user", "");
+        fails(b, "/open on the way to it belongs to another user", "");
         assert_int_equal(chown(open_at, 0, 0), 0);
     }
-    builds(&b, true);
-    build_free(&b);
+    builds(b, true);
 }
 
 // What compilers read of the environment, and where one word ends, is in the key.
-TEST(cache__the_environment_of_the_compiler_makes_another_entry) {
-    build b;
-    build_make(&b);
-    builds(&b, false);
-    const uint32_t first = (uint32_t)npu_entries(b.cache);
+BUILD_TEST(cache__the_environment_of_the_compiler_makes_another_entry) {
+    builds(b, false);
+    const uint32_t first = (uint32_t)npu_entries(b->cache);
     assert_int_equal(setenv("CPATH", "/somewhere", 1), 0);
-    builds(&b, false);
-    builds(&b, true);
+    builds(b, false);
+    builds(b, true);
     assert_int_equal(setenv("CPATH", "/elsewhere", 1), 0);
-    builds(&b, false);
+    builds(b, false);
     assert_int_equal(unsetenv("CPATH"), 0);
-    builds(&b, true);
-    assert_int_equal(npu_entries(b.cache), first + 2);
+    builds(b, true);
+    assert_int_equal(npu_entries(b->cache), first + 2);
     // "c++ one" is a file, or a compiler with an option.
     char file[200];
-    snprintf(file, sizeof file, "%s one", b.compiler);
-    b.desc.compiler = file;
-    builds(&b, false);
-    write_file(b.fake, "c++ one", script);
+    snprintf(file, sizeof file, "%s one", b->compiler);
+    b->desc.compiler = file;
+    builds(b, false);
+    write_file(b->fake, "c++ one", script);
     assert_int_equal(chmod(file, 0755), 0);
-    builds(&b, false);
-    assert_int_equal(npu_entries(b.cache), first + 4);
-    build_free(&b);
+    builds(b, false);
+    assert_int_equal(npu_entries(b->cache), first + 4);
 }
 
 // With the rights of another user the environment would choose what is run with them.
-TEST(build__is_refused_with_the_rights_of_others) {
-    build b;
-    build_make(&b);
+BUILD_TEST(build__is_refused_with_the_rights_of_others) {
     if (geteuid() == 0) {
         assert_int_equal(setegid(12345), 0);
-        assert_int_equal(try_build(&b), PTOWSP_UNSUPPORTED);
+        assert_int_equal(try_build(b), PTOWSP_UNSUPPORTED);
         assert_int_equal(setegid(getgid()), 0);
-        test_error_is(b.f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+        test_error_is(b->f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                       "npu: nothing is built with the rights of another user or group "
                       "(set-user-ID)");
     }
-    builds(&b, false);
-    build_free(&b);
+    builds(b, false);
 }
 
 // Nothing of a path, a name or an option is a command, whatever is in it.
-TEST(build__takes_hostile_paths_and_options_as_they_are) {
-    build b;
+BUILD_TEST(build__takes_hostile_paths_and_options_as_they_are) {
     char cache[300], mark[300];
-    build_make(&b);
-    snprintf(mark, sizeof mark, "%s/mark", b.f.directory);
-    snprintf(cache, sizeof cache, "%s/a b\n$(touch mark);`touch mark`'\"*", b.f.directory);
-    b.desc.cache_directory = cache;
-    b.desc.options = "-DX=\"$(touch"
-                     " mark)\" ;touch mark `touch mark` | & \\ 'a";
-    builds(&b, false);
-    builds(&b, true);
-    assert_false(is_there(b.f.directory, "mark"));
-    mode(&b, "fail");
-    b.desc.options = "-O2 %s%n%d\n";
-    fails(&b, "no semicolon", "a b $(touch mark)");
-    assert_null(strchr(ptowsp_context_error(b.f.context).text, '\n'));
-    build_free(&b);
+    snprintf(mark, sizeof mark, "%s/mark", b->f.directory);
+    snprintf(cache, sizeof cache, "%s/a b\n$(touch mark);`touch mark`'\"*", b->f.directory);
+    b->desc.cache_directory = cache;
+    b->desc.options = "-DX=\"$(touch"
+                      " mark)\" ;touch mark `touch mark` | & \\ 'a";
+    builds(b, false);
+    builds(b, true);
+    assert_false(is_there(b->f.directory, "mark"));
+    mode(b, "fail");
+    b->desc.options = "-O2 %s%n%d\n";
+    fails(b, "no semicolon", "a b $(touch mark)");
+    assert_null(strchr(ptowsp_context_error(b->f.context).text, '\n'));
 }
 
 // -- compilers ------------------------------------------------------------------------------------
 
-TEST(compiler__that_is_missing_is_named) {
-    build b;
-    build_make(&b);
-    b.desc.compiler = "no-such-compiler";
-    fails(&b, "there is no compiler no-such-compiler", "CXX");
-    b.desc.compiler = "/no/such/compiler -m64";
-    fails(&b, "there is no compiler /no/such/compiler", "");
-    b.desc.compiler = b.f.directory;
-    fails(&b, "the compiler", "does not work");
-    b.desc.compiler = "false";
-    fails(&b, "the compiler false does not work", "exits with 1");
-    b.desc.compiler = b.compiler;
-    mode(&b, "mute");
-    fails(&b, "does not work: asked for its --version", "exits with 1");
-    assert_int_equal(entries_like(b.cache, "tmp."), 0);
-    build_free(&b);
+BUILD_TEST(compiler__that_is_missing_is_named) {
+    b->desc.compiler = "no-such-compiler";
+    fails(b, "there is no compiler no-such-compiler", "CXX");
+    b->desc.compiler = "/no/such/compiler -m64";
+    fails(b, "there is no compiler /no/such/compiler", "");
+    b->desc.compiler = b->f.directory;
+    fails(b, "the compiler", "does not work");
+    b->desc.compiler = "false";
+    fails(b, "the compiler false does not work", "exits with 1");
+    b->desc.compiler = b->compiler;
+    mode(b, "mute");
+    fails(b, "does not work: asked for its --version", "exits with 1");
+    assert_int_equal(entries_like(b->cache, "tmp."), 0);
 }
 
 // The log of a failure, whose path is in the error's text.
@@ -649,97 +594,83 @@ static const char *log_of(const build *b) {
     return read_file(b->cache, name);
 }
 
-TEST(compiler__errors_are_shown_and_all_it_said_is_kept) {
-    build b;
-    build_make(&b);
-    mode(&b, "fail");
-    fails(&b, "the compiler failed: a.cpp:2:3: error: no semicolon (all of it: ", ".log)");
-    assert_non_null(strstr(log_of(&b), "a.cpp:1: note: at work\na.cpp:2:3: error: no semicolon\n"));
-    assert_non_null(strstr(log_of(&b), "-std=c++17"));
-    assert_int_equal(npu_entries(b.cache), 2);  // the log, and objects
-    mode(&b, "silent");
-    fails(&b, "the compiler failed: it says nothing", "");
-    mode(&b, "die");
-    fails(&b, "the compiler was killed: it says nothing", "");
-    mode(&b, "work");
-    builds(&b, false);
-    assert_int_equal(npu_entries(b.cache), 2);  // the entry, and objects
-    build_free(&b);
+BUILD_TEST(compiler__errors_are_shown_and_all_it_said_is_kept) {
+    mode(b, "fail");
+    fails(b, "the compiler failed: a.cpp:2:3: error: no semicolon (all of it: ", ".log)");
+    assert_non_null(strstr(log_of(b), "a.cpp:1: note: at work\na.cpp:2:3: error: no semicolon\n"));
+    assert_non_null(strstr(log_of(b), "-std=c++17"));
+    assert_int_equal(npu_entries(b->cache), 2);  // the log, and objects
+    mode(b, "silent");
+    fails(b, "the compiler failed: it says nothing", "");
+    mode(b, "die");
+    fails(b, "the compiler was killed: it says nothing", "");
+    mode(b, "work");
+    builds(b, false);
+    assert_int_equal(npu_entries(b->cache), 2);  // the entry, and objects
 }
 
-TEST(compiler__what_it_makes_must_be_a_tree) {
-    build b;
-    build_make(&b);
-    write_file(b.fake, "stub.so", "no library\n");
-    fails(&b, "what was built cannot be loaded: ", "libwsp_tree.so");
-    write_file(b.fake, "stub.c", "int other;\n");
+BUILD_TEST(compiler__what_it_makes_must_be_a_tree) {
+    write_file(b->fake, "stub.so", "no library\n");
+    fails(b, "what was built cannot be loaded: ", "libwsp_tree.so");
+    write_file(b->fake, "stub.c", "int other;\n");
     char command[1024];
     const char *cc = getenv("CC");
     snprintf(command, sizeof command, "%s -w -shared -fPIC %s/stub.c -o %s/stub.so", cc ? cc : "cc",
-             b.fake, b.fake);
+             b->fake, b->fake);
     assert_int_equal(system(command), 0);
-    fails(&b, "what was built cannot be loaded: it has no wsp_runner_create", "");
-    assert_int_equal(npu_entries(b.cache), 1);
-    build_free(&b);
+    fails(b, "what was built cannot be loaded: it has no wsp_runner_create", "");
+    assert_int_equal(npu_entries(b->cache), 1);
 }
 
-TEST(compiler__works_for_callers_that_ignore_their_children) {
-    build b;
-    build_make(&b);
+BUILD_TEST(compiler__works_for_callers_that_ignore_their_children) {
     struct sigaction ignore, before;
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
     assert_int_equal(sigaction(SIGCHLD, &ignore, &before), 0);
-    ptowsp_status status = try_build(&b);
-    mode(&b, "fail");
-    b.desc.options = "-O6";
-    ptowsp_npu *first = b.npu;
-    b.npu = NULL;
-    ptowsp_status failed = try_build(&b);
+    ptowsp_status status = try_build(b);
+    mode(b, "fail");
+    b->desc.options = "-O6";
+    ptowsp_npu *first = b->npu;
+    b->npu = NULL;
+    ptowsp_status failed = try_build(b);
     assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
     ptowsp_npu_destroy(first);
     assert_int_equal(status, PTOWSP_OK);
     assert_int_equal(failed, PTOWSP_SYSTEM_FAILED);
-    build_free(&b);
 }
 
-TEST(compiler__is_heard_by_callers_that_have_closed_their_standard_files) {
-    build b;
-    build_make(&b);
-    mode(&b, "fail");
+BUILD_TEST(compiler__is_heard_by_callers_that_have_closed_their_standard_files) {
+    mode(b, "fail");
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         for (int i = 0; i < 3; i++) {
             close(i);
         }
-        ptowsp_status status = try_build(&b);
-        const char *text = ptowsp_context_error(b.f.context).text;
+        ptowsp_status status = try_build(b);
+        const char *text = ptowsp_context_error(b->f.context).text;
         test_exit(status == PTOWSP_SYSTEM_FAILED && strstr(text, "error: no semicolon") ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(calls(&b, "-shared"), 0);
-    build_free(&b);
+    assert_int_equal(calls(b, "-shared"), 0);
 }
 
-TEST(build__refuses_what_cannot_be_emitted) {
-    build b;
-    build_make(&b);
-    assert_int_equal(ptowsp_npu_build(b.f.context, NULL, &b.desc, &b.npu), PTOWSP_INVALID_PARAMS);
-    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: program is NULL");
-    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, NULL),
+BUILD_TEST(build__refuses_what_cannot_be_emitted) {
+    assert_int_equal(ptowsp_npu_build(b->f.context, NULL, &b->desc, &b->npu),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: out_npu is NULL");
-    assert_int_equal(ptowsp_npu_build_run(b.f.context, NULL, &b.desc, NULL, NULL),
+    test_error_is(b->f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: program is NULL");
+    assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, NULL),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: run is NULL");
-    npu_program_free(&b.f);
-    npu_program_make(&b.f, &npu_plain_names, NULL);  // a kernel without source
-    assert_int_equal(try_build(&b), PTOWSP_UNSUPPORTED);
-    assert_null(b.npu);
-    assert_non_null(strstr(ptowsp_context_error(b.f.context).text, "kernel scale has no source"));
-    assert_false(is_there(b.f.directory, "cache"));
-    build_free(&b);
+    test_error_is(b->f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: out_npu is NULL");
+    assert_int_equal(ptowsp_npu_build_run(b->f.context, NULL, &b->desc, NULL, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(b->f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: run is NULL");
+    npu_program_free(&b->f);
+    npu_program_make(&b->f, &npu_plain_names, NULL);  // a kernel without source
+    assert_int_equal(try_build(b), PTOWSP_UNSUPPORTED);
+    assert_null(b->npu);
+    assert_non_null(strstr(ptowsp_context_error(b->f.context).text, "kernel scale has no source"));
+    assert_false(is_there(b->f.directory, "cache"));
 }

@@ -37,15 +37,15 @@ static void keep(char *kept[4], bool is_back) {
     }
 }
 
+#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
+
 // Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
-TEST(cache__nothing_said_is_the_default) {
-    build b;
+BUILD_TEST(cache__nothing_said_is_the_default) {
     char *kept[4], path[1200];
-    build_make(&b);
     keep(kept, false);
-    snprintf(path, sizeof path, "%s:%s", b.fake, kept[1] ? kept[1] : "/usr/bin:/bin");
+    snprintf(path, sizeof path, "%s:%s", b->fake, kept[1] ? kept[1] : "/usr/bin:/bin");
     setenv("PATH", path, 1);
-    setenv("HOME", b.f.directory, 1);
+    setenv("HOME", b->f.directory, 1);
     unsetenv("XDG_CACHE_HOME");
     static const char *const compilers[] = {NULL, "", "  "};
     for (int i = 0; i < 3; i++) {
@@ -54,48 +54,42 @@ TEST(cache__nothing_said_is_the_default) {
         if (compilers[i]) {
             setenv("CXX", compilers[i], 1);
         }
-        builds(&b, i % 2 ? &empty : NULL);
-        assert_int_equal(ptowsp_npu_was_cached(b.npu), i > 0);
-        assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), "3 c++\n"));
-        assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), "3 -O1\n"));
+        builds(b, i % 2 ? &empty : NULL);
+        assert_int_equal(ptowsp_npu_was_cached(b->npu), i > 0);
+        assert_non_null(strstr(read_file(ptowsp_npu_directory(b->npu), "key"), "3 c++\n"));
+        assert_non_null(strstr(read_file(ptowsp_npu_directory(b->npu), "key"), "3 -O1\n"));
     }
     // What all trees share is compiled for the eye, the rest to be fast.
-    assert_non_null(strstr(read_file(b.fake, "calls"), "-O1 -Og"));
+    assert_non_null(strstr(read_file(b->fake, "calls"), "-O1 -Og"));
     setenv("HOME", "", 1);
-    assert_int_equal(try_build(&b, NULL), PTOWSP_SYSTEM_FAILED);
-    test_error_is(b.f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+    assert_int_equal(try_build(b, NULL), PTOWSP_SYSTEM_FAILED);
+    test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                   "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
     keep(kept, true);
-    build_free(&b);
 }
 
 // -- paths ----------------------------------------------------------------------------------------
 
-TEST(cache__paths_that_cannot_be_made_are_named) {
-    build b;
+BUILD_TEST(cache__paths_that_cannot_be_made_are_named) {
     char path[200], text[400];
-    build_make(&b);
-    write_file(b.f.directory, "file", "");
+    write_file(b->f.directory, "file", "");
     static const char *const below[] = {"file", "file/a", "file/a/b"};
     static const char *const whats[] = {"cannot use the cache", "cannot make the cache",
                                         "cannot make the cache"};
     for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", b.f.directory, below[i]);
+        snprintf(path, sizeof path, "%s/%s", b->f.directory, below[i]);
         snprintf(text, sizeof text, "npu: %s %s: Not a directory", whats[i], path);
-        b.desc.cache_directory = path;
-        fails(&b, text);
+        b->desc.cache_directory = path;
+        fails(b, text);
     }
-    build_free(&b);
 }
 
 // From a directory whose path is long, and from one that was removed, which no path leads to.
-TEST(cache__paths_from_here_need_a_here) {
-    build b;
+BUILD_TEST(cache__paths_from_here_need_a_here) {
     char here[1024], command[300];
     static char deep[1200];
-    build_make(&b);
     assert_non_null(getcwd(here, sizeof here));
-    assert_int_equal(chdir(b.f.directory), 0);
+    assert_int_equal(chdir(b->f.directory), 0);
     for (int i = 0; i < 4; i++) {
         char name[100] = "";
         memset(name, 'a' + i, 99);
@@ -103,32 +97,28 @@ TEST(cache__paths_from_here_need_a_here) {
         assert_int_equal(mkdir(name, 0755), 0);
         assert_int_equal(chdir(name), 0);
     }
-    b.desc.cache_directory = "cache";
-    builds(&b, &b.desc);
+    b->desc.cache_directory = "cache";
+    builds(b, &b->desc);
     assert_non_null(getcwd(deep, sizeof deep));
     assert_true(strlen(deep) > 400);
-    assert_memory_equal(ptowsp_npu_directory(b.npu), deep, strlen(deep));
+    assert_memory_equal(ptowsp_npu_directory(b->npu), deep, strlen(deep));
     assert_int_equal(mkdir("gone", 0755), 0);
     assert_int_equal(chdir("gone"), 0);
     assert_int_equal(rmdir("../gone"), 0);
-    fails(&b, "npu: cannot make the cache cache: No such file or directory");
+    fails(b, "npu: cannot make the cache cache: No such file or directory");
     assert_int_equal(chdir(here), 0);
-    snprintf(command, sizeof command, "rm -rf %s/aaaa*", b.f.directory);
+    snprintf(command, sizeof command, "rm -rf %s/aaaa*", b->f.directory);
     assert_int_equal(system(command), 0);
-    build_free(&b);
 }
 
 // Slashes at its end do not make another one.
-TEST(cache__slashes_at_the_end_are_none) {
-    build b;
+BUILD_TEST(cache__slashes_at_the_end_are_none) {
     char path[160];
-    build_make(&b);
-    builds(&b, &b.desc);
-    snprintf(path, sizeof path, "%s///", b.cache);
-    b.desc.cache_directory = path;
-    builds(&b, &b.desc);
-    assert_true(ptowsp_npu_was_cached(b.npu));
-    build_free(&b);
+    builds(b, &b->desc);
+    snprintf(path, sizeof path, "%s///", b->cache);
+    b->desc.cache_directory = path;
+    builds(b, &b->desc);
+    assert_true(ptowsp_npu_was_cached(b->npu));
 }
 
 // -- what compilers say ---------------------------------------------------------------------------
@@ -143,9 +133,7 @@ static void says(build *b, const char *lines) {
     write_file(b->fake, "c++", text);
 }
 
-TEST(compiler__the_first_error_of_its_lines_is_told) {
-    build b;
-    build_make(&b);
+BUILD_TEST(compiler__the_first_error_of_its_lines_is_told) {
     const struct {
         const char *lines, *told;
     } cases[] = {{"a note\n\nb.cpp:3: error: one\nc.cpp: error: two\n", "b.cpp:3: error: one"},
@@ -156,12 +144,11 @@ TEST(compiler__the_first_error_of_its_lines_is_told) {
                  {"\n\n", "it says nothing"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char wanted[200];
-        says(&b, cases[i].lines);
+        says(b, cases[i].lines);
         snprintf(wanted, sizeof wanted, "npu: the compiler failed: %s (all of it: ", cases[i].told);
-        assert_int_equal(try_build(&b, &b.desc), PTOWSP_SYSTEM_FAILED);
-        assert_memory_equal(ptowsp_context_error(b.f.context).text, wanted, strlen(wanted));
+        assert_int_equal(try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED);
+        assert_memory_equal(ptowsp_context_error(b->f.context).text, wanted, strlen(wanted));
     }
-    build_free(&b);
 }
 
 // What it leaves must be a file, with something in it.
@@ -194,21 +181,19 @@ static ptowsp_kernel native_of(const npu_fixture *f, int number, const char *tex
 }
 
 // C functions of different sources are compiled alone, tile kernels 16 at a time.
-TEST(large__kernels_are_compiled_in_groups) {
+BUILD_TEST(large__kernels_are_compiled_in_groups) {
     enum { NATIVE = 34, TILED = 17 };
-    build b;
     char text[300];
-    build_make(&b);
-    npu_program_free(&b.f);
-    npu_module_make(&b.f, "large");
-    ptowsp_module *m = b.f.m;
+    npu_program_free(&b->f);
+    npu_module_make(&b->f, "large");
+    ptowsp_module *m = b->f.m;
     const ptowsp_tensor_desc x = {
         "x", PTOWSP_F32, 2, {64, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
     const ptowsp_tensor tensor = ptowsp_tensor_make(m, &x);
     ptowsp_kernel kernels[NATIVE + TILED];
     for (int i = 0; i < NATIVE; i++) {
         snprintf(text, sizeof text, "// %d\n%s", i, NPU_SCALE_TEXT);
-        kernels[i] = native_of(&b.f, i, text);
+        kernels[i] = native_of(&b->f, i, text);
     }
     for (int i = NATIVE; i < NATIVE + TILED; i++) {
         ptowsp_body_desc desc;
@@ -234,39 +219,36 @@ TEST(large__kernels_are_compiled_in_groups) {
             ptowsp_task_make(m, &task);
         }
     }
-    npu_fixture_compile(&b.f, NULL);
-    builds(&b, &b.desc);
+    npu_fixture_compile(&b->f, NULL);
+    builds(b, &b->desc);
     uint32_t native = 0, tiled = 0;
-    for (const char *at = read_file(b.fake, "calls"); (at = strstr(at, " -c aicore/")); at++) {
+    for (const char *at = read_file(b->fake, "calls"); (at = strstr(at, " -c aicore/")); at++) {
         native += strncmp(at, " -c aicore/kernels/k", 20) == 0;
         tiled += strncmp(at, " -c aicore/kernels/t", 20) == 0;
     }
     assert_int_equal(native, NATIVE);
     // 16 of them before dispatch.cpp, and one behind.
     assert_int_equal(tiled, 1);
-    assert_non_null(strstr(read_file(b.fake, "calls"), " -c aicore/dispatch.cpp"));
-    build_free(&b);
+    assert_non_null(strstr(read_file(b->fake, "calls"), " -c aicore/dispatch.cpp"));
 }
 
 // Trees have some 25 headers of their own, and may have 64.
-TEST(large__too_many_headers_are_refused) {
-    build b;
+BUILD_TEST(large__too_many_headers_are_refused) {
     static char text[8192];
     char *at = text;
-    build_make(&b);
-    npu_program_free(&b.f);
-    npu_module_make(&b.f, "large");
+    npu_program_free(&b->f);
+    npu_module_make(&b->f, "large");
     for (int i = 0; i < 64; i++) {
         char name[16];
         snprintf(name, sizeof name, "h%d.h", i);
-        write_file(b.f.directory, name, "int one;\n");
+        write_file(b->f.directory, name, "int one;\n");
         at += sprintf(at, "#include \"%s\"\n", name);
     }
     sprintf(at, "void own(float *) {}\n");
     ptowsp_pto_source pto;
     memset(&pto, 0, sizeof pto);
     pto.text = text;
-    pto.include_dirs[0] = b.f.directory;
+    pto.include_dirs[0] = b->f.directory;
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "own";
@@ -277,14 +259,13 @@ TEST(large__too_many_headers_are_refused) {
     memset(&task, 0, sizeof task);
     const ptowsp_tensor_desc x = {
         "x", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    task.kernel = ptowsp_kernel_make(b.f.m, &desc);
-    task.views[0].tensor = ptowsp_tensor_make(b.f.m, &x);
-    PTOWSP_WORKLOAD(b.f.m, "main") {
-        ptowsp_task_make(b.f.m, &task);
+    task.kernel = ptowsp_kernel_make(b->f.m, &desc);
+    task.views[0].tensor = ptowsp_tensor_make(b->f.m, &x);
+    PTOWSP_WORKLOAD(b->f.m, "main") {
+        ptowsp_task_make(b->f.m, &task);
     }
-    npu_fixture_compile(&b.f, NULL);
-    assert_int_equal(try_build(&b, &b.desc), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(b.f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+    npu_fixture_compile(&b->f, NULL);
+    assert_int_equal(try_build(b, &b->desc), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(b->f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                   "npu: the tree has too many headers");
-    build_free(&b);
 }

@@ -308,68 +308,60 @@ static void build_refused(build *b, bool is_found, bool is_for_good) {
     assert_true(ended > 0);
 }
 
-TEST(disk__a_refused_call_while_an_entry_is_found) {
-    build b;
-    build_make(&b);
+#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
+
+BUILD_TEST(disk__a_refused_call_while_an_entry_is_found) {
     // Behind a link, which is read as well.
     char link[160];
-    snprintf(link, sizeof link, "%s/link", b.f.directory);
+    snprintf(link, sizeof link, "%s/link", b->f.directory);
     assert_int_equal(symlink("cache", link), 0);
-    assert_int_equal(mkdir(b.cache, 0700), 0);
-    b.desc.cache_directory = link;
-    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu), PTOWSP_OK);
-    ptowsp_npu_destroy(b.npu);
-    b.npu = NULL;
-    build_refused(&b, true, false);
-    build_free(&b);
+    assert_int_equal(mkdir(b->cache, 0700), 0);
+    b->desc.cache_directory = link;
+    assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu), PTOWSP_OK);
+    ptowsp_npu_destroy(b->npu);
+    b->npu = NULL;
+    build_refused(b, true, false);
 }
 
 // What the processor is, is part of the key where options say native; without its description, the
 // machine's name.
-TEST(disk__without_a_processors_description_the_machine_has_a_name) {
-    build b;
-    build_make(&b);
-    b.desc.options = "-O0 -march=native";
+BUILD_TEST(disk__without_a_processors_description_the_machine_has_a_name) {
+    b->desc.options = "-O0 -march=native";
     for (int is_refused = 0; is_refused < 2; is_refused++) {
         disk.only_path = is_refused ? "/proc/cpuinfo" : NULL;
         for (int time = 0; time < 2; time++) {  // it is found again
             disk.only = "fopen";
             disk_begin((uint64_t)is_refused, false);
-            assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu),
+            assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu),
                              PTOWSP_OK);
             assert_int_equal(disk_end(), is_refused);
             disk.only = NULL;
-            assert_int_equal(ptowsp_npu_was_cached(b.npu), time);
-            ptowsp_npu_destroy(b.npu);
-            b.npu = NULL;
+            assert_int_equal(ptowsp_npu_was_cached(b->npu), time);
+            ptowsp_npu_destroy(b->npu);
+            b->npu = NULL;
         }
     }
     disk.only_path = NULL;
-    build_free(&b);
 }
 
-TEST(disk__a_refused_call_while_an_entry_is_made) {
-    build b;
-    build_make(&b);
-    build_refused(&b, false, false);
+BUILD_TEST(disk__a_refused_call_while_an_entry_is_made) {
+    build_refused(b, false, false);
     if (test_percent() < 100) {
         disk.only = "mkdir rename fopen";
-        build_refused(&b, false, false);
+        build_refused(b, false, false);
         disk.only = NULL;
     }
-    build_free(&b);
 }
 
 // Where the child cannot go to the tree, or has no files, the compiler is not run. It counts its calls
 // on its own: chdir is the first, dup2 the next three.
-TEST(disk__a_child_that_cannot_begin_is_told) {
-    build b;
-    build_make(&b);
+BUILD_TEST(disk__a_child_that_cannot_begin_is_told) {
     for (uint64_t n = 0; n < 5; n++) {
         char text[300];
         disk.is_in_child = true;
         disk_begin(n, false);
-        const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu);
+        const ptowsp_status status =
+            ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
         disk_end();
         disk.is_in_child = false;
         if (n == 0) {
@@ -379,28 +371,24 @@ TEST(disk__a_child_that_cannot_begin_is_told) {
             snprintf(
                 text, sizeof text,
                 "npu: the compiler %s does not work: asked for its --version, it exits with 126",
-                b.compiler);
-            test_error_is(b.f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+                b->compiler);
+            test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
         }
-        ptowsp_npu_destroy(b.npu);
-        b.npu = NULL;
+        ptowsp_npu_destroy(b->npu);
+        b->npu = NULL;
     }
-    build_free(&b);
 }
 
 // Files that would be standard ones are moved, when the caller has closed those.
-TEST(disk__no_file_is_closed_twice) {
-    build b;
-    build_make(&b);
+BUILD_TEST(disk__no_file_is_closed_twice) {
     const int input = dup(0);
     assert_true(input > 2);
     close(0);
     disk.closed_again = 0;
-    const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu);
+    const ptowsp_status status = ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
     const uint64_t closed_again = disk.closed_again;
     assert_int_equal(dup2(input, 0), 0);
     close(input);
     assert_int_equal(status, PTOWSP_OK);
     assert_int_equal(closed_again, 0);
-    build_free(&b);
 }

@@ -111,16 +111,17 @@ TEST(emit__one_program_gives_one_text) {
     npu_fixture_free(&g);
 }
 
-TEST(emit__any_change_of_a_source_is_another_hash) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+#define NPU_FIXTURE_TEST(name)                                                                     \
+    TEST_MADE(name, npu_fixture, f, npu_fixture_make(f), npu_fixture_free(f))
+
+NPU_FIXTURE_TEST(emit__any_change_of_a_source_is_another_hash) {
     collected first, second;
-    emit_all(&f, &first);
-    npu_program_free(&f);
+    emit_all(f, &first);
+    npu_program_free(f);
     npu_names_of names = npu_plain_names;
     names.symbol = "faktor";
-    npu_program_make(&f, &names, NPU_SCALE_TEXT);
-    emit_all(&f, &second);
+    npu_program_make(f, &names, NPU_SCALE_TEXT);
+    emit_all(f, &second);
     const char *before = strstr(find(&first, "manifest.json"), "\"hash\": ");
     const char *after = strstr(find(&second, "manifest.json"), "\"hash\": ");
     assert_true(before && after);
@@ -131,19 +132,16 @@ TEST(emit__any_change_of_a_source_is_another_hash) {
     assert_non_null(strstr(find(&first, "aicpu/program.cpp"), hash));
     free(first.text);
     free(second.text);
-    npu_fixture_free(&f);
 }
 
 // The program's own files are small; the runtime says that it is generated, and under which licence.
-TEST(emit__what_is_not_the_programs_is_generated) {
+NPU_FIXTURE_TEST(emit__what_is_not_the_programs_is_generated) {
     static const char *const own[] = {"README.md",          "LICENSE",          "Makefile",
                                       "CMakeLists.txt",     "manifest.json",    "aicpu/program.h",
                                       "aicpu/program.cpp",  "aicpu/expand.cpp", "aicore/kernels/*",
                                       "aicore/dispatch.cpp"};
-    npu_fixture f;
-    npu_fixture_make(&f);
     collected c;
-    emit_all(&f, &c);
+    emit_all(f, &c);
     uint32_t line_count = 0;
     for (uint32_t i = 0; i < c.file_count; i++) {
         const char *text = find(&c, c.paths[i]), *header = "include/ptowsp.h";
@@ -164,14 +162,11 @@ TEST(emit__what_is_not_the_programs_is_generated) {
     }
     assert_in_range(line_count, 300, 850);
     free(c.text);
-    npu_fixture_free(&f);
 }
 
-TEST(emit__tables_say_what_the_program_has) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__tables_say_what_the_program_has) {
     collected c;
-    emit_all(&f, &c);
+    emit_all(f, &c);
     const char *text = find(&c, "aicpu/program.cpp");
     assert_non_null(strstr(text, "    {\"batch\", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},\n"));
     assert_non_null(strstr(text, "    {\"kv_len\", PTOWSP_I32, 0, 1},\n"));
@@ -194,7 +189,6 @@ TEST(emit__tables_say_what_the_program_has) {
         assert_null(strstr(c.paths[i], "pipeline"));
     }
     free(c.text);
-    npu_fixture_free(&f);
 }
 
 // A value of JSON from here; behind it, or NULL if it is none.
@@ -244,11 +238,9 @@ static const char *json(const char *at) {
     return length ? at + length : NULL;
 }
 
-TEST(emit__manifest_is_json_with_the_schedules_support) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__manifest_is_json_with_the_schedules_support) {
     collected c;
-    emit_all(&f, &c);
+    emit_all(f, &c);
     const char *text = find(&c, "manifest.json");
     const char *end = json(text);
     assert_non_null(end);
@@ -264,7 +256,6 @@ TEST(emit__manifest_is_json_with_the_schedules_support) {
     assert_non_null(strstr(text, "\"name\": \"scale\", \"kind\": \"native\", \"unit\": \"vector\", "
                                  "\"used\": true"));
     free(c.text);
-    npu_fixture_free(&f);
 }
 
 // Words, macros, what could be a trigraph or the end of a comment, and names that are one when what
@@ -318,61 +309,56 @@ TEST(emit__names_cannot_break_out) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-TEST(emit__needs_a_program_a_directory_and_a_callback) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
     const char *const no_directory = "emit: there is no directory to write to";
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
-    assert_int_equal(emit_to(&f, NULL, false), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(emit_to(&f, "", false), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
+    assert_int_equal(emit_to(f, NULL, false), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(emit_to(f, "", false), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
     char path[160];
     const ptowsp_npu_desc desc = {
-        in_directory(&f, "tree", path), false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-    assert_int_equal(ptowsp_npu_emit(f.context, NULL, &desc), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, NULL, NULL),
+        in_directory(f, "tree", path), false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    assert_int_equal(ptowsp_npu_emit(f->context, NULL, &desc), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: file is NULL");
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: file is NULL");
     const char *const nameless[] = {"/", "//", ".", "..", "/tmp/.", "/tmp/.."};
     for (size_t i = 0; i < sizeof nameless / sizeof nameless[0]; i++) {
         char text[128];
         snprintf(text, sizeof text, "emit: a tree needs a name of its own, and \"%s\" has none",
                  nameless[i]);
-        assert_int_equal(emit_to(&f, nameless[i], true), PTOWSP_INVALID_PARAMS);
-        test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+        assert_int_equal(emit_to(f, nameless[i], true), PTOWSP_INVALID_PARAMS);
+        test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     }
-    assert_int_equal(npu_entries(f.directory), 0);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 0);
 }
 
-TEST(emit__a_callback_may_stop_it) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
     collected c;
     memset(&c, 0, sizeof c);
     c.stop_at = 2;
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, collect, &c), PTOWSP_CANCELLED);
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c), PTOWSP_CANCELLED);
     assert_int_equal(c.file_count, 2);
     char text[128];
     snprintf(text, sizeof text, "emit: the callback returned CANCELLED for %s", c.paths[1]);
-    test_error_is(f.context, PTOWSP_CANCELLED, 1, text);
+    test_error_is(f->context, PTOWSP_CANCELLED, 1, text);
     free(c.text);
-    npu_fixture_free(&f);
 }
 
-TEST(emit__kernels_need_their_source) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
+#define NPU_FIXTURE_TEST_2(name)                                                                   \
+    TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
+
+NPU_FIXTURE_TEST_2(emit__kernels_need_their_source) {
     char path[160];
-    npu_program_make(&f, &npu_plain_names, NULL);
-    assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+    npu_program_make(f, &npu_plain_names, NULL);
+    assert_int_equal(emit_to(f, in_directory(f, "tree", path), false), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, 1,
                   "emit: kernel scale has no source (ptowsp_kernel_source), which a tree needs");
-    assert_int_equal(npu_entries(f.directory), 0);
-    npu_program_free(&f);
-    npu_module_make(&f, "m");
+    assert_int_equal(npu_entries(f->directory), 0);
+    npu_program_free(f);
+    npu_module_make(f, "m");
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "scale";
@@ -380,16 +366,15 @@ TEST(emit__kernels_need_their_source) {
     desc.source.text = NPU_SCALE_TEXT;
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "w") {
-        ptowsp_task_make(f.m, &task);
+    task.kernel = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &task);
     }
-    npu_fixture_compile(&f, NULL);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+    npu_fixture_compile(f, NULL);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, 1,
                   "emit: kernel scale has a cost function, which its source does not name");
-    assert_int_equal(npu_entries(f.directory), 0);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 0);
 }
 
 // z = exp(a * b) * c: one way to the vector core, and one back.
@@ -614,14 +599,12 @@ TEST(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves) {
 
 // Two factors of 256 KiB fill L1. A task may have none of the columns that are multiplied: a device
 // then takes zeros of 128 rows of 32 bytes, for which there is no room.
-TEST(emit__empty_products_need_room_for_zeros) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "m");
+NPU_FIXTURE_TEST_2(emit__empty_products_need_room_for_zeros) {
+    npu_module_make(f, "m");
     ptowsp_body_desc body;
     memset(&body, 0, sizeof body);
     body.name = "gemm";
-    ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+    ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
     static const int64_t sizes[][2] = {{128, 1032}, {1032, 128}, {128, 128}};
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 128, 1032);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 1032, 128);
@@ -631,7 +614,7 @@ TEST(emit__empty_products_need_room_for_zeros) {
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
     task.kernel = ptowsp_kernel_end(k);
-    assert_string_equal(ptowsp_module_error(f.m).text, "");
+    assert_string_equal(ptowsp_module_error(f->m).text, "");
     for (int i = 0; i < 3; i++) {
         char name[2] = {"abz"[i], 0};
         ptowsp_tensor_desc tensor;
@@ -641,18 +624,17 @@ TEST(emit__empty_products_need_room_for_zeros) {
         tensor.rank = 2;
         tensor.shape[0] = sizes[i][0];
         tensor.shape[1] = sizes[i][1];
-        task.views[i].tensor = ptowsp_tensor_make(f.m, &tensor);
+        task.views[i].tensor = ptowsp_tensor_make(f->m, &tensor);
     }
-    PTOWSP_WORKLOAD(f.m, "w") {
-        ptowsp_task_make(f.m, &task);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &task);
     }
-    npu_fixture_compile(&f, NULL);
+    npu_fixture_compile(f, NULL);
     char path[160];
-    assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+    assert_int_equal(emit_to(f, in_directory(f, "tree", path), false), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, 1,
                   "emit: kernel gemm: matmul of f16: a sum may be empty, for which 910B wants 4096 "
                   "bytes of zeros in L1, and 524288 of 524288 are in use (rule: empty products)");
-    npu_fixture_free(&f);
 }
 
 TEST(emit__programs_over_a_limit_are_refused) {
@@ -687,24 +669,21 @@ TEST(emit__programs_over_a_limit_are_refused) {
     }
 }
 
-TEST(emit__programs_of_too_many_statements_are_refused) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "m");
-    PTOWSP_WORKLOAD(f.m, "w") {
+NPU_FIXTURE_TEST_2(emit__programs_of_too_many_statements_are_refused) {
+    npu_module_make(f, "m");
+    PTOWSP_WORKLOAD(f->m, "w") {
         for (uint32_t i = 0; i < 65536; i++) {
-            ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, i));
+            ptowsp_slot_set_make(f->m, 0, ptowsp_i64(f->m, i));
         }
     }
-    npu_fixture_compile(&f, NULL);
+    npu_fixture_compile(f, NULL);
     collected c;
     memset(&c, 0, sizeof c);
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, collect, &c),
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c),
                      PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(c.file_count, 0);
-    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, 65538,
+    test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, 65538,
                   "emit: the program has 65538 statements; a tree has at most 65535");
-    npu_fixture_free(&f);
 }
 
 // -- directories ----------------------------------------------------------------------------------
@@ -717,39 +696,34 @@ static void compare_tree(const npu_fixture *f, const char *path) {
     free(c.text);
 }
 
-TEST(emit__writes_what_the_callback_gets) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__writes_what_the_callback_gets) {
     char path[160], slashes[170], back[512];
-    in_directory(&f, "tree", path);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
-    compare_tree(&f, path);
-    assert_int_equal(npu_entries(f.directory), 1);
+    in_directory(f, "tree", path);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
+    compare_tree(f, path);
+    assert_int_equal(npu_entries(f->directory), 1);
     // A slash at the end; and a path from here.
     snprintf(slashes, sizeof slashes, "%.150s2//", path);
-    assert_int_equal(emit_to(&f, slashes, true), PTOWSP_OK);
-    compare_tree(&f, slashes);
+    assert_int_equal(emit_to(f, slashes, true), PTOWSP_OK);
+    compare_tree(f, slashes);
     assert_non_null(getcwd(back, sizeof back));
-    assert_int_equal(chdir(f.directory), 0);
-    assert_int_equal(emit_to(&f, "here", false), PTOWSP_OK);
-    compare_tree(&f, "here");
-    assert_int_equal(emit_to(&f, "here/inside", false), PTOWSP_OK);
+    assert_int_equal(chdir(f->directory), 0);
+    assert_int_equal(emit_to(f, "here", false), PTOWSP_OK);
+    compare_tree(f, "here");
+    assert_int_equal(emit_to(f, "here/inside", false), PTOWSP_OK);
     assert_int_equal(chdir(back), 0);
-    assert_int_equal(npu_entries(f.directory), 3);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 3);
 }
 
-TEST(emit__permissions_are_those_of_the_umask) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__permissions_are_those_of_the_umask) {
     const mode_t masks[] = {022, 077, 002};
     mode_t before = umask(0);
     for (size_t i = 0; i < 3; i++) {
         char path[160], file[200];
-        snprintf(path, sizeof path, "%.63s/tree%u", f.directory, (unsigned)i);
+        snprintf(path, sizeof path, "%.63s/tree%u", f->directory, (unsigned)i);
         snprintf(file, sizeof file, "%.160s/manifest.json", path);
         umask(masks[i]);
-        assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+        assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
         struct stat about;
         assert_int_equal(stat(path, &about), 0);
         assert_int_equal(about.st_mode & 0777, 0755 & ~masks[i]);
@@ -757,7 +731,6 @@ TEST(emit__permissions_are_those_of_the_umask) {
         assert_int_equal(about.st_mode & 0777, 0644 & ~masks[i]);
     }
     umask(before);
-    npu_fixture_free(&f);
 }
 
 static void is_kept(const npu_fixture *f, const char *path, const char *why) {
@@ -771,61 +744,53 @@ static void is_kept(const npu_fixture *f, const char *path, const char *why) {
     "is not replaced, as it is neither an emitted tree (it has no manifest.json of one) nor an "   \
     "empty directory"
 
-TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
     char empty[160], file[160], link[160], broken[160];
-    assert_int_equal(mkdir(in_directory(&f, "empty", empty), 0755), 0);
-    write_file(in_directory(&f, "file", file), "mine");
-    assert_int_equal(symlink("empty", in_directory(&f, "link", link)), 0);
-    assert_int_equal(symlink("nowhere", in_directory(&f, "broken", broken)), 0);
+    assert_int_equal(mkdir(in_directory(f, "empty", empty), 0755), 0);
+    write_file(in_directory(f, "file", file), "mine");
+    assert_int_equal(symlink("empty", in_directory(f, "link", link)), 0);
+    assert_int_equal(symlink("nowhere", in_directory(f, "broken", broken)), 0);
     const char *const paths[] = {empty, file, link, broken};
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(emit_to(&f, paths[i], false), PTOWSP_INVALID_PARAMS);
-        is_kept(&f, paths[i], NOT_REPLACING);
+        assert_int_equal(emit_to(f, paths[i], false), PTOWSP_INVALID_PARAMS);
+        is_kept(f, paths[i], NOT_REPLACING);
     }
     // Links and files are not replaced at all.
     for (size_t i = 1; i < 4; i++) {
-        assert_int_equal(emit_to(&f, paths[i], true), PTOWSP_INVALID_PARAMS);
-        is_kept(&f, paths[i], NOT_OURS);
+        assert_int_equal(emit_to(f, paths[i], true), PTOWSP_INVALID_PARAMS);
+        is_kept(f, paths[i], NOT_OURS);
     }
-    assert_int_equal(npu_entries(f.directory), 4);
+    assert_int_equal(npu_entries(f->directory), 4);
     assert_int_equal(npu_entries(empty), 0);
-    assert_int_equal(emit_to(&f, empty, true), PTOWSP_OK);
-    compare_tree(&f, empty);
-    assert_int_equal(npu_entries(f.directory), 4);
-    npu_fixture_free(&f);
+    assert_int_equal(emit_to(f, empty, true), PTOWSP_OK);
+    compare_tree(f, empty);
+    assert_int_equal(npu_entries(f->directory), 4);
 }
 
-TEST(emit__only_trees_and_empty_directories_are_replaced) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
     char mine[160], file[200];
-    in_directory(&f, "mine", mine);
+    in_directory(f, "mine", mine);
     assert_int_equal(mkdir(mine, 0755), 0);
     snprintf(file, sizeof file, "%.160s/thesis.txt", mine);
     write_file(file, "all my work");
-    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
-    is_kept(&f, mine, NOT_OURS);
+    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
+    is_kept(f, mine, NOT_OURS);
     // Another program's manifest does not make it a tree, nor does an empty one.
     snprintf(file, sizeof file, "%.160s/manifest.json", mine);
     write_file(file, "{\"name\": \"web app\"}");
-    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
-    is_kept(&f, mine, NOT_OURS);
+    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
+    is_kept(f, mine, NOT_OURS);
     write_file(file, "");
-    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
     assert_int_equal(npu_entries(mine), 2);
-    assert_int_equal(npu_entries(f.directory), 1);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 1);
 }
 
 // All of the old tree goes, with what was built in it; another program takes its place.
-TEST(emit__a_tree_is_replaced_as_a_whole) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
     char path[160], file[200], inside[200];
-    in_directory(&f, "tree", path);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+    in_directory(f, "tree", path);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
     uint32_t count = npu_entries(path);
     snprintf(inside, sizeof inside, "%.160s/build", path);
     assert_int_equal(mkdir(inside, 0755), 0);
@@ -833,15 +798,14 @@ TEST(emit__a_tree_is_replaced_as_a_whole) {
     write_file(file, "x");
     snprintf(file, sizeof file, "%.160s/build/link", path);
     assert_int_equal(symlink("/tmp", file), 0);  // what it points to stays
-    npu_program_free(&f);
+    npu_program_free(f);
     npu_names_of names = npu_plain_names;
     names.module = "other";
-    npu_program_make(&f, &names, NPU_SCALE_TEXT);
-    assert_int_equal(emit_to(&f, path, true), PTOWSP_OK);
-    compare_tree(&f, path);
+    npu_program_make(f, &names, NPU_SCALE_TEXT);
+    assert_int_equal(emit_to(f, path, true), PTOWSP_OK);
+    compare_tree(f, path);
     assert_int_equal(npu_entries(path), count);
-    assert_int_equal(npu_entries(f.directory), 1);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 1);
 }
 
 static void cannot(const npu_fixture *f, const char *start, const char *path, const char *why) {
@@ -850,57 +814,46 @@ static void cannot(const npu_fixture *f, const char *start, const char *path, co
     test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
 }
 
-TEST(emit__a_parent_must_be_there) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_parent_must_be_there) {
     char parent[160], path[200];
-    in_directory(&f, "missing", parent);
+    in_directory(f, "missing", parent);
     snprintf(path, sizeof path, "%.160s/tree", parent);
-    assert_int_equal(emit_to(&f, path, true), PTOWSP_SYSTEM_FAILED);
-    cannot(&f, "cannot open directory", parent, "No such file or directory");
+    assert_int_equal(emit_to(f, path, true), PTOWSP_SYSTEM_FAILED);
+    cannot(f, "cannot open directory", parent, "No such file or directory");
     write_file(parent, "a file");
-    assert_int_equal(emit_to(&f, path, true), PTOWSP_SYSTEM_FAILED);
-    cannot(&f, "cannot open directory", parent, "Not a directory");
-    assert_int_equal(npu_entries(f.directory), 1);
-    npu_fixture_free(&f);
+    assert_int_equal(emit_to(f, path, true), PTOWSP_SYSTEM_FAILED);
+    cannot(f, "cannot open directory", parent, "Not a directory");
+    assert_int_equal(npu_entries(f->directory), 1);
 }
 
-TEST(emit__a_parent_must_be_writable) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_parent_must_be_writable) {
     char parent[160], path[200];
-    in_directory(&f, "locked", parent);
+    in_directory(f, "locked", parent);
     snprintf(path, sizeof path, "%.160s/tree", parent);
     assert_int_equal(mkdir(parent, 0555), 0);
-    assert_int_equal(chmod(parent, 0555) || chmod(f.directory, 0755), 0);  // whatever the umask is
+    assert_int_equal(chmod(parent, 0555) || chmod(f->directory, 0755), 0);  // whatever the umask is
     bool is_root = geteuid() == 0;  // who may write everywhere
     assert_int_equal(is_root ? seteuid(65534) : 0, 0);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
     assert_int_equal(is_root ? seteuid(0) : 0, 0);
-    cannot(&f, "cannot create a directory beside", path, "Permission denied");
+    cannot(f, "cannot create a directory beside", path, "Permission denied");
     assert_int_equal(npu_entries(parent), 0);
-    npu_fixture_free(&f);
 }
 
-TEST(emit__a_name_may_be_too_long_for_the_system) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
     char path[512];
-    snprintf(path, sizeof path, "%.63s/%0300d", f.directory, 1);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
-    const char *text = ptowsp_context_error(f.context).text;
+    snprintf(path, sizeof path, "%.63s/%0300d", f->directory, 1);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
+    const char *text = ptowsp_context_error(f->context).text;
     const char *end = "0001: File name too long";
     assert_string_equal(text + strlen(text) - strlen(end), end);
-    assert_int_equal(npu_entries(f.directory), 0);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 0);
 }
 
 // The limit on the size of a file stands in for a disk that is full, at several sizes.
-TEST(emit__a_full_disk_leaves_nothing) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_full_disk_leaves_nothing) {
     char path[160];
-    in_directory(&f, "tree", path);
+    in_directory(f, "tree", path);
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -908,34 +861,30 @@ TEST(emit__a_full_disk_leaves_nothing) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct rlimit limit = {sizes[i], before.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        ptowsp_status status = emit_to(&f, path, false);
+        ptowsp_status status = emit_to(f, path, false);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
-        const char *text = ptowsp_context_error(f.context).text;
+        const char *text = ptowsp_context_error(f->context).text;
         const char *end = ": File too large";
         assert_string_equal(text + strlen(text) - strlen(end), end);
-        assert_int_equal(npu_entries(f.directory), 0);
+        assert_int_equal(npu_entries(f->directory), 0);
     }
     signal(SIGXFSZ, handler);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
-    npu_fixture_free(&f);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
 }
 
 // Every name that a new directory of this process could have is taken: 10000 of them.
-TEST(emit__needs_a_name_beside_the_tree) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__needs_a_name_beside_the_tree) {
     char path[160], name[300];
-    in_directory(&f, "tree", path);
+    in_directory(f, "tree", path);
     for (int i = 0; i < 10000; i++) {
-        snprintf(name, sizeof name, "%s/.ptowsp-%ld-%d", f.directory, (long)getpid(), i);
+        snprintf(name, sizeof name, "%s/.ptowsp-%ld-%d", f->directory, (long)getpid(), i);
         assert_int_equal(mkdir(name, 0700), 0);
     }
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
     snprintf(name, sizeof name, "emit: cannot create a directory beside %s: File exists", path);
-    assert_string_equal(ptowsp_context_error(f.context).text, name);
-    snprintf(name, sizeof name, "%s/.ptowsp-%ld-9999", f.directory, (long)getpid());
+    assert_string_equal(ptowsp_context_error(f->context).text, name);
+    snprintf(name, sizeof name, "%s/.ptowsp-%ld-9999", f->directory, (long)getpid());
     assert_int_equal(rmdir(name), 0);
-    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
-    npu_fixture_free(&f);
+    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
 }

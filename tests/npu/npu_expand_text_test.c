@@ -202,13 +202,12 @@ static void tiered_decode_make(fixture *f) {
     compile(f, NULL, &schedule);
 }
 
-TEST(text__of_a_tiered_decode_is_golden) {
-    fixture f;
-    fixture_make(&f, "tiered_decode");
-    tiered_decode_make(&f);
-    text_is_golden(&f, "tiered_decode");
-    text_compiles(&f);
-    fixture_free(&f);
+#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+
+FIXTURE_TEST(text__of_a_tiered_decode_is_golden, "tiered_decode") {
+    tiered_decode_make(f);
+    text_is_golden(f, "tiered_decode");
+    text_compiles(f);
 }
 
 // Experts of each token from a sparse axis, capacity from a slot that a kernel's result is loaded
@@ -288,13 +287,10 @@ static void routing_make(fixture *f) {
     compile(f, "moe", &schedule);
 }
 
-TEST(text__of_sparse_loops_slots_and_calls_is_golden) {
-    fixture f;
-    fixture_make(&f, "moe");
-    routing_make(&f);
-    text_is_golden(&f, "routing");
-    text_compiles(&f);
-    fixture_free(&f);
+FIXTURE_TEST(text__of_sparse_loops_slots_and_calls_is_golden, "moe") {
+    routing_make(f);
+    text_is_golden(f, "routing");
+    text_compiles(f);
 }
 
 // Three processes, one of them replicated, with a channel of tokens, one of free places, an event.
@@ -359,13 +355,10 @@ static void pipeline_make(fixture *f) {
     compile(f, NULL, NULL);
 }
 
-TEST(text__of_a_pipeline_is_golden) {
-    fixture f;
-    fixture_make(&f, "pipeline");
-    pipeline_make(&f);
-    text_is_golden(&f, "pipeline");
-    text_compiles(&f);
-    fixture_free(&f);
+FIXTURE_TEST(text__of_a_pipeline_is_golden, "pipeline") {
+    pipeline_make(f);
+    text_is_golden(f, "pipeline");
+    text_compiles(f);
 }
 
 // -- names ----------------------------------------------------------------------------------------
@@ -464,11 +457,9 @@ TEST(text__compiles_whatever_things_are_called) {
 }
 
 // The entry of a sparse loop has a name that nobody gave: what is called so inside gets a number.
-TEST(text__names_that_are_taken_inside_get_a_number) {
-    fixture f;
-    fixture_make(&f, "numbers");
-    ptowsp_module *m = f.m;
-    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 2});
+FIXTURE_TEST(text__names_that_are_taken_inside_get_a_number, "numbers") {
+    ptowsp_module *m = f->m;
+    ptowsp_kernel step = kernel(f, (ptowsp_kernel_desc){.name = "step", .axis_count = 2});
     ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), adj = ptowsp_axis_sparse(m, "adj");
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_FOR_EACH(m, r, rows) {
@@ -498,8 +489,8 @@ TEST(text__names_that_are_taken_inside_get_a_number) {
             ptowsp_scope_end(m);
         }
     }
-    compile(&f, "main", NULL);
-    npu_text text = words_emit(f.context, f.program, false);
+    compile(f, "main", NULL);
+    npu_text text = words_emit(f->context, f->program, false);
     static const char *const parts[] = {
         "for (const Entry &v_x_entry : run.entries(AXIS_adj, v_r, ",
         "for (i64 v_x_entry_2 = 0; v_x_entry_2 < v_rows && run.good(); v_x_entry_2++)",
@@ -513,8 +504,7 @@ TEST(text__names_that_are_taken_inside_get_a_number) {
         }
     }
     npu_text_free(&text);
-    text_compiles(&f);
-    fixture_free(&f);
+    text_compiles(f);
 }
 
 // -- sizes ----------------------------------------------------------------------------------------
@@ -533,34 +523,29 @@ static void begin_scopes(const fixture *f, ptowsp_axis axis, int depth, ptowsp_k
     ptowsp_scope_end(f->m);
 }
 
-TEST(text__as_deep_as_can_be_compiles) {
-    fixture f;
-    fixture_make(&f, "deep");
-    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
-    ptowsp_axis one = ptowsp_axis_dynamic(f.m, "one");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        begin_scopes(&f, one, PTOWSP_MODULE_NEST_MAX - 2, step);
+FIXTURE_TEST(text__as_deep_as_can_be_compiles, "deep") {
+    ptowsp_kernel step = kernel(f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
+    ptowsp_axis one = ptowsp_axis_dynamic(f->m, "one");
+    PTOWSP_WORKLOAD(f->m, "main") {
+        begin_scopes(f, one, PTOWSP_MODULE_NEST_MAX - 2, step);
     }
-    compile(&f, NULL, NULL);
-    text_compiles(&f);
-    fixture_free(&f);
+    compile(f, NULL, NULL);
+    text_compiles(f);
 }
 
 // A deep expression has parts of a statement each; one that is used twice has its parts once.
-TEST(text__deep_expressions_that_are_used_twice_have_parts_once) {
-    fixture f;
-    fixture_make(&f, "twice");
-    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_expr deep = ptowsp_cast(ptowsp_symbol(f.m, "s"), PTOWSP_TYPE_I64);
+FIXTURE_TEST(text__deep_expressions_that_are_used_twice_have_parts_once, "twice") {
+    ptowsp_kernel step = kernel(f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_expr deep = ptowsp_cast(ptowsp_symbol(f->m, "s"), PTOWSP_TYPE_I64);
         for (int i = 0; i < 120; i++) {
-            deep = ptowsp_sub(number(&f, 3), deep);
+            deep = ptowsp_sub(number(f, 3), deep);
         }
-        ptowsp_task_make(f.m,
+        ptowsp_task_make(f->m,
                          &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_add(deep, deep)}});
     }
-    compile(&f, NULL, NULL);
-    npu_text text = words_emit(f.context, f.program, false);
+    compile(f, NULL, NULL);
+    npu_text text = words_emit(f->context, f->program, false);
     const char *first = strstr(text.data, "const auto part = [&] { return ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "const auto part"));
@@ -568,8 +553,7 @@ TEST(text__deep_expressions_that_are_used_twice_have_parts_once) {
     assert_non_null(use);
     assert_non_null(strstr(use + 1, "part()"));
     npu_text_free(&text);
-    text_compiles(&f);
-    fixture_free(&f);
+    text_compiles(f);
 }
 
 static void count_task(void *user, const words_task *task, const ptowsp_task *as_task) {

@@ -109,46 +109,44 @@ static void task_of(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor te
     ptowsp_task_make(f->m, &task);
 }
 
+#define NPU_FIXTURE_TEST(name)                                                                     \
+    TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
+
 // C functions in lines and in one line, and a PTO-ISA source with a header.
-TEST(memory__of_sources_may_be_refused_at_every_point) {
-    npu_fixture f;
+NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
     char header[100];
-    npu_fixture_begin(&f);
-    snprintf(header, sizeof header, "%s/one.hpp", f.directory);
+    snprintf(header, sizeof header, "%s/one.hpp", f->directory);
     FILE *file = fopen(header, "w");
     assert_non_null(file);
     assert_true(fputs("int one;\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
-    npu_module_make(&f, "sources");
+    npu_module_make(f, "sources");
     ptowsp_pto_source pto;
     memset(&pto, 0, sizeof pto);
     pto.text = "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}";
-    pto.include_dirs[0] = f.directory;
+    pto.include_dirs[0] = f->directory;
     const ptowsp_kernel kernels[] = {
-        kernel_of(&f, "lines", npu_scale, NPU_SCALE_TEXT, NULL),
-        kernel_of(&f, "line", npu_scale,
+        kernel_of(f, "lines", npu_scale, NPU_SCALE_TEXT, NULL),
+        kernel_of(f, "line", npu_scale,
                   "static ptowsp_cycles scale(const ptowsp_task *t, void *u) { return 7; }", NULL),
-        kernel_of(&f, "own", NULL, NULL, &pto)};
-    const ptowsp_tensor x = tensor_of(&f, "x");
-    PTOWSP_WORKLOAD(f.m, "main") {
+        kernel_of(f, "own", NULL, NULL, &pto)};
+    const ptowsp_tensor x = tensor_of(f, "x");
+    PTOWSP_WORKLOAD(f->m, "main") {
         for (int i = 0; i < 3; i++) {
-            task_of(&f, kernels[i], x);
+            task_of(f, kernels[i], x);
         }
     }
-    npu_fixture_compile(&f, NULL);
-    sweep(f.context, f.program);
-    npu_fixture_free(&f);
+    npu_fixture_compile(f, NULL);
+    sweep(f->context, f->program);
 }
 
 // Loops of each kind, a transient tensor, calls, and a pipeline.
-TEST(memory__of_statements_may_be_refused_at_every_point) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "statements");
-    ptowsp_module *m = f.m;
-    const ptowsp_kernel kernel = kernel_of(&f, "scale", npu_scale, NPU_SCALE_TEXT, NULL);
-    const ptowsp_kernel make = kernel_of(&f, "make", npu_scale, NPU_SCALE_TEXT, NULL);
-    const ptowsp_tensor x = tensor_of(&f, "x");
+NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
+    npu_module_make(f, "statements");
+    ptowsp_module *m = f->m;
+    const ptowsp_kernel kernel = kernel_of(f, "scale", npu_scale, NPU_SCALE_TEXT, NULL);
+    const ptowsp_kernel make = kernel_of(f, "make", npu_scale, NPU_SCALE_TEXT, NULL);
+    const ptowsp_tensor x = tensor_of(f, "x");
     const ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), pages = ptowsp_axis_ragged(m, "pages");
     const ptowsp_axis routes = ptowsp_axis_sparse(m, "routes"), plan = ptowsp_axis_plan(m, "kv");
     const ptowsp_axis lanes = ptowsp_axis_plan_lanes(m, "kv");
@@ -163,9 +161,9 @@ TEST(memory__of_statements_may_be_refused_at_every_point) {
         memset(sizes, 0, sizeof sizes);
         sizes[0] = ptowsp_mul(ptowsp_axis_size(m, rows), ptowsp_i64(m, 8));
         const ptowsp_tensor transient = ptowsp_tensor_transient(m, &made, sizes);
-        task_of(&f, make, transient);
+        task_of(f, make, transient);
         PTOWSP_PARALLEL(m, i, rows) {
-            task_of(&f, kernel, transient);
+            task_of(f, kernel, transient);
             PTOWSP_FOR_EACH(m, j, ptowsp_axis_row(m, pages, i)) {
                 ptowsp_slot_set_make(m, 0, ptowsp_array_at(m, "sizes", PTOWSP_I32, j));
             }
@@ -188,48 +186,45 @@ TEST(memory__of_statements_may_be_refused_at_every_point) {
             PTOWSP_REPLICATE(m, w, rows, "work") {
                 ptowsp_consumes(m, tokens);
                 PTOWSP_CONSUME(m, t, tokens) {
-                    task_of(&f, kernel, x);
+                    task_of(f, kernel, x);
                 }
             }
         }
     }
-    npu_fixture_compile(&f, NULL);
-    sweep(f.context, f.program);
-    npu_fixture_free(&f);
+    npu_fixture_compile(f, NULL);
+    sweep(f->context, f->program);
 }
 
 // Its sizes of transient tensors are asked for while files are made, and its run is recorded.
-TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
-    npu_fixture f;
+NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
     char path[128];
     float data[2][16 * 8] = {{0}};
     ptowsp_npu_desc tree;
     ptowsp_body_desc twice;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "runtime");
+    npu_module_make(f, "runtime");
     memset(&tree, 0, sizeof tree);
     memset(&twice, 0, sizeof twice);
     twice.name = "twice";
-    ptowsp_body *body = ptowsp_kernel_begin(f.m, &twice);
+    ptowsp_body *body = ptowsp_kernel_begin(f->m, &twice);
     const ptowsp_value in = ptowsp_tile_in(body, "x", PTOWSP_F32, 16, 8);
     ptowsp_tile_store(ptowsp_tile_out(body, "y", PTOWSP_F32, 16, 8), ptowsp_tile_add(in, in));
     const ptowsp_kernel kernel = ptowsp_kernel_end(body);
-    const ptowsp_tensor x = tensor_of(&f, "x"), y = tensor_of(&f, "y");
+    const ptowsp_tensor x = tensor_of(f, "x"), y = tensor_of(f, "y");
     const ptowsp_tensor_desc made = {
         "made", PTOWSP_F32, 2, {16, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    PTOWSP_WORKLOAD(f.m, "runtime") {
-        const ptowsp_tensor between = ptowsp_tensor_transient(f.m, &made, NULL);
+    PTOWSP_WORKLOAD(f->m, "runtime") {
+        const ptowsp_tensor between = ptowsp_tensor_transient(f->m, &made, NULL);
         for (int i = 0; i < 2; i++) {
             ptowsp_task_desc task;
             memset(&task, 0, sizeof task);
             task.kernel = kernel;
             task.views[0].tensor = i ? between : x;
             task.views[1].tensor = i ? y : between;
-            ptowsp_task_make(f.m, &task);
+            ptowsp_task_make(f->m, &task);
         }
     }
-    npu_fixture_compile(&f, NULL);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &tree.run), PTOWSP_OK);
+    npu_fixture_compile(f, NULL);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &tree.run), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer buffer;
         memset(&buffer, 0, sizeof buffer);
@@ -237,25 +232,24 @@ TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
         buffer.data = data[i];
         assert_int_equal(ptowsp_run_bind_tensor(tree.run, i ? "y" : "x", &buffer), PTOWSP_OK);
     }
-    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(path, sizeof path, "%s/tree", f->directory);
     tree.directory = path;
     tree.runtime = PTOWSP_NPU_SIMPLER;
     memset(&hooks, 0, sizeof hooks);
     for (size_t n = 1;; n++) {
         hooks.allocations = 0;
         hooks.refuse_at = n;
-        const ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &tree);
+        const ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &tree);
         assert_int_equal(hooks.live, 0);
         if (status == PTOWSP_OK) {
             assert_true(hooks.allocations < n && n > 100);
             break;
         }
-        test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+        test_error_is(f->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                       "emit: no memory for the tree");
-        assert_int_equal(npu_entries(f.directory), 0);
+        assert_int_equal(npu_entries(f->directory), 0);
     }
     print_message("%zu allocations\n", hooks.allocations);
     hooks.refuse_at = 0;
     ptowsp_run_destroy(tree.run);
-    npu_fixture_free(&f);
 }

@@ -148,20 +148,20 @@ static size_t file_is(const record *r, const char *name, const void *data, size_
                            (unsigned long long)fnv(data, size));
 }
 
-TEST(record__has_what_was_bound_and_what_came_of_it) {
-    record r;
+#define RECORD_TEST(name) TEST_MADE(name, record, r, record_begin(r, "factor"), record_end(r))
+
+RECORD_TEST(record__has_what_was_bound_and_what_came_of_it) {
     float before[ROWS * COLS], after[ROWS * COLS];
     char got[TEXT_MAX], wanted[TEXT_MAX];
-    record_begin(&r, "factor");
-    memcpy(before, r.x, sizeof before);
+    memcpy(before, r->x, sizeof before);
     for (int i = 0; i < ROWS * COLS; i++) {
         after[i] = i / COLS == 1 ? (float)i : (float)(3 * i);  // row 1 has length 9
     }
     const ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};
-    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, &options, r.path), PTOWSP_OK);
-    assert_memory_equal(r.x, after, sizeof after);
-    assert_int_equal(npu_entries(r.path), 6);
-    const size_t size = read_file(&r, "recording", got);
+    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, &options, r->path), PTOWSP_OK);
+    assert_memory_equal(r->x, after, sizeof after);
+    assert_int_equal(npu_entries(r->path), 6);
+    const size_t size = read_file(r, "recording", got);
     char program[40];
     assert_int_equal(sscanf(got, "ptowsp recording 1\nprogram %32[0-9a-f]\n", program), 1);
     // Two tasks of 7 cycles and three of 2, one after another on the one lane: 20.
@@ -174,23 +174,20 @@ TEST(record__has_what_was_bound_and_what_came_of_it) {
         "--expect-slot 4=0\n--expect-slot 5=0\n--expect-slot 6=0\n--expect-slot 7=0\n"
         "--expect-cycles 20\n",
         program);
-    at += file_is(&r, "d1.bin", r.indptr, sizeof r.indptr, wanted + at);
-    at += file_is(&r, "d2.bin", r.indices, sizeof r.indices, wanted + at);
-    at += file_is(&r, "d3.bin", r.lengths, sizeof r.lengths, wanted + at);
-    at += file_is(&r, "m1.bin", before, sizeof before, wanted + at);
-    at += file_is(&r, "o1.bin", after, sizeof after, wanted + at);
+    at += file_is(r, "d1.bin", r->indptr, sizeof r->indptr, wanted + at);
+    at += file_is(r, "d2.bin", r->indices, sizeof r->indices, wanted + at);
+    at += file_is(r, "d3.bin", r->lengths, sizeof r->lengths, wanted + at);
+    at += file_is(r, "m1.bin", before, sizeof before, wanted + at);
+    at += file_is(r, "o1.bin", after, sizeof after, wanted + at);
     at += (size_t)sprintf(wanted + at, "end %016llx\n", (unsigned long long)fnv(wanted, at));
     assert_string_equal(got, wanted);
     assert_int_equal(size, at);
-    record_end(&r);
 }
 
 // Rows from the last to the first, with a gap: elements in order, memory as it is.
-TEST(record__views_have_strides) {
-    record r;
+RECORD_TEST(record__views_have_strides) {
     char got[TEXT_MAX];
     float after[2 * 4];
-    record_begin(&r, "factor");
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     // Two rows of eight columns, every element twice as far: the second one first.
@@ -204,10 +201,10 @@ TEST(record__views_have_strides) {
     buffer.shape[1] = COLS;
     buffer.strides[0] = -2 * COLS;
     buffer.strides[1] = 2;
-    assert_int_equal(ptowsp_run_bind_tensor(r.run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(r.run, "rows", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
-    assert_true(read_file(&r, "recording", got) > 0);
+    assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
+    assert_true(read_file(r, "recording", got) > 0);
     char view[80];
     // The block begins with wide[0]; the first element of the view is 16 elements further.
     snprintf(view, sizeof view, "--view x=2x8/-16x2@1+%d\n",
@@ -215,13 +212,12 @@ TEST(record__views_have_strides) {
     assert_non_null(strstr(got, view));
     assert_non_null(strstr(got, "--model unit\n"));
     // From wide[0] to the last element of the row at 16: 16 + 14.
-    assert_int_equal(read_file(&r, "m1.bin", got), ((uintptr_t)wide & 7) + 31 * sizeof(float));
-    assert_int_equal(read_file(&r, "o1.bin", got), 2 * COLS * sizeof(float));
+    assert_int_equal(read_file(r, "m1.bin", got), ((uintptr_t)wide & 7) + 31 * sizeof(float));
+    assert_int_equal(read_file(r, "o1.bin", got), 2 * COLS * sizeof(float));
     for (int c = 0; c < 4; c++) {
         after[c] = (float)(3 * (2 * COLS + 2 * c));
     }
     assert_memory_equal(got, after, 4 * sizeof(float));
-    record_end(&r);
 }
 
 static void refused(record *r, ptowsp_run *run, const ptowsp_run_options *options, const char *path,
@@ -237,47 +233,41 @@ static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     return 1;
 }
 
-TEST(record__refuses_what_trees_cannot_check) {
-    record r;
+RECORD_TEST(record__refuses_what_trees_cannot_check) {
     const char *const nothing = "emit: there is no run to record, or no directory for it";
     const char *const no_data = "emit: a recording needs data, and a cost model that trees have";
     const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_run_options users = {.cost = {.model = PTOWSP_MODEL_USER, .fn = one_cycle}};
-    record_begin(&r, "factor");
-    refused(&r, NULL, NULL, r.path, PTOWSP_INVALID_PARAMS, nothing);
-    refused(&r, r.run, NULL, NULL, PTOWSP_INVALID_PARAMS, nothing);
-    refused(&r, r.run, NULL, "", PTOWSP_INVALID_PARAMS, nothing);
-    refused(&r, r.run, &timed, r.path, PTOWSP_INVALID_PARAMS, no_data);
-    refused(&r, r.run, &users, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(r, NULL, NULL, r->path, PTOWSP_INVALID_PARAMS, nothing);
+    refused(r, r->run, NULL, NULL, PTOWSP_INVALID_PARAMS, nothing);
+    refused(r, r->run, NULL, "", PTOWSP_INVALID_PARAMS, nothing);
+    refused(r, r->run, &timed, r->path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(r, r->run, &users, r->path, PTOWSP_INVALID_PARAMS, no_data);
     const ptowsp_run_options without = {.cost = {.model = PTOWSP_MODEL_USER}};
     const ptowsp_run_options unknown = {.cost = {.model = (ptowsp_model)99}};
-    refused(&r, r.run, &without, r.path, PTOWSP_INVALID_PARAMS, no_data);
-    refused(&r, r.run, &unknown, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(r, r->run, &without, r->path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(r, r->run, &unknown, r->path, PTOWSP_INVALID_PARAMS, no_data);
     const ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     const ptowsp_run_options own = {.cost = {.model = PTOWSP_MODEL_910B, .timing = &timing}};
-    refused(&r, r.run, &own, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(r, r->run, &own, r->path, PTOWSP_INVALID_PARAMS, no_data);
     // What the run itself refuses.
-    r.lengths[0] = 5;
-    assert_int_equal(ptowsp_run_bind_size(r.run, "rows", ROWS + 1), PTOWSP_OK);
-    assert_int_not_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
-    assert_int_equal(npu_entries(r.f.directory), 0);
-    record_end(&r);
-    record_begin(&r, "a=b");
-    refused(&r, r.run, NULL, r.path, PTOWSP_UNSUPPORTED,
+    r->lengths[0] = 5;
+    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", ROWS + 1), PTOWSP_OK);
+    assert_int_not_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
+    assert_int_equal(npu_entries(r->f.directory), 0);
+    record_end(r);
+    record_begin(r, "a=b");
+    refused(r, r->run, NULL, r->path, PTOWSP_UNSUPPORTED,
             "emit: recording: a line cannot have the name a=b");
-    record_end(&r);
 }
 
-TEST(record__does_not_replace_a_directory) {
-    record r;
+RECORD_TEST(record__does_not_replace_a_directory) {
     char got[TEXT_MAX];
-    record_begin(&r, "factor");
-    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
-    const size_t size = read_file(&r, "recording", got);
-    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_INVALID_PARAMS);
-    assert_non_null(strstr(ptowsp_context_error(r.f.context).text, r.path));
-    assert_int_equal(read_file(&r, "recording", got), size);
-    record_end(&r);
+    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
+    const size_t size = read_file(r, "recording", got);
+    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_INVALID_PARAMS);
+    assert_non_null(strstr(ptowsp_context_error(r->f.context).text, r->path));
+    assert_int_equal(read_file(r, "recording", got), size);
 }
 
 // -- several tensors ------------------------------------------------------------------------------

@@ -211,56 +211,50 @@ TEST(source__blocks_of_a_task_are_for_the_shim_alone) {
 
 // -- headers --------------------------------------------------------------------------------------
 
+#define SOURCE_TEST(name) TEST_MADE(name, source, s, source_begin(s), source_end(s))
+
 // Headers that two files include come once; those of PTO-ISA, in angles, and that are nowhere stay lines.
-TEST(source__headers_that_are_found_come_along_once) {
-    source s;
-    source_begin(&s);
-    add_file(&s, "one.hpp", "#include \"two.hpp\"\n");
-    add_file(&s, "two.hpp", "#pragma once\nint two;\n");
-    assert_int_equal(mkdir(path_of(&s, "dir"), 0755), 0);
-    assert_int_equal(mkdir(path_of(&s, "dir/three.hpp"), 0755), 0);  // a directory is no header
-    add_file(&s, "dir/deep.hpp", "int deep;\n");
+SOURCE_TEST(source__headers_that_are_found_come_along_once) {
+    add_file(s, "one.hpp", "#include \"two.hpp\"\n");
+    add_file(s, "two.hpp", "#pragma once\nint two;\n");
+    assert_int_equal(mkdir(path_of(s, "dir"), 0755), 0);
+    assert_int_equal(mkdir(path_of(s, "dir/three.hpp"), 0755), 0);  // a directory is no header
+    add_file(s, "dir/deep.hpp", "int deep;\n");
     char dir[100], here[100];
-    snprintf(here, sizeof here, "%s", s.f.directory);
-    snprintf(dir, sizeof dir, "%s/dir", s.f.directory);
-    s.pto.include_dirs[0] = dir;
-    s.pto.include_dirs[1] = here;
-    s.pto.text = "#include \"one.hpp\"\n#include \"two.hpp\"\n#include \"deep.hpp\"\n"
-                 "#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
-                 "#include MACRO\nvoid add() {}";
-    source_emit(&s, "aicore/kernels/add.cpp");
-    assert_int_equal(s.file_count, 4);
-    has(&s, "\n#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
-            "#include MACRO\n");
-    lacks(&s, "#include \"two.hpp\"");
-    lacks(&s, "#include \"deep.hpp\"");
-    has(&s, "  aicore/sources/add/two.hpp\n");
-    has(&s, "  aicore/sources/add/deep.hpp\n");
-    source_end(&s);
+    snprintf(here, sizeof here, "%s", s->f.directory);
+    snprintf(dir, sizeof dir, "%s/dir", s->f.directory);
+    s->pto.include_dirs[0] = dir;
+    s->pto.include_dirs[1] = here;
+    s->pto.text = "#include \"one.hpp\"\n#include \"two.hpp\"\n#include \"deep.hpp\"\n"
+                  "#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
+                  "#include MACRO\nvoid add() {}";
+    source_emit(s, "aicore/kernels/add.cpp");
+    assert_int_equal(s->file_count, 4);
+    has(s, "\n#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
+           "#include MACRO\n");
+    lacks(s, "#include \"two.hpp\"");
+    lacks(s, "#include \"deep.hpp\"");
+    has(s, "  aicore/sources/add/two.hpp\n");
+    has(s, "  aicore/sources/add/deep.hpp\n");
 }
 
 // Eight directories may be given, and the last one is looked into.
-TEST(source__all_directories_are_searched) {
-    source s;
-    source_begin(&s);
+SOURCE_TEST(source__all_directories_are_searched) {
     char here[100];
-    snprintf(here, sizeof here, "%s", s.f.directory);
+    snprintf(here, sizeof here, "%s", s->f.directory);
     for (int i = 0; i < PTOWSP_PTO_INCLUDE_MAX; i++) {
-        s.pto.include_dirs[i] = i + 1 < PTOWSP_PTO_INCLUDE_MAX ? "/nowhere" : here;
+        s->pto.include_dirs[i] = i + 1 < PTOWSP_PTO_INCLUDE_MAX ? "/nowhere" : here;
     }
-    add_file(&s, "one.hpp", "int one;\n");
-    s.pto.text = "#include \"one.hpp\"\n#include \"none.hpp\"\nvoid add() {}\n";
-    source_emit(&s, "aicore/sources/add/one.hpp");
-    assert_string_equal(s.text, "int one;\n");
-    source_end(&s);
+    add_file(s, "one.hpp", "int one;\n");
+    s->pto.text = "#include \"one.hpp\"\n#include \"none.hpp\"\nvoid add() {}\n";
+    source_emit(s, "aicore/sources/add/one.hpp");
+    assert_string_equal(s->text, "int one;\n");
 }
 
 // Conditions go with the lines that they are around, all their lines; what is in comments and strings is
 // no directive. "/*/" only opens a comment.
-TEST(source__directives_are_read_as_the_preprocessor_does) {
-    source s;
-    source_begin(&s);
-    s.pto.text =
+SOURCE_TEST(source__directives_are_read_as_the_preprocessor_does) {
+    s->pto.text =
         "#if defined(A) && \\\n    defined(B)\n#  include <b.h>\n#elif C\n#\tinclude <c.h>\n"
         "#else\n#define OTHER\n#endif\n"
         "/*\n#include <never1.h>\n*/\n"
@@ -269,12 +263,11 @@ TEST(source__directives_are_read_as_the_preprocessor_does) {
         "const char *text = \"a\\\"\\\n#include <never3.h>\\\n\";\n"
         "const int n = 1'000;\n#include <g.h>\n"
         "void add() {}\n";
-    source_emit(&s, "aicore/kernels/add.cpp");
-    has(&s, "\n#if defined(A) && \\\n    defined(B)\n#  include <b.h>\n#elif C\n#\tinclude <c.h>\n"
-            "#else\n#endif\n#include <g.h>\n");
-    lacks(&s, "never");
-    lacks(&s, "OTHER");
-    source_end(&s);
+    source_emit(s, "aicore/kernels/add.cpp");
+    has(s, "\n#if defined(A) && \\\n    defined(B)\n#  include <b.h>\n#elif C\n#\tinclude <c.h>\n"
+           "#else\n#endif\n#include <g.h>\n");
+    lacks(s, "never");
+    lacks(s, "OTHER");
 }
 
 TEST(source__headers_outside_are_refused) {
@@ -460,40 +453,34 @@ TEST(source__costs_of_functions_need_a_source) {
 
 // A source with line ends keeps them; includes go before its namespace, and what is in a comment of
 // several lines or in a string stays where it is.
-TEST(source__lines_of_functions_are_kept) {
-    source s;
-    source_begin(&s);
-    s.desc.pto = NULL;
-    s.desc.fn = nothing;
-    s.desc.source.text = "# include <stddef.h>\n/*\n#include <none.h>\n*/\n"
-                         "static const char *text = \"\\\n#include <none.h>\\\n\";\n"
-                         "static ptowsp_cycles add(const ptowsp_task *t, void *u) { return 1; }";
-    source_emit(&s, "aicore/kernels/add.cpp");
-    const char *space = strstr(s.text, "namespace {");
+SOURCE_TEST(source__lines_of_functions_are_kept) {
+    s->desc.pto = NULL;
+    s->desc.fn = nothing;
+    s->desc.source.text = "# include <stddef.h>\n/*\n#include <none.h>\n*/\n"
+                          "static const char *text = \"\\\n#include <none.h>\\\n\";\n"
+                          "static ptowsp_cycles add(const ptowsp_task *t, void *u) { return 1; }";
+    source_emit(s, "aicore/kernels/add.cpp");
+    const char *space = strstr(s->text, "namespace {");
     assert_non_null(space);
-    assert_true(strstr(s.text, "# include <stddef.h>\n") < space);
-    assert_true(strstr(s.text, "/*\n#include <none.h>\n*/\n") > space);
-    assert_true(strstr(s.text, "\"\\\n#include <none.h>\\\n\";\n") > space);
-    has(&s, "{ return 1; }\n\n}  // namespace\n");
-    has(&s, "::wsp::run_native(wsp_here, \"add\", add, nullptr, 0);");  // fn is the kernel's name
-    source_end(&s);
+    assert_true(strstr(s->text, "# include <stddef.h>\n") < space);
+    assert_true(strstr(s->text, "/*\n#include <none.h>\n*/\n") > space);
+    assert_true(strstr(s->text, "\"\\\n#include <none.h>\\\n\";\n") > space);
+    has(s, "{ return 1; }\n\n}  // namespace\n");
+    has(s, "::wsp::run_native(wsp_here, \"add\", add, nullptr, 0);");  // fn is the kernel's name
 }
 
 // A text without line ends is broken, but not in initialisers of arguments, nor behind a digit's
 // separator.
-TEST(source__text_is_broken_outside_of_values) {
-    source s;
-    source_begin(&s);
-    s.desc.pto = NULL;
-    s.desc.fn = nothing;
-    s.desc.source.text = "static int n = 1'000; static int sum(pair p) { return p.a; } "
-                         "static int m() { return sum({1, 2}) + f(g{1}); } struct s { int a; }; "
-                         "static ptowsp_cycles add(const ptowsp_task *t, void *u) { return 1; }";
-    source_emit(&s, "aicore/kernels/add.cpp");
-    has(&s, "static int n = 1'000;\nstatic int sum(pair p) {\n    return p.a;\n}\n\n"
-            "static int m() {\n    return sum({1, 2}) + f(g{1});\n}\n\n"
-            "struct s {\n    int a;\n};\nstatic ptowsp_cycles add(");
-    source_end(&s);
+SOURCE_TEST(source__text_is_broken_outside_of_values) {
+    s->desc.pto = NULL;
+    s->desc.fn = nothing;
+    s->desc.source.text = "static int n = 1'000; static int sum(pair p) { return p.a; } "
+                          "static int m() { return sum({1, 2}) + f(g{1}); } struct s { int a; }; "
+                          "static ptowsp_cycles add(const ptowsp_task *t, void *u) { return 1; }";
+    source_emit(s, "aicore/kernels/add.cpp");
+    has(s, "static int n = 1'000;\nstatic int sum(pair p) {\n    return p.a;\n}\n\n"
+           "static int m() {\n    return sum({1, 2}) + f(g{1});\n}\n\n"
+           "struct s {\n    int a;\n};\nstatic ptowsp_cycles add(");
 }
 
 // A file and a text are two sources, even of the same bytes; two kernels of one file share it.

@@ -336,37 +336,35 @@ TEST(names__of_any_characters_are_identifiers_and_differ) {
 
 // -- faults ---------------------------------------------------------------------------------------
 
-TEST(emit__every_allocation_may_be_refused) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+#define NPU_FIXTURE_TEST(name)                                                                     \
+    TEST_MADE(name, npu_fixture, f, npu_fixture_make(f), npu_fixture_free(f))
+
+NPU_FIXTURE_TEST(emit__every_allocation_may_be_refused) {
     char path[128];
-    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(path, sizeof path, "%s/tree", f->directory);
     const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     bool is_done = false;
     size_t n = 0;
     while (!is_done) {
         memset(&hooks, 0, sizeof hooks);
         hooks.refuse_at = ++n;
-        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
         is_done = hooks.allocations < n;
         assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
         assert_int_equal(hooks.live, 0);
-        assert_int_equal(npu_entries(f.directory), is_done);
+        assert_int_equal(npu_entries(f->directory), is_done);
         if (!is_done) {
-            test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+            test_error_is(f->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                           "emit: no memory for the tree");
         }
     }
     print_message("%zu allocations\n", n - 1);
     assert_true(n > 20);
-    npu_fixture_free(&f);
 }
 
-TEST(emit__every_write_may_fail) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__every_write_may_fail) {
     char path[128];
-    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(path, sizeof path, "%s/tree", f->directory);
     const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     bool is_done = false;
     size_t n = 0;
@@ -374,59 +372,53 @@ TEST(emit__every_write_may_fail) {
         memset(&hooks, 0, sizeof hooks);
         hooks.fail_at = ++n;
         hooks.error = n % 2 ? ENOSPC : EIO;
-        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
         is_done = hooks.writes < n;
         assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_SYSTEM_FAILED);
-        assert_int_equal(npu_entries(f.directory), is_done);
+        assert_int_equal(npu_entries(f->directory), is_done);
         if (!is_done) {
-            const char *text = ptowsp_context_error(f.context).text;
+            const char *text = ptowsp_context_error(f->context).text;
             assert_ptr_equal(strstr(text, "emit: cannot write /tmp/ptowsp-test-"), text);
             assert_non_null(strstr(text, n % 2 ? "No space left on device" : "Input/output error"));
         }
     }
     assert_true(n > 10);
-    npu_fixture_free(&f);
 }
 
-TEST(emit__a_failing_write_leaves_the_tree_that_was_there) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__a_failing_write_leaves_the_tree_that_was_there) {
     char path[128], mine[160];
-    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(path, sizeof path, "%s/tree", f->directory);
     snprintf(mine, sizeof mine, "%s/mine", path);
     const ptowsp_npu_desc desc = {path, true, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     memset(&hooks, 0, sizeof hooks);
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
     assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
     uint32_t count = npu_entries(path);
     for (size_t n = 1; n < 30; n += 7) {
         memset(&hooks, 0, sizeof hooks);
         hooks.fail_at = n;
         hooks.error = ENOSPC;
-        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
         if (hooks.writes >= n) {
             assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
             assert_int_equal(npu_entries(path), count);
-            assert_int_equal(npu_entries(f.directory), 1);
+            assert_int_equal(npu_entries(f->directory), 1);
         } else {
             assert_int_equal(npu_entries(path), count - 1);
         }
     }
-    npu_fixture_free(&f);
 }
 
-TEST(emit__goes_on_after_short_and_interrupted_writes) {
-    npu_fixture f;
-    npu_fixture_make(&f);
+NPU_FIXTURE_TEST(emit__goes_on_after_short_and_interrupted_writes) {
     for (int error = 0; error < 2; error++) {
         char path[128], file[160];
-        snprintf(path, sizeof path, "%s/tree%d", f.directory, error);
+        snprintf(path, sizeof path, "%s/tree%d", f->directory, error);
         snprintf(file, sizeof file, "%s/aicpu/program.h", path);
         const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
         memset(&hooks, 0, sizeof hooks);
         hooks.fail_at = 1;
         hooks.error = error ? EINTR : 0;
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
         FILE *in = fopen(file, "rb");
         assert_non_null(in);
         char start[64] = "";
@@ -435,28 +427,25 @@ TEST(emit__goes_on_after_short_and_interrupted_writes) {
                             "// What program decode is made of, by index in the tables of pr");
         fclose(in);
     }
-    npu_fixture_free(&f);
 }
 
 // Where others can write beside the tree, they must not lead what is written elsewhere.
-TEST(emit__writes_into_the_directory_that_it_has_made) {
+NPU_FIXTURE_TEST(emit__writes_into_the_directory_that_it_has_made) {
     char victim[200], tree[200];
-    npu_fixture f;
-    npu_fixture_make(&f);
-    snprintf(victim, sizeof victim, "%s/victim", f.directory);
-    snprintf(tree, sizeof tree, "%s/raced", f.directory);
+    snprintf(victim, sizeof victim, "%s/victim", f->directory);
+    snprintf(tree, sizeof tree, "%s/raced", f->directory);
     memset(&hooks, 0, sizeof hooks);
     assert_int_equal(mkdir(victim, 0700), 0);
     const ptowsp_npu_desc desc = {tree, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     race.link = victim;
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
-    assert_non_null(strstr(ptowsp_context_error(f.context).text, "cannot open a directory beside"));
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_SYSTEM_FAILED);
+    assert_non_null(
+        strstr(ptowsp_context_error(f->context).text, "cannot open a directory beside"));
     race.link = NULL;
     race.is_opened = true;
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_SYSTEM_FAILED);
     race.is_opened = false;
     assert_int_equal(npu_entries(victim), 0);
-    assert_int_equal(npu_entries(f.directory), 1);  // nothing but the victim is left
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-    npu_fixture_free(&f);
+    assert_int_equal(npu_entries(f->directory), 1);  // nothing but the victim is left
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
 }

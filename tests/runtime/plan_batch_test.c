@@ -155,47 +155,43 @@ static const call alone[5] = {{{0, 0, 100, 0, 0, 0}},
                               {{0, 300, 100, 3, 3, 0}},
                               {{0, 0, 4, 0, 0, 1}}};
 
-TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
-    static fixture f;
-    fixture_make(&f);
-    bind(&f);
-    execute(&f);
-    calls_are(&f, drawn, 8);
-    execute(&f);
-    calls_are(&f, drawn, 8);
-    lengths_are(&f, 3, (const int32_t[]){400, 0, 0});  // of the same three sequences
-    execute(&f);
-    calls_are(&f, alone, 5);
-    lengths_are(&f, 3, (const int32_t[]){0, 0, 0});
-    execute(&f);
-    assert_int_equal(f.call_count, 0);
-    lengths_are(&f, 4, (const int32_t[]){200, 0, 200, 100});  // a fourth one has to be bound
-    execute(&f);
-    assert_int_equal(f.call_count, 6);  // halves of 200, and their merges
-    lengths_are(&f, 4, (const int32_t[]){100, 100, 100, 100});
-    bind(&f);
-    execute(&f);
-    calls_are(&f, even, 4);
-    f.batch.sequence_count = 0;
-    f.batch.kv_lengths = NULL;
-    bind(&f);
-    execute(&f);
-    assert_int_equal(f.call_count, 0);
-    fixture_free(&f);
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
+FIXTURE_TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
+    bind(f);
+    execute(f);
+    calls_are(f, drawn, 8);
+    execute(f);
+    calls_are(f, drawn, 8);
+    lengths_are(f, 3, (const int32_t[]){400, 0, 0});  // of the same three sequences
+    execute(f);
+    calls_are(f, alone, 5);
+    lengths_are(f, 3, (const int32_t[]){0, 0, 0});
+    execute(f);
+    assert_int_equal(f->call_count, 0);
+    lengths_are(f, 4, (const int32_t[]){200, 0, 200, 100});  // a fourth one has to be bound
+    execute(f);
+    assert_int_equal(f->call_count, 6);  // halves of 200, and their merges
+    lengths_are(f, 4, (const int32_t[]){100, 100, 100, 100});
+    bind(f);
+    execute(f);
+    calls_are(f, even, 4);
+    f->batch.sequence_count = 0;
+    f->batch.kv_lengths = NULL;
+    bind(f);
+    execute(f);
+    assert_int_equal(f->call_count, 0);
 }
 
-TEST(plan_batch__any_way_of_running_plans) {
-    static fixture f;
-    fixture_make(&f);
-    bind(&f);
+FIXTURE_TEST(plan_batch__any_way_of_running_plans) {
+    bind(f);
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    good(&f, ptowsp_run_execute(f.run, &options));
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 8);
-    assert_int_equal(f.call_count, 0);
-    lengths_are(&f, 3, (const int32_t[]){400, 0, 0});
-    good(&f, ptowsp_run_execute(f.run, &options));
-    assert_int_equal(ptowsp_run_result(f.run)->task_count, 5);
-    fixture_free(&f);
+    good(f, ptowsp_run_execute(f->run, &options));
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 8);
+    assert_int_equal(f->call_count, 0);
+    lengths_are(f, 3, (const int32_t[]){400, 0, 0});
+    good(f, ptowsp_run_execute(f->run, &options));
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
 }
 
 DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
@@ -224,46 +220,43 @@ DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     fixture_free(&f);
 }
 
-TEST(plan_batch__plans_and_batches_take_each_others_place) {
-    static fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan, other;
     uint64_t block[64];
-    assert_false(ptowsp_run_bound_batch(f.run, f.units.id, &batch, &config, &sizes));
-    bind(&f);
-    assert_false(ptowsp_run_bound_batch(f.run, f.plain.id, &batch, &config, &sizes));
-    assert_false(ptowsp_run_bound_plan(f.run, f.plain.id, &plan));
-    const uint32_t ids[3] = {f.units.id, f.merges.id, f.lanes.id};
+    assert_false(ptowsp_run_bound_batch(f->run, f->units.id, &batch, &config, &sizes));
+    bind(f);
+    assert_false(ptowsp_run_bound_batch(f->run, f->plain.id, &batch, &config, &sizes));
+    assert_false(ptowsp_run_bound_plan(f->run, f->plain.id, &plan));
+    const uint32_t ids[3] = {f->units.id, f->merges.id, f->lanes.id};
     for (int i = 0; i < 3; i++) {
-        assert_true(ptowsp_run_bound_batch(f.run, ids[i], &batch, &config, &sizes));
-        assert_ptr_equal(batch.kv_lengths, f.lengths);
+        assert_true(ptowsp_run_bound_batch(f->run, ids[i], &batch, &config, &sizes));
+        assert_ptr_equal(batch.kv_lengths, f->lengths);
         assert_int_equal(batch.sequence_count, 3);
         assert_int_equal(config.lane_count, LANES);
         assert_int_equal(sizes.lane_count, 0);
-        assert_false(ptowsp_run_bound_plan(f.run, ids[i], &plan));
+        assert_false(ptowsp_run_bound_plan(f->run, ids[i], &plan));
     }
-    execute(&f);
-    assert_true(ptowsp_run_bound_plan(f.run, f.merges.id, &plan));
+    execute(f);
+    assert_true(ptowsp_run_bound_plan(f->run, f->merges.id, &plan));
     assert_true(plan.unit_count == 6 && plan.merge_count == 2 && plan.slot_count == 5);
     assert_true(plan.cost_max == 100.0 && plan.cost_mean == 100.0);
     // A plan of another batch, then the batch again.
-    lengths_are(&f, 1, (const int32_t[]){400});
-    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    lengths_are(f, 1, (const int32_t[]){400});
+    assert_int_equal(ptowsp_attention_size(&f->batch, &f->config, &sizes, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &other), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &other, NULL), PTOWSP_OK);
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &other));
-    assert_false(ptowsp_run_bound_batch(f.run, f.units.id, &batch, &config, &sizes));
-    lengths_are(&f, 1, (const int32_t[]){-1});  // not looked at any more
-    execute(&f);
-    calls_are(&f, alone, 5);
-    lengths_are(&f, 3, (const int32_t[]){250, 100, 50});
-    bind(&f);
-    execute(&f);
-    calls_are(&f, drawn, 8);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_attention_generate(&f->batch, &f->config, &other, NULL), PTOWSP_OK);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &other));
+    assert_false(ptowsp_run_bound_batch(f->run, f->units.id, &batch, &config, &sizes));
+    lengths_are(f, 1, (const int32_t[]){-1});  // not looked at any more
+    execute(f);
+    calls_are(f, alone, 5);
+    lengths_are(f, 3, (const int32_t[]){250, 100, 50});
+    bind(f);
+    execute(f);
+    calls_are(f, drawn, 8);
 }
 
 // -- errors ---------------------------------------------------------------------------------------
@@ -274,54 +267,52 @@ static void bind_refused(fixture *f, const ptowsp_attention_sizes *capacity, con
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
-TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
-    static fixture f;
-    fixture_make(&f);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_UNBOUND);
-    bind(&f);
-    const ptowsp_attention_config config = f.config;
-    const ptowsp_attention_batch batch = f.batch;
-    f.config.lane_count = 0;
-    bind_refused(&f, NULL, "bind: plan kv: lane_count 0 is not in 1 to 65536");
-    f.config = config;
-    f.config.kv_head_count = 0;
-    bind_refused(&f, NULL, "bind: plan kv: kv_head_count is 0");
-    f.config = config;
-    f.config.cost.per_unit = -1.0;
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, NULL),
+FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND);
+    bind(f);
+    const ptowsp_attention_config config = f->config;
+    const ptowsp_attention_batch batch = f->batch;
+    f->config.lane_count = 0;
+    bind_refused(f, NULL, "bind: plan kv: lane_count 0 is not in 1 to 65536");
+    f->config = config;
+    f->config.kv_head_count = 0;
+    bind_refused(f, NULL, "bind: plan kv: kv_head_count is 0");
+    f->config = config;
+    f->config.cost.per_unit = -1.0;
+    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),
                      PTOWSP_INVALID_PARAMS);
     test_error_is(
-        f.context, PTOWSP_INVALID_PARAMS, 0,
+        f->context, PTOWSP_INVALID_PARAMS, 0,
         "bind: plan kv: cost 0 (of per_unit, ...) is negative, no number or out of range");
-    f.config = config;
-    f.config.shares_merges = true;
-    bind_refused(&f, NULL,
+    f->config = config;
+    f->config.shares_merges = true;
+    bind_refused(f, NULL,
                  "bind: the configuration of plan kv has shares_merges, which programs do not do");
-    f.config = config;
+    f->config = config;
     const int32_t sinks[3] = {4, 0, 0};
     ptowsp_attention_positions positions = {3, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-    f.config.positions = &positions;
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, NULL), PTOWSP_OK);
+    f->config.positions = &positions;
+    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL), PTOWSP_OK);
     positions.sinks = sinks;
-    bind_refused(&f, NULL,
+    bind_refused(f, NULL,
                  "bind: the configuration of plan kv has positions, which programs do not do");
     // Nor is a plan that was made with them bound, if a unit has sinks apart.
     ptowsp_attention_sizes planned;
     ptowsp_attention_plan plan;
     uint64_t block[128];
-    f.config.window = 9;
-    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &planned, NULL), PTOWSP_OK);
+    f->config.window = 9;
+    assert_int_equal(ptowsp_attention_size(&f->batch, &f->config, &planned, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_place(&planned, block, sizeof block, &plan), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &plan), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 0,
+    assert_int_equal(ptowsp_attention_generate(&f->batch, &f->config, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
                   "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
-    f.config = config;
-    f.batch.kv_lengths = NULL;
-    bind_refused(&f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
-    f.batch = batch;
+    f->config = config;
+    f->batch.kv_lengths = NULL;
+    bind_refused(f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
+    f->batch = batch;
     ptowsp_attention_sizes sizes = {6, 2, 5, 1, LANES + 1, 1000};
-    bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     sizes.lane_count = LANES;
     const ptowsp_attention_sizes fits = sizes;
     for (int i = 0; i < 3; i++) {
@@ -329,37 +320,34 @@ TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
         *(i == 0   ? &sizes.unit_count
           : i == 1 ? &sizes.merge_count
                    : &sizes.slot_count) = UINT64_C(1) << 32;
-        bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+        bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     }
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", NULL, &f.config, NULL),
+    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "bind: plan kv: batch is NULL");
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, NULL, NULL),
+    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "bind: plan kv: config is NULL");
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "v", &f.batch, &f.config, NULL),
+    assert_int_equal(ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
                      PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "bind: module decode has no plan v");
-    execute(&f);  // the old binding stays
-    calls_are(&f, drawn, 8);
-    fixture_free(&f);
+    execute(f);  // the old binding stays
+    calls_are(f, drawn, 8);
 }
 
-TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
-    static fixture f;
+FIXTURE_TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
     static const ptowsp_tier tiers[1] = {{0, 1, 300}};
-    fixture_make(&f);
-    f.config.is_causal = true;
-    f.config.tiers = tiers;
-    f.config.tier_count = 1;
+    f->config.is_causal = true;
+    f->config.tiers = tiers;
+    f->config.tier_count = 1;
     for (uint32_t i = 0; i < LENGTH_MAX; i++) {
-        f.queries[i] = 1;
+        f->queries[i] = 1;
     }
-    f.batch.query_lengths = f.queries;
-    bind(&f);
+    f->batch.query_lengths = f->queries;
+    bind(f);
     static const struct {
         int32_t lengths[3], queries;
         ptowsp_status status;
@@ -384,19 +372,18 @@ TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
     };
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ptowsp_attention_plan plan;
-        lengths_are(&f, 3, wrong[i].lengths);
-        f.queries[0] = wrong[i].queries;
-        f.call_count = 0;
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), wrong[i].status);
-        test_error_is(f.context, wrong[i].status, wrong[i].index, wrong[i].text);
-        assert_int_equal(f.call_count, 0);
-        assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &plan));
-        lengths_are(&f, 3, (const int32_t[]){250, 100, 50});
-        f.queries[0] = 1;
-        execute(&f);
-        calls_are(&f, drawn, 8);
+        lengths_are(f, 3, wrong[i].lengths);
+        f->queries[0] = wrong[i].queries;
+        f->call_count = 0;
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), wrong[i].status);
+        test_error_is(f->context, wrong[i].status, wrong[i].index, wrong[i].text);
+        assert_int_equal(f->call_count, 0);
+        assert_false(ptowsp_run_bound_plan(f->run, f->units.id, &plan));
+        lengths_are(f, 3, (const int32_t[]){250, 100, 50});
+        f->queries[0] = 1;
+        execute(f);
+        calls_are(f, drawn, 8);
     }
-    fixture_free(&f);
 }
 
 static ptowsp_cycles bind_again(const ptowsp_task *task, void *user) {

@@ -6,7 +6,8 @@
 //
 // is a test of the program it is compiled into. The main() of vectors.c runs them all, in the order of their
 // lines. TEST_F(name) has the `fixture *f` that the file's `setup` left in *state, and `teardown` after it;
-// TEST_OF(name, type *variable, value) has that variable. SUITE_AROUND names functions that run once, before
+// TEST_OF(name, type *variable, value) has that variable, TEST_MADE(name, type, variable, begin, end) a pointer
+// to an object of its own, between two calls that take it. SUITE_AROUND names functions that run once, before
 // the first test and after the last; SUITE_SECONDS ends a program that hangs. A program with a main() of its
 // own runs that one instead.
 
@@ -62,6 +63,17 @@ extern
         name##_of(argument);                                                                       \
     }                                                                                              \
     static void name##_of(__attribute__((unused)) parameter)
+
+#define TEST_MADE(name, type, variable, begin, end)                                                \
+    static void name##_of(type *variable);                                                         \
+    TEST(name) {                                                                                   \
+        static type here;                                                                          \
+        type *const variable = &here;                                                              \
+        begin;                                                                                     \
+        name##_of(variable);                                                                       \
+        end;                                                                                       \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) type *variable)
 
 #define SUITE_AROUND(begin, end)                                                                   \
     __attribute__((constructor)) static void suite_around(void) {                                  \

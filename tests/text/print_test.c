@@ -280,17 +280,16 @@ TEST(print__a_module_reads_like_what_was_built) {
     }
 }
 
-TEST(print__a_module_that_failed_ends_with_its_error) {
-    fixture f;
-    fixture_make(&f, "m");
-    ptowsp_axis_dense(f.m, "n", 3);
-    ptowsp_axis_dense(f.m, "n", 4);
-    ptowsp_module_print(f.m, sink(&f));
-    assert_string_equal(f.text, "module m slots 8\n"
-                                "axis n 3\n"
-                                "error INVALID_PARAMS: m: axis n: the name is already that of an "
-                                "axis\n");
-    fixture_free(&f);
+#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+
+FIXTURE_TEST(print__a_module_that_failed_ends_with_its_error, "m") {
+    ptowsp_axis_dense(f->m, "n", 3);
+    ptowsp_axis_dense(f->m, "n", 4);
+    ptowsp_module_print(f->m, sink(f));
+    assert_string_equal(f->text, "module m slots 8\n"
+                                 "axis n 3\n"
+                                 "error INVALID_PARAMS: m: axis n: the name is already that of an "
+                                 "axis\n");
 }
 
 // Variables are numbered as they are declared: b, h, c of tier are v1, v2, v3; b, h, t, p of decode
@@ -372,80 +371,72 @@ TEST(print__a_program_shows_its_operations) {
     }
 }
 
-TEST(print__expressions_have_the_names_of_the_user) {
-    fixture f;
-    fixture_make(&f, "m");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, b, ptowsp_axis_dynamic(f.m, "batch")) {
-            ptowsp_expr next = ptowsp_add(b, ptowsp_i64(f.m, 1));
-            ptowsp_expr is_short =
-                ptowsp_le(ptowsp_array_at(f.m, "lengths", PTOWSP_I32, next), ptowsp_i64(f.m, 2048));
-            ptowsp_expr_print(is_short, sink(&f));
-            assert_string_equal(f.text, "lengths[b + 1] <= 2048");
-            ptowsp_expr_print(ptowsp_select(is_short, b, next), sink(&f));
-            assert_string_equal(f.text, "lengths[b + 1] <= 2048 ? b : b + 1");
+FIXTURE_TEST(print__expressions_have_the_names_of_the_user, "m") {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, b, ptowsp_axis_dynamic(f->m, "batch")) {
+            ptowsp_expr next = ptowsp_add(b, ptowsp_i64(f->m, 1));
+            ptowsp_expr is_short = ptowsp_le(ptowsp_array_at(f->m, "lengths", PTOWSP_I32, next),
+                                             ptowsp_i64(f->m, 2048));
+            ptowsp_expr_print(is_short, sink(f));
+            assert_string_equal(f->text, "lengths[b + 1] <= 2048");
+            ptowsp_expr_print(ptowsp_select(is_short, b, next), sink(f));
+            assert_string_equal(f->text, "lengths[b + 1] <= 2048 ? b : b + 1");
         }
     }
-    fixture_free(&f);
 }
 
 // -- schedules ------------------------------------------------------------------------------------
 
-TEST(print__a_schedule_shows_its_directives) {
-    fixture f;
+FIXTURE_TEST(print__a_schedule_shows_its_directives, "m") {
     ptowsp_schedule s;
-    fixture_make(&f, "m");
-    ptowsp_schedule_print(NULL, sink(&f));
-    assert_string_equal(f.text, "schedule\n"
-                                "  issue dataflow\n"
-                                "  dispatch round robin over 1 lanes\n"
-                                "  dependencies structure overlap\n");
+    ptowsp_schedule_print(NULL, sink(f));
+    assert_string_equal(f->text, "schedule\n"
+                                 "  issue dataflow\n"
+                                 "  dispatch round robin over 1 lanes\n"
+                                 "  dependencies structure overlap\n");
     memset(&s, 0, sizeof s);
     s.issue = PTOWSP_ISSUE_IN_ORDER;
     s.stream_count = 3;  // the default for lanes
     s.window = 16;
     s.window_policy = PTOWSP_WINDOW_BENCHMARK;
     s.hazards = PTOWSP_HAZARD_RAW;
-    ptowsp_schedule_print(&s, sink(&f));
-    assert_string_equal(f.text, "schedule\n"
-                                "  issue in order\n"
-                                "  dispatch round robin over 3 lanes\n"
-                                "  window benchmark at 16 tasks\n"
-                                "  dependencies structure\n"
-                                "  hazards raw\n"
-                                "  streams 3\n");
+    ptowsp_schedule_print(&s, sink(f));
+    assert_string_equal(f->text, "schedule\n"
+                                 "  issue in order\n"
+                                 "  dispatch round robin over 3 lanes\n"
+                                 "  window benchmark at 16 tasks\n"
+                                 "  dependencies structure\n"
+                                 "  hazards raw\n"
+                                 "  streams 3\n");
     memset(&s, 0, sizeof s);
     s.dispatch = PTOWSP_DISPATCH_HASH;
-    s.dispatch_key = ptowsp_task_variable(f.m, "b");
+    s.dispatch_key = ptowsp_task_variable(f->m, "b");
     s.pools = PTOWSP_POOLS_BY_UNIT;
     s.vector_lane_count = 48;
     s.cube_lane_count = 24;
     s.dependencies = PTOWSP_DEPENDENCIES_EXACT;
     s.ready = PTOWSP_READY_PRIORITY;
-    s.priority_key = ptowsp_neg(ptowsp_task_arg(f.m, 1));
+    s.priority_key = ptowsp_neg(ptowsp_task_arg(f->m, 1));
     s.start = PTOWSP_START_THRESHOLD;
     s.start_threshold = 100;
     s.stream_count = 2;
-    s.stream_key = ptowsp_task_tag(f.m, "stream");
+    s.stream_key = ptowsp_task_tag(f->m, "stream");
     s.timing = PTOWSP_TIMING_BATCHED;
     s.timing_count = 4;
     s.timing_cycles = 50;
-    ptowsp_schedule_print(&s, sink(&f));
-    assert_string_equal(f.text, "schedule\n"
-                                "  issue dataflow\n"
-                                "  dispatch hash of task.b over 48 vector and 24 cube lanes\n"
-                                "  dependencies exact\n"
-                                "  ready priority -task.args[1]\n"
-                                "  start threshold 100 tasks\n"
-                                "  streams 2 by task.tag(stream)\n"
-                                "  timing batched by 4 tasks of 50 cycles\n");
-    fixture_free(&f);
+    ptowsp_schedule_print(&s, sink(f));
+    assert_string_equal(f->text, "schedule\n"
+                                 "  issue dataflow\n"
+                                 "  dispatch hash of task.b over 48 vector and 24 cube lanes\n"
+                                 "  dependencies exact\n"
+                                 "  ready priority -task.args[1]\n"
+                                 "  start threshold 100 tasks\n"
+                                 "  streams 2 by task.tag(stream)\n"
+                                 "  timing batched by 4 tasks of 50 cycles\n");
 }
 
-TEST(print__capabilities_are_a_table) {
-    fixture f;
-    fixture_make(&f, "m");
-    ptowsp_capability_print(sink(&f));
+FIXTURE_TEST(print__capabilities_are_a_table, "m") {
+    ptowsp_capability_print(sink(f));
     static const char *const lines[] = {
         "directive     value          cpu_sim     threads     ascend_npu ",
         "issue         dataflow       enforced    enforced    enforced   ",
@@ -455,10 +446,10 @@ TEST(print__capabilities_are_a_table) {
         "kernel        both cores     legalised   legalised   legalised  ",
         "kernel        direct FIFOs   enforced    enforced    refused    "};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_non_null(strstr(f.text, lines[i]));
+        assert_non_null(strstr(f->text, lines[i]));
     }
     uint32_t line_count = 0;
-    for (const char *at = f.text; *at; at++) {
+    for (const char *at = f->text; *at; at++) {
         line_count += *at == '\n';
     }
     assert_int_equal(line_count, 1 + ptowsp_capability_count());
@@ -466,7 +457,6 @@ TEST(print__capabilities_are_a_table) {
     assert_string_equal(row.directive, "dispatch");
     assert_string_equal(row.value, "affinity");
     assert_int_equal(row.support[PTOWSP_TARGET_CPU_SIM], PTOWSP_SUPPORT_ENFORCED);
-    fixture_free(&f);
 }
 
 // -- runs -----------------------------------------------------------------------------------------
@@ -501,26 +491,24 @@ static void build_four_tasks(fixture *f) {
     }
 }
 
-TEST(print__a_run_says_where_time_went) {
-    fixture f;
+FIXTURE_TEST(print__a_run_says_where_time_went, "four") {
     ptowsp_schedule schedule;
     ptowsp_program *program;
     ptowsp_run *run;
-    fixture_make(&f, "four");
-    build_four_tasks(&f);
+    build_four_tasks(f);
     memset(&schedule, 0, sizeof schedule);
     schedule.lane_count = 2;
     schedule.window = 2;
     const ptowsp_program_desc desc = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f.context, program, &run), PTOWSP_OK);
-    ptowsp_run_print(run, sink(&f));
-    assert_string_equal(f.text, "run of module four: not executed\n");
+    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f->context, program, &run), PTOWSP_OK);
+    ptowsp_run_print(run, sink(f));
+    assert_string_equal(f->text, "run of module four: not executed\n");
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records};
         assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-        ptowsp_run_print(run, sink(&f));
+        ptowsp_run_print(run, sink(f));
         char expected[1000];
         snprintf(expected, sizeof expected, "%s%s",
                  "run of module four: 60 cycles, 4 tasks, 2 lanes, 66.7 % busy\n"
@@ -534,24 +522,20 @@ TEST(print__a_run_says_where_time_went) {
                                "lane\n"
                                "    40 to 60  task 3 on lane 1, main/task work, after dependency\n"
                              : "");
-        assert_string_equal(f.text, expected);
+        assert_string_equal(f->text, expected);
     }
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
-    fixture_free(&f);
 }
 
 // -- sinks ----------------------------------------------------------------------------------------
 
-TEST(print__a_text_that_does_not_fit_is_cut_and_counted) {
-    fixture f;
+FIXTURE_TEST(print__a_text_that_does_not_fit_is_cut_and_counted, "attention") {
     char small[20];
     ptowsp_output_buffer buffer = {small, sizeof small, 0};
-    fixture_make(&f, "attention");
-    build_attention(&f);
-    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
+    build_attention(f);
+    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
     assert_int_equal(buffer.length, sizeof module_text - 1);
     assert_int_equal(strlen(small), sizeof small - 1);
     assert_memory_equal(small, module_text, sizeof small - 1);
-    fixture_free(&f);
 }

@@ -158,17 +158,17 @@ TEST(pools__stand_before_the_lane_of_the_links) {
 
 // -- results --------------------------------------------------------------------------------------
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f, EIGHT, 1), fixture_end(f))
+
 // 13 cycles on 2 lanes, 9 on 1, 6 on 2.
-TEST(pools__are_in_bounds_reports_and_pictures) {
+FIXTURE_TEST(pools__are_in_bounds_reports_and_pictures) {
     static const char *const names[] = {"cores", "dma", "cubes"};
     static const uint32_t lanes[] = {2, 1, 2};
     static const uint64_t work[] = {7, 9, 3};
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(three, 3);
-    run(&f, &s);
+    run(f, &s);
     ptowsp_run_bounds bounds;
-    assert_int_equal(ptowsp_run_find_bounds(f.run, &bounds), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
     assert_int_equal(bounds.pool_count, 3);
     assert_int_equal(bounds.largest_cycles, 9);
     for (int i = 0; i < 3; i++) {
@@ -181,13 +181,10 @@ TEST(pools__are_in_bounds_reports_and_pictures) {
                                  "{\"pool\":\"dma\",\"lanes\":1,\"cycles\":9},"
                                  "{\"pool\":\"cubes\",\"lanes\":2,\"cycles\":3}]",
                                  "cubes work / lanes"};
-    report_has(f.run, parts, "lane 4");
-    fixture_end(&f);
+    report_has(f->run, parts, "lane 4");
 }
 
-TEST(pools__are_kept_by_a_search) {
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
+FIXTURE_TEST(pools__are_kept_by_a_search) {
     static const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN,
                                                  PTOWSP_DISPATCH_WORK_STEALING};
     static const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
@@ -201,23 +198,22 @@ TEST(pools__are_kept_by_a_search) {
     desc.dispatch_count = 2;
     desc.orders = orders;
     desc.order_count = 1;
-    assert_int_equal(ptowsp_schedule_search(f.context, f.m, &desc, results, 4, &summary),
+    assert_int_equal(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
                      PTOWSP_OK);
     assert_int_equal(summary.result_count, 2);
     assert_int_equal(results[0].makespan_cycles, 10);
     assert_int_equal(results[1].makespan_cycles, 11);
     assert_int_equal(results[0].bounds.pool_lanes[2], 2);
     assert_null(results[0].bounds.pool_names[2]);
-    ptowsp_output_buffer out = {f.text, sizeof f.text, 0};
+    ptowsp_output_buffer out = {f->text, sizeof f->text, 0};
     ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&out));
-    assert_non_null(strstr(f.text, "5 lanes"));
+    assert_non_null(strstr(f->text, "5 lanes"));
     desc.lane_counts = &lane_count;
     desc.lane_count_count = 1;
-    assert_int_equal(ptowsp_schedule_search(f.context, f.m, &desc, results, 4, &summary),
+    assert_int_equal(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
                      PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(f.context).text,
+    assert_string_equal(ptowsp_context_error(f->context).text,
                         "search: lane_counts are of one pool, but pools are named");
-    fixture_end(&f);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -231,47 +227,44 @@ static const ptowsp_pool written[] = {
     "  pool cores of 2 lanes\n  pool \"the 2nd\" of 1 lanes depth 3 for load, \"mix it\"\n"        \
     "  pool cubes of 2 lanes for mul\n"
 
-TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
+FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     static const uint32_t lanes[] = {0, 2, 2, 3, 1, 4, 0, 2};
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(written, 3);
-    ptowsp_output_buffer buffer = {f.text, sizeof f.text, 0};
+    ptowsp_output_buffer buffer = {f->text, sizeof f->text, 0};
     ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(f.text,
+    assert_string_equal(f->text,
                         "schedule\n  issue dataflow\n  dispatch round robin over pools\n" POOLS_TEXT
                         "  dependencies structure overlap\n");
     ptowsp_program_desc desc = {NULL, &s};
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.default_cycles = 1;
-    ptowsp_output_buffer saved = {f.text, sizeof f.text, 0};
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
+    ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
+    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
-    assert_true(saved.length < sizeof f.text);
-    if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
+    assert_true(saved.length < sizeof f->text);
+    if (ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    ptowsp_schedule read = ptowsp_program_read(f.program)->schedule;
+    ptowsp_schedule read = ptowsp_program_read(f->program)->schedule;
     assert_int_equal(read.pools, PTOWSP_POOLS_NAMED);
     assert_null(read.named_pools);
     assert_int_equal(read.pool_count, 0);
     char text[1000];
     ptowsp_output_buffer out = {text, sizeof text, 0};
-    ptowsp_program_print_schedule(f.program, ptowsp_output_to_buffer(&out));
+    ptowsp_program_print_schedule(f->program, ptowsp_output_to_buffer(&out));
     assert_non_null(strstr(text, POOLS_TEXT));
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.record_tasks = true;
-    const ptowsp_buffer a = {.data = f.a, .size = sizeof f.a, .rank = 2, .shape = {8, 12}};
-    (void)ptowsp_run_bind_tensor(f.run, "a", &a);
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    const ptowsp_buffer a = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
+    (void)ptowsp_run_bind_tensor(f->run, "a", &a);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
     for (int i = 0; i < 8; i++) {
-        assert_int_equal(ptowsp_run_records(f.run)[i].lane, lanes[i]);
+        assert_int_equal(ptowsp_run_records(f->run)[i].lane, lanes[i]);
     }
-    fixture_end(&f);
 }
 
 // Saved programs whose lines of pools are replaced by a hand, and the checksum with them.
@@ -292,25 +285,22 @@ static void expect_unreadable(fixture *f, const char *lines, const char *error) 
     assert_non_null(strstr(ptowsp_context_error(f->context).text, error));
 }
 
-TEST(pools__are_refused_in_texts) {
+FIXTURE_TEST(pools__are_refused_in_texts) {
     char lines[4000] = "";
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
-    expect_unreadable(&f, "  pool a of 1 lanes for none\n", "pool a: module m has no kernel none");
-    expect_unreadable(&f, "  pool a of 1 cores\n", "lanes");
-    expect_unreadable(&f, "  pool a of 1 lanes for\n", "a kernel");
-    expect_unreadable(&f, "  pool a of 1 lanes depth\n", "number");
-    expect_unreadable(&f, "  pool 7 of 1 lanes\n", "a pool");
+    expect_unreadable(f, "  pool a of 1 lanes for none\n", "pool a: module m has no kernel none");
+    expect_unreadable(f, "  pool a of 1 cores\n", "lanes");
+    expect_unreadable(f, "  pool a of 1 lanes for\n", "a kernel");
+    expect_unreadable(f, "  pool a of 1 lanes depth\n", "number");
+    expect_unreadable(f, "  pool 7 of 1 lanes\n", "a pool");
     for (int i = 0; i < 17; i++) {
         snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "  pool p%d of 1 lanes\n", i);
     }
-    expect_unreadable(&f, lines, "more than 16 pools");
+    expect_unreadable(f, lines, "more than 16 pools");
     snprintf(lines, sizeof lines, "  pool p of 1 lanes for k");
     for (int i = 0; i < 64; i++) {
         snprintf(lines + strlen(lines), sizeof lines - strlen(lines), ", k");
     }
-    expect_unreadable(&f, lines, "more than 64 kernels");
-    fixture_end(&f);
+    expect_unreadable(f, lines, "more than 64 kernels");
 }
 
 // -- refusals -------------------------------------------------------------------------------------
@@ -382,40 +372,37 @@ TEST(pools__that_are_wrong_are_refused_by_name) {
     fixture_end(&f);
 }
 
-TEST(pools__beside_other_directives_are_refused) {
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
+FIXTURE_TEST(pools__beside_other_directives_are_refused) {
     ptowsp_schedule s = on_pools(three, 0);
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS,
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS,
                    "pools named, but named_pools or pool_count is missing");
     s = on_pools(NULL, 3);
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS,
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS,
                    "pools named, but named_pools or pool_count is missing");
     s = on_pools(three, 17);
-    expect_refused(&f, &s, PTOWSP_LIMIT_EXCEEDED, "17 pools are more than 16");
+    expect_refused(f, &s, PTOWSP_LIMIT_EXCEEDED, "17 pools are more than 16");
     s = on_pools(three, 3);
     s.lane_count = 2;
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "lane_count 2 is given, but pools are named");
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS, "lane_count 2 is given, but pools are named");
     s.lane_count = 0;
     s.vector_lane_count = 1;
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "lanes of units are given, but pools are named");
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS, "lanes of units are given, but pools are named");
     s.vector_lane_count = 0;
     s.pools = PTOWSP_POOLS_ONE;
     s.lane_count = 1;
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are one");
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are one");
     s.pools = PTOWSP_POOLS_BY_UNIT;
-    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are by unit");
+    expect_refused(f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are by unit");
     s = on_pools(three, 3);
-    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(f.context).text,
+    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(f->context).text,
                         "schedule: target ascend_npu does not do pools named");
     s.lane_count = 0;
-    run(&f, &s);
-    assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_ASCEND_NPU),
+    run(f, &s);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
                      PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(f.context).text,
+    assert_string_equal(ptowsp_context_error(f->context).text,
                         "schedule: target ascend_npu does not do pools named");
-    fixture_end(&f);
 }
 
 TEST(pools__survive_refused_allocations) {
@@ -439,27 +426,24 @@ TEST(pools__survive_refused_allocations) {
     }
 }
 
-TEST(pools__survive_refused_allocations_when_they_are_loaded) {
+FIXTURE_TEST(pools__survive_refused_allocations_when_they_are_loaded) {
     static char text[8000];
-    fixture f;
-    fixture_begin(&f, EIGHT, 1);
     ptowsp_schedule s = on_pools(written, 3);
     const ptowsp_program_desc desc = {NULL, &s};
     ptowsp_output_buffer saved = {text, sizeof text, 0};
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.default_cycles = 1;
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
+    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     for (size_t refused = 1;; refused++) {
-        f.memory.refuse_at = f.memory.allocations + refused;
+        f->memory.refuse_at = f->memory.allocations + refused;
         ptowsp_status status =
-            ptowsp_program_load(f.context, text, saved.length, &attach, &f.program, NULL);
-        bool is_over = f.memory.allocations < f.memory.refuse_at;
+            ptowsp_program_load(f->context, text, saved.length, &attach, &f->program, NULL);
+        bool is_over = f->memory.allocations < f->memory.refuse_at;
         assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
         if (is_over) {
             break;
         }
     }
-    fixture_end(&f);
 }

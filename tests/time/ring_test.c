@@ -116,21 +116,20 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
 
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
 
-TEST(ring__waits_for_tasks_that_never_begin_are_stuck) {
-    fixture f;
-    fixture_begin(&f, THREE, 1);
+#define FIXTURE_TEST(name, a, b) TEST_MADE(name, fixture, f, fixture_begin(f, a, b), fixture_end(f))
+
+FIXTURE_TEST(ring__waits_for_tasks_that_never_begin_are_stuck, THREE, 1) {
     for (int by_events = 0; by_events < 2; by_events++) {
         ptowsp_schedule s = on_lanes(3, by_events);
         s.start = PTOWSP_START_ALL_ISSUED;
         s.ring_sizes[PTOWSP_RING_TASKS] = 3;
-        run(&f, &s);
+        run(f, &s);
         s.ring_sizes[PTOWSP_RING_TASKS] = 2;
-        expect_stuck(&f, &s,
+        expect_stuck(f, &s,
                      "run: stuck at task 2: ring tasks of 2 has no room for 1 of "
                      "w/combine/task work, but no task ends before all tasks have been issued, and "
                      "2 are; a larger ring, an earlier start or no start condition would help");
     }
-    fixture_end(&f);
 }
 
 // -- bytes ----------------------------------------------------------------------------------------
@@ -362,35 +361,32 @@ TEST(ring__of_bytes_follows_the_rule_in_random_programs) {
 
 // -- depths ---------------------------------------------------------------------------------------
 
-TEST(depths__are_checked_and_refused_by_name) {
-    fixture f;
-    fixture_begin(&f, THREE, 1);
+FIXTURE_TEST(depths__are_checked_and_refused_by_name, THREE, 1) {
     for (int by_events = 0; by_events < 2; by_events++) {
         ptowsp_schedule s = on_lanes(3, by_events);
         s.start = PTOWSP_START_ALL_ISSUED;
         s.depths[PTOWSP_DEPTH_POOL] = 2;
-        expect_stuck(&f, &s,
+        expect_stuck(f, &s,
                      "run: stuck at task 2: depth pool of 2 has no room for it, but no task ends "
                      "before all tasks have been issued, and 2 are; a larger depth, an earlier "
                      "start or no start "
                      "condition would help");
-        expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+        expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
                        "schedule: target ascend_npu does not do depth pool");
     }
     ptowsp_schedule s = on_lanes(2, false);
     s.depths[PTOWSP_DEPTH_STREAM] = 1;
-    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
                    "schedule: depth stream without a stream_key");
     s.stream_count = 2;
-    s.stream_key = ptowsp_task_arg(f.m, 0);
-    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+    s.stream_key = ptowsp_task_arg(f->m, 0);
+    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
                    "schedule: target ascend_npu does not do depth stream");
     s.depths[PTOWSP_DEPTH_STREAM] = 0x80000000u;
-    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
+    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
                    "schedule: depth stream of 2147483648 is more than 2147483647");
     assert_string_equal(ptowsp_depth_name(PTOWSP_DEPTH_COUNT), "unknown");
-    fixture_end(&f);
 }
 
 // -- everywhere -----------------------------------------------------------------------------------
@@ -431,39 +427,36 @@ TEST(rings__are_the_same_on_all_numbers_of_threads) {
     fixture_end(&f);
 }
 
-TEST(rings__are_checked_and_refused_by_name) {
+FIXTURE_TEST(rings__are_checked_and_refused_by_name, THREE, 1) {
     static const char *const refused[PTOWSP_RING_COUNT] = {
         "schedule: target ascend_npu does not do ring tasks",
         "schedule: target ascend_npu does not do ring bytes",
         "schedule: target ascend_npu does not do ring dependencies",
         "schedule: target ascend_npu does not do ring map"};
-    fixture f;
-    fixture_begin(&f, THREE, 1);
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         ptowsp_schedule s = on_lanes(2, false);
         s.ring_sizes[i] = 1;
-        expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED, refused[i]);
-        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
-        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+        expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED, refused[i]);
+        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
+        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
         s.ring_sizes[i] = PTOWSP_SCHEDULE_RING_MAX;
-        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
+        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
     }
     ptowsp_schedule s = on_lanes(2, false);
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_SCHEDULE_RING_MAX + 1;
-    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
+    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
                    "schedule: ring map of 4611686018427387905 is more than 2^62");
     s = on_lanes(2, false);
     s.release = PTOWSP_RELEASE_IN_ORDER;
-    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
                    "schedule: release in order without a window");
     s.window = 1;
-    expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+    expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
                    "schedule: target ascend_npu does not do release in order");
     s.release = (ptowsp_release)2;
-    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
                    "schedule: release 2 does not exist");
     assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");
-    fixture_end(&f);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -498,16 +491,14 @@ TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
     fixture_end(&f);
 }
 
-TEST(rings__are_in_results_reports_and_pictures) {
+FIXTURE_TEST(rings__are_in_results_reports_and_pictures, EACH, 1) {
     static char text[200000];
-    fixture f;
-    fixture_begin(&f, EACH, 1);
     ptowsp_schedule s = on_lanes(2, false);
     s.ring_sizes[PTOWSP_RING_BYTES] = 64;
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
-    run(&f, &s);
+    run(f, &s);
     ptowsp_output_buffer printed = {text, sizeof text, 0};
-    ptowsp_run_print(f.run, ptowsp_output_to_buffer(&printed));
+    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&printed));
     assert_non_null(strstr(text, "  ring bytes  64 at most of 64, stalled for 36 cycles\n"
                                  "  ring map  2 at most\n"));
     assert_non_null(strstr(text, ", after byte ring\n"));
@@ -515,8 +506,7 @@ TEST(rings__are_in_results_reports_and_pictures) {
         "  ring bytes  64 at most of 64, stalled for 36 cycles\n",
         "\"rings\":{\"bytes\":{\"size\":64,\"max\":64,\"stall\":36},\"map\":{",
         "  ring bytes  64 at most of 64"};
-    report_has(f.run, parts, "idle: byte ring");
-    fixture_end(&f);
+    report_has(f->run, parts, "idle: byte ring");
 }
 
 TEST(rings__survive_refused_allocations) {

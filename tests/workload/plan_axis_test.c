@@ -236,33 +236,32 @@ TEST(plan_axis__fields_of_merges_are_those_of_the_drawn_plan) {
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-TEST(plan_axis__a_lane_has_its_units_and_merges) {
+#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+
+FIXTURE_TEST(plan_axis__a_lane_has_its_units_and_merges, 2) {
     static const int64_t expected[][2] = {{0, 0}, {0, 100}, {1, 1}, {2, 2},
                                           {2, 3}, {2, 101}, {3, 4}, {3, 5}};
-    static fixture f;
-    fixture_make(&f, 2);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
-            PTOWSP_FOR_EACH(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, lane, f->lanes) {
+            PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_row(f->m, f->units, lane)) {
                 ptowsp_expr scalars[2] = {lane, u};
-                task_of(&f, f.note, 2, scalars);
+                task_of(f, f->note, 2, scalars);
             }
-            PTOWSP_FOR_EACH(f.m, x, ptowsp_axis_row(f.m, f.merges, lane)) {
+            PTOWSP_FOR_EACH(f->m, x, ptowsp_axis_row(f->m, f->merges, lane)) {
                 ptowsp_expr scalars[2] = {field(x, PTOWSP_PLAN_LANE),
-                                          ptowsp_add(x, ptowsp_i64(f.m, 100))};
-                task_of(&f, f.note, 2, scalars);
+                                          ptowsp_add(x, ptowsp_i64(f->m, 100))};
+                task_of(f, f->note, 2, scalars);
             }
         }
     }
-    compile(&f, NULL);
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-    execute(&f, NULL);
-    assert_int_equal(f.call_count, 8);
+    compile(f, NULL);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    execute(f, NULL);
+    assert_int_equal(f->call_count, 8);
     for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(f.calls[i].scalars[0], expected[i][0]);
-        assert_int_equal(f.calls[i].scalars[1], expected[i][1]);
+        assert_int_equal(f->calls[i].scalars[0], expected[i][0]);
+        assert_int_equal(f->calls[i].scalars[1], expected[i][1]);
     }
-    fixture_free(&f);
 }
 
 // -- descriptors that are not valid ---------------------------------------------------------------
@@ -315,15 +314,13 @@ TEST(plan_axis__invalid_units_have_no_iteration) {
 }
 
 // Two batches of three experts on two lanes: units of at most 4 tokens, as the planner makes them.
-TEST(plan_axis__runs_over_the_units_of_a_moe_plan) {
+FIXTURE_TEST(plan_axis__runs_over_the_units_of_a_moe_plan, 8) {
     enum { EXPERTS = 3, MOE_LANES = 2 };
     const uint32_t counts[2 * EXPERTS] = {5, 0, 2, 1, 0, 3};
     const uint32_t offsets[2 * (EXPERTS + 1)] = {10, 15, 15, 17, 0, 1, 1, 4};
-    static fixture f;
-    fixture_make(&f, 8);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
-            PTOWSP_PARALLEL(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, lane, f->lanes) {
+            PTOWSP_PARALLEL(f->m, u, ptowsp_axis_row(f->m, f->units, lane)) {
                 ptowsp_expr fields[8] = {lane,
                                          field(u, PTOWSP_PLAN_LANE),
                                          field(u, PTOWSP_PLAN_BATCH),
@@ -332,19 +329,19 @@ TEST(plan_axis__runs_over_the_units_of_a_moe_plan) {
                                          field(u, PTOWSP_PLAN_TOKEN_COUNT),
                                          field(u, PTOWSP_PLAN_HEAD),
                                          u};
-                task_of(&f, f.note, 8, fields);
+                task_of(f, f->note, 8, fields);
             }
         }
-        PTOWSP_PARALLEL(f.m, x, f.merges) {
-            task_of(&f, f.other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
+        PTOWSP_PARALLEL(f->m, x, f->merges) {
+            task_of(f, f->other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
         }
-        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
-            PTOWSP_PARALLEL(f.m, x, ptowsp_axis_row(f.m, f.merges, lane)) {
-                task_of(&f, f.other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
+        PTOWSP_PARALLEL(f->m, lane, f->lanes) {
+            PTOWSP_PARALLEL(f->m, x, ptowsp_axis_row(f->m, f->merges, lane)) {
+                task_of(f, f->other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
             }
         }
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     ptowsp_moe_config config = {2, EXPERTS, MOE_LANES, 4, 0, {0, 1, 0}, 0};
     ptowsp_work items[8];
     uint32_t begin[MOE_LANES + 1];
@@ -353,53 +350,49 @@ TEST(plan_axis__runs_over_the_units_of_a_moe_plan) {
                                          &config, &plan, NULL),
                      PTOWSP_OK);
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &units));
-    execute(&f, NULL);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &units));
+    execute(f, NULL);
     // Costs are tokens alone, 11 of them: lane 0 has 6, of expert 0, lane 1 has 5, of expert 2.
     const uint64_t expected[5][6] = {{0, 0, 0, 0, 10, 4},
                                      {0, 0, 0, 0, 14, 1},
                                      {0, 0, 1, 0, 0, 1},
                                      {1, 1, 0, 2, 15, 2},
                                      {1, 1, 1, 2, 1, 3}};
-    assert_int_equal(f.call_count, 5);
+    assert_int_equal(f->call_count, 5);
     for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(f.calls[i].kernel, 0);
+        assert_int_equal(f->calls[i].kernel, 0);
         for (uint32_t k = 0; k < 6; k++) {
-            assert_int_equal(f.calls[i].scalars[k], expected[i][k]);
+            assert_int_equal(f->calls[i].scalars[k], expected[i][k]);
         }
-        assert_int_equal(f.calls[i].scalars[6], expected[i][3]);
-        assert_int_equal(f.calls[i].scalars[7], i);
+        assert_int_equal(f->calls[i].scalars[6], expected[i][3]);
+        assert_int_equal(f->calls[i].scalars[7], i);
     }
-    fixture_free(&f);
 }
 
-TEST(plan_axis__an_empty_plan_has_no_task) {
-    static fixture f;
-    fixture_make(&f, 1);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, u, f.units) {
+FIXTURE_TEST(plan_axis__an_empty_plan_has_no_task, 1) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, u, f->units) {
             ptowsp_expr lane = field(u, PTOWSP_PLAN_LANE);
-            task_of(&f, f.note, 1, &lane);
+            task_of(f, f->note, 1, &lane);
         }
-        PTOWSP_PARALLEL(f.m, x, f.merges) {
-            task_of(&f, f.note, 1, &x);
+        PTOWSP_PARALLEL(f->m, x, f->merges) {
+            task_of(f, f->note, 1, &x);
         }
-        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
-            PTOWSP_PARALLEL(f.m, v, ptowsp_axis_row(f.m, f.units, lane)) {
-                task_of(&f, f.note, 1, &v);
+        PTOWSP_PARALLEL(f->m, lane, f->lanes) {
+            PTOWSP_PARALLEL(f->m, v, ptowsp_axis_row(f->m, f->units, lane)) {
+                task_of(f, f->note, 1, &v);
             }
         }
     }
-    compile(&f, NULL);
-    memset(f.unit_begin, 0, sizeof f.unit_begin);
-    memset(f.merge_begin, 0, sizeof f.merge_begin);
-    f.plan.unit_count = f.plan.merge_count = 0;
-    f.plan.merges = NULL;
-    f.plan.merge_capacity = 0;
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-    execute(&f, NULL);
-    assert_int_equal(f.call_count, 0);
-    fixture_free(&f);
+    compile(f, NULL);
+    memset(f->unit_begin, 0, sizeof f->unit_begin);
+    memset(f->merge_begin, 0, sizeof f->merge_begin);
+    f->plan.unit_count = f->plan.merge_count = 0;
+    f->plan.merges = NULL;
+    f->plan.merge_capacity = 0;
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    execute(f, NULL);
+    assert_int_equal(f->call_count, 0);
 }
 
 // -- a decode workload, on every engine -----------------------------------------------------------
@@ -578,9 +571,9 @@ static void decode_check(fixture *f) {
     memset(f->states, 0x55, sizeof f->states);
 }
 
-TEST(plan_axis__a_decode_step_runs_on_every_engine) {
-    static fixture f;
-    decode_make(&f);
+#define FIXTURE_TEST_2(name) TEST_MADE(name, fixture, f, decode_make(f), fixture_free(f))
+
+FIXTURE_TEST_2(plan_axis__a_decode_step_runs_on_every_engine) {
     const ptowsp_schedule schedules[] = {
         {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES},
         {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 2},
@@ -594,20 +587,19 @@ TEST(plan_axis__a_decode_step_runs_on_every_engine) {
          .ready = PTOWSP_READY_WORK_STEALING},
     };
     for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        compile(&f, &schedules[i]);
-        decode_data(f.kv);
-        decode_bind(&f, NULL);
+        compile(f, &schedules[i]);
+        decode_data(f->kv);
+        decode_bind(f, NULL);
         ptowsp_run_options options = {.record_tasks = true};
-        execute(&f, &options);
-        decode_check(&f);
-        ptowsp_cycles makespan = ptowsp_run_result(f.run)->makespan_cycles;
+        execute(f, &options);
+        decode_check(f);
+        ptowsp_cycles makespan = ptowsp_run_result(f->run)->makespan_cycles;
         ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
-        execute(&f, &time_only);
-        assert_int_equal(f.call_count, 0);
-        assert_true(ptowsp_run_result(f.run)->makespan_cycles == makespan);
-        assert_int_equal(ptowsp_run_result(f.run)->task_count, UNITS + MERGES);
+        execute(f, &time_only);
+        assert_int_equal(f->call_count, 0);
+        assert_true(ptowsp_run_result(f->run)->makespan_cycles == makespan);
+        assert_int_equal(ptowsp_run_result(f->run)->task_count, UNITS + MERGES);
     }
-    fixture_free(&f);
 }
 
 DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
@@ -649,32 +641,29 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
 
 // Units take their KV tokens, merges ten cycles a slot. Lanes 0 to 3 have 100 tokens each; then
 // lane 0 merges three slots in 30 cycles, and lane 2 two in 20.
-TEST(plan_axis__dispatch_follows_the_lanes_of_the_plan) {
-    static fixture f;
-    decode_make(&f);
+FIXTURE_TEST_2(plan_axis__dispatch_follows_the_lanes_of_the_plan) {
     static const uint32_t lanes[UNITS + MERGES] = {0, 1, 2, 2, 3, 3, 0, 2};
     static const ptowsp_cycles starts[UNITS + MERGES] = {0, 0, 0, 50, 0, 50, 100, 100};
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
-    compile(&f, &schedule);
-    decode_data(f.kv);
-    decode_bind(&f, NULL);
+    compile(f, &schedule);
+    decode_data(f->kv);
+    decode_bind(f, NULL);
     ptowsp_run_options options = {.record_tasks = true};
-    execute(&f, &options);
-    const ptowsp_task_record *records = ptowsp_run_records(f.run);
+    execute(f, &options);
+    const ptowsp_task_record *records = ptowsp_run_records(f->run);
     for (uint32_t i = 0; i < UNITS + MERGES; i++) {
         assert_int_equal(records[i].lane, lanes[i]);
         assert_true(records[i].start == starts[i]);
     }
-    assert_true(ptowsp_run_result(f.run)->makespan_cycles == 130);
+    assert_true(ptowsp_run_result(f->run)->makespan_cycles == 130);
     schedule.lane_count = 3;  // lane 3 of the plan is lane 0
-    compile(&f, &schedule);
-    decode_bind(&f, NULL);
-    execute(&f, &options);
-    records = ptowsp_run_records(f.run);
+    compile(f, &schedule);
+    decode_bind(f, NULL);
+    execute(f, &options);
+    records = ptowsp_run_records(f->run);
     for (uint32_t i = 0; i < UNITS + MERGES; i++) {
         assert_int_equal(records[i].lane, lanes[i] % 3);
     }
-    fixture_free(&f);
 }
 
 TEST(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0) {
@@ -719,19 +708,17 @@ TEST(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0) {
 
 // -- work of a chunk plan -------------------------------------------------------------------------
 
-TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work) {
-    static fixture f;
-    fixture_make(&f, 6);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, u, f.units) {
+FIXTURE_TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work, 6) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, u, f->units) {
             ptowsp_expr scalars[6] = {
                 field(u, PTOWSP_PLAN_REQUEST),  field(u, PTOWSP_PLAN_HEAD),
                 field(u, PTOWSP_PLAN_KV_START), field(u, PTOWSP_PLAN_KV_LEN),
                 field(u, PTOWSP_PLAN_TIER),     as_i64(field(u, PTOWSP_PLAN_IS_LAST))};
-            task_of(&f, f.note, 6, scalars);
+            task_of(f, f->note, 6, scalars);
         }
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     ptowsp_work work[40];
     uint32_t count = 0;
     for (uint32_t request = 0; request < 5; request++) {
@@ -742,65 +729,61 @@ TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work) {
             count++;
         }
     }
-    good(&f, ptowsp_run_bind_work(f.run, "kv", work, count));
-    execute(&f, NULL);
-    assert_int_equal(f.call_count, count);
+    good(f, ptowsp_run_bind_work(f->run, "kv", work, count));
+    execute(f, NULL);
+    assert_int_equal(f->call_count, count);
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t *got = f.calls[i].scalars;
+        const uint64_t *got = f->calls[i].scalars;
         assert_true(got[0] == work[i].params[0] && got[1] == work[i].params[1] &&
                     got[2] == work[i].params[2] && got[3] == work[i].params[3] &&
                     got[4] == work[i].tier && got[5] == (work[i].flags >> 1 & 1u));
     }
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));  // takes its place
-    execute(&f, NULL);
-    assert_int_equal(f.call_count, UNITS);
-    good(&f, ptowsp_run_bind_work(f.run, "kv", NULL, 0));
-    execute(&f, NULL);
-    assert_int_equal(f.call_count, 0);
-    fixture_free(&f);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));  // takes its place
+    execute(f, NULL);
+    assert_int_equal(f->call_count, UNITS);
+    good(f, ptowsp_run_bind_work(f->run, "kv", NULL, 0));
+    execute(f, NULL);
+    assert_int_equal(f->call_count, 0);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
 
 // A process for each lane of the plan, which loops over the units of its lane.
-TEST(plan_axis__a_process_for_each_lane) {
-    static fixture f;
-    fixture_make(&f, 1);
+FIXTURE_TEST(plan_axis__a_process_for_each_lane, 1) {
     ptowsp_channel_desc parts = {.name = "parts", .depth = 2, .latency = 1};
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "pipe") {
-            ptowsp_channel channel = ptowsp_channel_make(f.m, &parts);
-            PTOWSP_REPLICATE(f.m, lane, f.lanes, "attend") {
-                ptowsp_produces(f.m, channel);
-                PTOWSP_FOR_EACH(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
-                    ptowsp_send_make(f.m, channel, ptowsp_cast(u, PTOWSP_TYPE_U64));
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "pipe") {
+            ptowsp_channel channel = ptowsp_channel_make(f->m, &parts);
+            PTOWSP_REPLICATE(f->m, lane, f->lanes, "attend") {
+                ptowsp_produces(f->m, channel);
+                PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_row(f->m, f->units, lane)) {
+                    ptowsp_send_make(f->m, channel, ptowsp_cast(u, PTOWSP_TYPE_U64));
                 }
             }
-            PTOWSP_PROCESS(f.m, "merge") {
-                ptowsp_consumes(f.m, channel);
-                PTOWSP_CONSUME(f.m, token, channel) {
+            PTOWSP_PROCESS(f->m, "merge") {
+                ptowsp_consumes(f->m, channel);
+                PTOWSP_CONSUME(f->m, token, channel) {
                     ptowsp_expr unit = as_i64(token);
-                    task_of(&f, f.note, 1, &unit);
+                    task_of(f, f->note, 1, &unit);
                 }
             }
         }
     }
-    compile(&f, NULL);
+    compile(f, NULL);
     for (uint32_t skipped = 0; skipped <= UNITS; skipped++) {
-        plan_draw(&f);
+        plan_draw(f);
         if (skipped < UNITS) {
-            f.unit_items[skipped].flags |= PTOWSP_WORK_INVALID;
+            f->unit_items[skipped].flags |= PTOWSP_WORK_INVALID;
         }
-        good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-        execute(&f, NULL);
+        good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+        execute(f, NULL);
         uint32_t seen = 0;
-        for (uint32_t i = 0; i < f.call_count; i++) {
-            seen |= 1u << f.calls[i].scalars[0];
+        for (uint32_t i = 0; i < f->call_count; i++) {
+            seen |= 1u << f->calls[i].scalars[0];
         }
         assert_int_equal(seen, ((1u << UNITS) - 1) & ~(1u << skipped));
-        assert_int_equal(f.call_count, skipped < UNITS ? UNITS - 1 : UNITS);
+        assert_int_equal(f->call_count, skipped < UNITS ? UNITS - 1 : UNITS);
     }
-    fixture_free(&f);
 }
 
 // One producer and one consumer, and no kernel that runs: that is walked in another way, without
@@ -1421,33 +1404,30 @@ TEST(plan_axis__lists_of_lanes_are_checked_before_a_run) {
     fixture_free(&f);
 }
 
-TEST(plan_axis__a_lane_outside_of_the_plan_is_an_error) {
-    static fixture f;
-    fixture_make(&f, 1);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_expr lane = ptowsp_array_at(f.m, "lane", PTOWSP_I64, ptowsp_i64(f.m, 0));
-        PTOWSP_PARALLEL(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
-            task_of(&f, f.note, 1, &u);
+FIXTURE_TEST(plan_axis__a_lane_outside_of_the_plan_is_an_error, 1) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_expr lane = ptowsp_array_at(f->m, "lane", PTOWSP_I64, ptowsp_i64(f->m, 0));
+        PTOWSP_PARALLEL(f->m, u, ptowsp_axis_row(f->m, f->units, lane)) {
+            task_of(f, f->note, 1, &u);
         }
     }
-    compile(&f, NULL);
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
+    compile(f, NULL);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     static const int64_t lanes[3] = {3, 4, -1};
     for (int i = 0; i < 3; i++) {
         char text[128];
-        good(&f, ptowsp_run_bind_array(f.run, "lane", PTOWSP_I64, &lanes[i], 1));
-        f.call_count = 0;
+        good(f, ptowsp_run_bind_array(f->run, "lane", PTOWSP_I64, &lanes[i], 1));
+        f->call_count = 0;
         if (i == 0) {
-            execute(&f, NULL);
-            assert_int_equal(f.call_count, 2);
+            execute(f, NULL);
+            assert_int_equal(f->call_count, 2);
             continue;
         }
         snprintf(text, sizeof text, "main/parallel u: lane %d of plan kv, which has 4",
                  (int)lanes[i]);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
-        test_error_is(f.context, PTOWSP_INVALID_PARAMS, i == 1 ? 4 : PTOWSP_NEGATIVE_INDEX, text);
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+        test_error_is(f->context, PTOWSP_INVALID_PARAMS, i == 1 ? 4 : PTOWSP_NEGATIVE_INDEX, text);
     }
-    fixture_free(&f);
 }
 
 // A kernel that writes into the lists while the program runs: nothing outside is read.
@@ -1458,72 +1438,66 @@ static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-TEST(plan_axis__lists_that_change_during_a_run_are_found) {
-    static fixture f;
-    fixture_make(&f, 1);
-    ptowsp_kernel_desc desc = {.name = "spoil", .fn = spoil, .user = &f};
-    ptowsp_kernel kernel = ptowsp_kernel_make(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
+FIXTURE_TEST(plan_axis__lists_that_change_during_a_run_are_found, 1) {
+    ptowsp_kernel_desc desc = {.name = "spoil", .fn = spoil, .user = f};
+    ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_task_desc task = {.kernel = kernel};
-        ptowsp_task_make(f.m, &task);
-        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
-            PTOWSP_PARALLEL(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
-                task_of(&f, f.note, 1, &u);
+        ptowsp_task_make(f->m, &task);
+        PTOWSP_PARALLEL(f->m, lane, f->lanes) {
+            PTOWSP_PARALLEL(f->m, u, ptowsp_axis_row(f->m, f->units, lane)) {
+                task_of(f, f->note, 1, &u);
             }
         }
     }
-    compile(&f, NULL);
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 2,
+    compile(f, NULL);
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 2,
                   "main/parallel lane/parallel u (lane = 2): lane 2 of plan kv was changed during "
                   "the run, and is malformed now");
-    fixture_free(&f);
 }
 
 // -- text and reading -----------------------------------------------------------------------------
 
-TEST(plan_axis__modules_and_bindings_can_be_read) {
-    static fixture f;
+FIXTURE_TEST_2(plan_axis__modules_and_bindings_can_be_read) {
     char text[2048];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    decode_make(&f);
-    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
+    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(
         strstr(text, "axis kv plan\naxis kv plan, its merges\naxis kv plan, its lanes\n"));
     assert_non_null(strstr(text, "when kv.tier[u] >= 2"));
     assert_non_null(strstr(text, "kv.merges.slot_first[x]"));
     assert_null(strstr(text, "array kv.flags"));
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
-    compile(&f, &schedule);
-    ptowsp_axis_info units = ptowsp_program_read(f.program)->axes[f.units.id];
+    compile(f, &schedule);
+    ptowsp_axis_info units = ptowsp_program_read(f->program)->axes[f->units.id];
     assert_int_equal(units.kind, PTOWSP_AXIS_PLAN);
     assert_true(units.is_used);
-    assert_false(ptowsp_program_read(f.program)->axes[f.lanes.id].is_used);
-    ptowsp_array_info flags = ptowsp_program_read(f.program)->arrays[units.array];
-    ptowsp_array_info lanes = ptowsp_program_read(f.program)->arrays[units.array + 1];
+    assert_false(ptowsp_program_read(f->program)->axes[f->lanes.id].is_used);
+    ptowsp_array_info flags = ptowsp_program_read(f->program)->arrays[units.array];
+    ptowsp_array_info lanes = ptowsp_program_read(f->program)->arrays[units.array + 1];
     assert_string_equal(flags.name, "kv.flags");
     assert_int_equal(flags.field, PTOWSP_PLAN_FLAGS);
     assert_int_equal(lanes.field, PTOWSP_PLAN_LANE);
-    assert_int_equal(lanes.plan_axis, f.units.id);
+    assert_int_equal(lanes.plan_axis, f->units.id);
     assert_true(flags.is_used && lanes.is_used);  // lanes: by the dispatch
     ptowsp_attention_plan bound;
-    assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &bound));
-    good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-    uint32_t ids[3] = {f.units.id, f.merges.id, f.lanes.id};
+    assert_false(ptowsp_run_bound_plan(f->run, f->units.id, &bound));
+    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    uint32_t ids[3] = {f->units.id, f->merges.id, f->lanes.id};
     static const int64_t sizes[3] = {UNITS, MERGES, LANES};
     for (int i = 0; i < 3; i++) {
         int64_t size = 0;
-        assert_true(ptowsp_run_bound_plan(f.run, ids[i], &bound));
-        assert_memory_equal(&bound, &f.plan, offsetof(ptowsp_attention_plan, slot_rows));
-        assert_int_equal(bound.slot_rows, f.plan.slot_rows);
-        assert_true(bound.cost_max == f.plan.cost_max && bound.cost_mean == f.plan.cost_mean);
-        assert_true(ptowsp_run_bound_size(f.run, ids[i], &size));
+        assert_true(ptowsp_run_bound_plan(f->run, ids[i], &bound));
+        assert_memory_equal(&bound, &f->plan, offsetof(ptowsp_attention_plan, slot_rows));
+        assert_int_equal(bound.slot_rows, f->plan.slot_rows);
+        assert_true(bound.cost_max == f->plan.cost_max && bound.cost_mean == f->plan.cost_mean);
+        assert_true(ptowsp_run_bound_size(f->run, ids[i], &size));
         assert_int_equal(size, sizes[i]);
     }
     ptowsp_dtype dtype;
     const void *data;
     uint64_t count;
-    assert_false(ptowsp_run_bound_array(f.run, units.array, &dtype, &data, &count));
-    fixture_free(&f);
+    assert_false(ptowsp_run_bound_array(f->run, units.array, &dtype, &data, &count));
 }

@@ -117,18 +117,18 @@ static void print_module(const fixture *f, char *text, size_t size) {
 
 // -- what is known when the task is made ------------------------------------------------------------
 
-TEST(test_data_types_and_constants) {
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
+
+FIXTURE_TEST(test_data_types_and_constants) {
     char text[2000];
-    fixture f;
-    fixture_begin(&f);
-    ptowsp_kernel choice = choice_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task_make(&f, choice, f.y, 4, none, first);
-        task_make(&f, choice, f.x, 16, none, first);
-        task_make(&f, choice, f.x, 17, none, first);
-        task_make(&f, choice, f.x, 0, none, first);  // all 64 rows
+    ptowsp_kernel choice = choice_make(f);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        task_make(f, choice, f->y, 4, none, first);
+        task_make(f, choice, f->x, 16, none, first);
+        task_make(f, choice, f->x, 17, none, first);
+        task_make(f, choice, f->x, 0, none, first);  // all 64 rows
     }
-    print_module(&f, text, sizeof text);
+    print_module(f, text, sizeof text);
     assert_null(strstr(text, "kernel scale"));
     const char *tree = strstr(text, "workload main");
     assert_non_null(tree);
@@ -137,7 +137,6 @@ TEST(test_data_types_and_constants) {
                               "  task small(7) x = x of 16 x 4 k = 9u\n"
                               "  task large(7) x = x of 17 x 4 k = 9u\n"
                               "  task large(7) x = x of edge x 4 k = 9u\n");
-    fixture_end(&f);
 }
 
 // -- what tasks decide ------------------------------------------------------------------------------
@@ -257,81 +256,78 @@ static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_des
     assert_string_equal(text, expected);
 }
 
-TEST(test_order_and_reasons) {
-    fixture f;
+FIXTURE_TEST(test_order_and_reasons) {
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
-    fixture_begin(&f);
     memset(&desc, 0, sizeof desc);
     memset(&task, 0, sizeof task);
     desc.name = "c";
-    ptowsp_kernel a = kernel_make(&f, "a", PTOWSP_F32, count_large, 0);
-    ptowsp_kernel b = kernel_make(&f, "b", PTOWSP_F32, count_large, 0);
-    const ptowsp_variant variants[] = {{b, none, 0, 0},       {a, is_small(&f), 0, 0},
-                                       {f.large, none, 0, 0}, {f.small, is_small(&f), 0, 90},
-                                       {f.half, none, -1, 1}, {{0}, none, 0, 0}};
+    ptowsp_kernel a = kernel_make(f, "a", PTOWSP_F32, count_large, 0);
+    ptowsp_kernel b = kernel_make(f, "b", PTOWSP_F32, count_large, 0);
+    const ptowsp_variant variants[] = {{b, none, 0, 0},        {a, is_small(f), 0, 0},
+                                       {f->large, none, 0, 0}, {f->small, is_small(f), 0, 90},
+                                       {f->half, none, -1, 1}, {{0}, none, 0, 0}};
     memcpy(desc.variants, variants, sizeof variants);
-    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
     // By cost: large 50, small 90; those without: a before b; half last, by priority.
-    explained_as(&f, choice, NULL,
+    explained_as(f, choice, NULL,
                  "c: variants in the order in which they are asked\n"
                  "  large                priority 0, cost 50: taken\n"
                  "  small                priority 0, cost 90: not reached\n"
                  "  a                    priority 0, cost unknown: not reached\n"
                  "  b                    priority 0, cost unknown: not reached\n"
                  "  half                 priority -1, cost 1: not reached\n");
-    task.axes[0] = ptowsp_i64(f.m, 0);
-    task.views[0].tensor = f.y;
-    task.scalars[0] = ptowsp_u64(f.m, 1);
-    explained_as(&f, choice, &task,
+    task.axes[0] = ptowsp_i64(f->m, 0);
+    task.views[0].tensor = f->y;
+    task.scalars[0] = ptowsp_u64(f->m, 1);
+    explained_as(f, choice, &task,
                  "c: variants in the order in which they are asked\n"
                  "  large                priority 0, cost 50: another data type\n"
                  "  small                priority 0, cost 90: another data type\n"
                  "  a                    priority 0, cost unknown: another data type\n"
                  "  b                    priority 0, cost unknown: another data type\n"
                  "  half                 priority -1, cost 1: taken\n");
-    ptowsp_kernel scale = choice_make(&f);
-    task.views[0].tensor = f.x;
+    ptowsp_kernel scale = choice_make(f);
+    task.views[0].tensor = f->x;
     task.views[0].rows = 32;
-    task.views[0].row_count = ptowsp_slot(f.m, 2, PTOWSP_TYPE_I64);
-    explained_as(&f, scale, &task,
+    task.views[0].row_count = ptowsp_slot(f->m, 2, PTOWSP_TYPE_I64);
+    explained_as(f, scale, &task,
                  "scale: variants in the order in which they are asked\n"
                  "  half                 priority 0, cost 3: another data type\n"
                  "  small                priority 0, cost 5: taken if min(32, slot_i64[2]) <= 16\n"
                  "  large                priority 0, cost 50: taken\n");
-    explained_as(&f, f.small, NULL, "small: a kernel, without variants\n");
-    fixture_end(&f);
+    explained_as(f, f->small, NULL, "small: a kernel, without variants\n");
 }
 
 // Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
 // and what it takes of each memory.
-TEST(test_arrays_and_memories) {
-    fixture f;
+FIXTURE_TEST(test_arrays_and_memories) {
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
     ptowsp_body_desc body;
-    fixture_begin(&f);
     memset(&desc, 0, sizeof desc);
     memset(&task, 0, sizeof task);
     memset(&body, 0, sizeof body);
-    const ptowsp_expr three = ptowsp_i64(f.m, 3);
-    const ptowsp_expr by_task = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_task_arg(f.m, 0));
-    const ptowsp_expr fixed = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_i64(f.m, 1));
+    const ptowsp_expr three = ptowsp_i64(f->m, 3);
+    const ptowsp_expr by_task =
+        ptowsp_array_at(f->m, "limits", PTOWSP_I64, ptowsp_task_arg(f->m, 0));
+    const ptowsp_expr fixed = ptowsp_array_at(f->m, "limits", PTOWSP_I64, ptowsp_i64(f->m, 1));
     // An argument that the task does not have is 0.
-    const ptowsp_expr beyond = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_task_arg(f.m, 19));
+    const ptowsp_expr beyond =
+        ptowsp_array_at(f->m, "limits", PTOWSP_I64, ptowsp_task_arg(f->m, 19));
     desc.name = "c";
-    desc.variants[0].kernel = f.small;
+    desc.variants[0].kernel = f->small;
     desc.variants[0].condition = ptowsp_gt(by_task, three);
-    desc.variants[1].kernel = f.large;
+    desc.variants[1].kernel = f->large;
     desc.variants[1].condition = ptowsp_gt(fixed, three);
-    desc.variants[2].kernel = kernel_make(&f, "other", PTOWSP_F32, count_large, 60);
+    desc.variants[2].kernel = kernel_make(f, "other", PTOWSP_F32, count_large, 60);
     desc.variants[2].condition =
-        ptowsp_select(ptowsp_gt(fixed, three), ptowsp_gt(beyond, three), ptowsp_bool(f.m, true));
-    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
-    task.axes[0] = ptowsp_i64(f.m, 2);
-    task.views[0].tensor = f.x;
-    task.scalars[0] = ptowsp_u64(f.m, 1);
-    explained_as(&f, choice, &task,
+        ptowsp_select(ptowsp_gt(fixed, three), ptowsp_gt(beyond, three), ptowsp_bool(f->m, true));
+    ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
+    task.axes[0] = ptowsp_i64(f->m, 2);
+    task.views[0].tensor = f->x;
+    task.scalars[0] = ptowsp_u64(f->m, 1);
+    explained_as(f, choice, &task,
                  "c: variants in the order in which they are asked\n"
                  "  small                priority 0, cost 5: taken if limits[2] > 3\n"
                  "  large                priority 0, cost 50: taken if limits[1] > 3\n"
@@ -340,15 +336,15 @@ TEST(test_arrays_and_memories) {
                  "  otherwise            no variant: an error\n");
 
     body.name = "exp";
-    ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+    ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
     const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
     ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
     memset(&desc, 0, sizeof desc);
     desc.name = "tiles";
     desc.variants[0].kernel = ptowsp_kernel_end(k);
     ptowsp_kernel_stats stats;
-    choice = ptowsp_kernel_choice(f.m, &desc);
-    assert_int_equal(ptowsp_kernel_measure(f.m, desc.variants[0].kernel, NULL, &stats), PTOWSP_OK);
+    choice = ptowsp_kernel_choice(f->m, &desc);
+    assert_int_equal(ptowsp_kernel_measure(f->m, desc.variants[0].kernel, NULL, &stats), PTOWSP_OK);
     // Of one tile in UB at least, and nothing elsewhere.
     assert_true(stats.memory_bytes[PTOWSP_MEMORY_UB] >= 8 * 16 * 4);
     char expected[200];
@@ -357,61 +353,55 @@ TEST(test_arrays_and_memories) {
              "  exp                  priority 0, cost %llu, vector, %s %u bytes: taken\n",
              (unsigned long long)stats.cycles, ptowsp_memory_name(PTOWSP_MEMORY_UB),
              (unsigned)stats.memory_bytes[PTOWSP_MEMORY_UB]);
-    explained_as(&f, choice, NULL, expected);
+    explained_as(f, choice, NULL, expected);
 
     // A choice has the rules of its variants.
-    ptowsp_kernel_rule(f.m, choice, "mn mn");
-    assert_non_null(strstr(ptowsp_module_error(f.m).text,
+    ptowsp_kernel_rule(f->m, choice, "mn mn");
+    assert_non_null(strstr(ptowsp_module_error(f->m).text,
                            "rule of kernel tiles: a choice has those of its variants"));
-    fixture_end(&f);
 }
 
 // An argument stands in the condition as it is: together they may be too deep.
-TEST(test_conditions_too_deep) {
-    fixture f;
+FIXTURE_TEST(test_conditions_too_deep) {
     ptowsp_choice_desc desc;
-    fixture_begin(&f);
     memset(&desc, 0, sizeof desc);
-    ptowsp_expr deep = ptowsp_task_arg(f.m, 0);
+    ptowsp_expr deep = ptowsp_task_arg(f->m, 0);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
-        deep = ptowsp_add(deep, ptowsp_i64(f.m, 1));
+        deep = ptowsp_add(deep, ptowsp_i64(f->m, 1));
     }
     desc.name = "c";
-    desc.variants[0].kernel = f.small;
-    desc.variants[0].condition = ptowsp_gt(deep, ptowsp_i64(f.m, 3));
-    const ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
-    assert_string_equal(ptowsp_module_error(f.m).text, "");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, i, ptowsp_axis_dense(f.m, "n", 2)) {
+    desc.variants[0].kernel = f->small;
+    desc.variants[0].condition = ptowsp_gt(deep, ptowsp_i64(f->m, 3));
+    const ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
+    assert_string_equal(ptowsp_module_error(f->m).text, "");
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", 2)) {
             ptowsp_task_desc task;
             memset(&task, 0, sizeof task);
             task.kernel = choice;
             task.axes[0] = ptowsp_mul(ptowsp_add(i, i), ptowsp_add(ptowsp_mul(i, i), i));
-            task.views[0].tensor = f.x;
-            task.scalars[0] = ptowsp_u64(f.m, 1);
-            ptowsp_task_make(f.m, &task);
+            task.views[0].tensor = f->x;
+            task.scalars[0] = ptowsp_u64(f->m, 1);
+            ptowsp_task_make(f->m, &task);
         }
     }
-    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_LIMIT_EXCEEDED);
-    assert_non_null(strstr(ptowsp_module_error(f.m).text,
+    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_module_error(f->m).text,
                            "a condition of a variant: the expression has more than 200 operations "
                            "in one another, or more than 10000 in all"));
-    fixture_end(&f);
 }
 
 // Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
-TEST(test_sizes_and_what_is_wrong) {
-    fixture f;
+FIXTURE_TEST(test_sizes_and_what_is_wrong) {
     ptowsp_choice_desc desc;
     ptowsp_task_desc task;
-    fixture_begin(&f);
     memset(&desc, 0, sizeof desc);
     memset(&task, 0, sizeof task);
     const ptowsp_tensor_desc row = {"row", PTOWSP_F32, 1, {COLS}, PTOWSP_LOCATION_GLOBAL};
     const ptowsp_tensor_desc open = {
         "open", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor one = ptowsp_tensor_make(f.m, &row);
-    const ptowsp_tensor any = ptowsp_tensor_make(f.m, &open);
+    const ptowsp_tensor one = ptowsp_tensor_make(f->m, &row);
+    const ptowsp_tensor any = ptowsp_tensor_make(f->m, &open);
     ptowsp_kernel_desc fixed;
     memset(&fixed, 0, sizeof fixed);
     fixed.name = "fixed";
@@ -422,30 +412,30 @@ TEST(test_sizes_and_what_is_wrong) {
     const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
     fixed.tiles[0] = tile;
     fixed.scalars[0] = scalar;
-    const ptowsp_variant variants[] = {{ptowsp_kernel_make(f.m, &fixed), none, 0, 0},
-                                       {f.small, is_small(&f), 0, 0}};
+    const ptowsp_variant variants[] = {{ptowsp_kernel_make(f->m, &fixed), none, 0, 0},
+                                       {f->small, is_small(f), 0, 0}};
     desc.name = "c";
     memcpy(desc.variants, variants, sizeof variants);
-    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
-    task.axes[0] = ptowsp_i64(f.m, 0);
-    task.scalars[0] = ptowsp_u64(f.m, 1);
+    ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
+    task.axes[0] = ptowsp_i64(f->m, 0);
+    task.scalars[0] = ptowsp_u64(f->m, 1);
 
-    task.views[0].tensor = f.x;
+    task.views[0].tensor = f->x;
     task.views[0].rows = 15;  // at most 16: the condition holds
-    explained_as(&f, choice, &task,
+    explained_as(f, choice, &task,
                  "c: variants in the order in which they are asked\n"
                  "  fixed                priority 0, cost 4: another size of tile\n"
                  "  small                priority 0, cost 5: taken\n");
     task.views[0].cols = COLS - 1;
     task.views[0].rows = 16;
-    explained_as(&f, choice, &task,
+    explained_as(f, choice, &task,
                  "c: variants in the order in which they are asked\n"
                  "  fixed                priority 0, cost 4: another size of tile\n"
                  "  small                priority 0, cost 5: another size of tile\n"
                  "  otherwise            no variant: an error\n");
     task.views[0].cols = 0;
     task.views[0].rows = 17;
-    explained_as(&f, choice, &task,
+    explained_as(f, choice, &task,
                  "c: variants in the order in which they are asked\n"
                  "  fixed                priority 0, cost 4: another size of tile\n"
                  "  small                priority 0, cost 5: its condition is false\n"
@@ -458,7 +448,7 @@ TEST(test_sizes_and_what_is_wrong) {
     desc.variants[0] = desc.variants[1];
     memset(&desc.variants[1], 0, sizeof desc.variants[1]);
     desc.name = "d";
-    choice = ptowsp_kernel_choice(f.m, &desc);
+    choice = ptowsp_kernel_choice(f->m, &desc);
     task.views[0].rows = 0;
     for (int i = 0; i < 3; i++) {
         char expected[256];
@@ -467,26 +457,25 @@ TEST(test_sizes_and_what_is_wrong) {
                  "d: variants in the order in which they are asked\n"
                  "  small                priority 0, cost 5: %s\n%s",
                  verdicts[i], i ? "  otherwise            no variant: an error\n" : "");
-        explained_as(&f, choice, &task, expected);
+        explained_as(f, choice, &task, expected);
     }
 
     // An argument that is none makes the module fail, and then there is nothing to explain.
     char text[300];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    task.axes[0] = ptowsp_u64(f.m, 0);
-    ptowsp_kernel_explain(f.m, choice, &task, ptowsp_output_to_buffer(&buffer));
+    task.axes[0] = ptowsp_u64(f->m, 0);
+    ptowsp_kernel_explain(f->m, choice, &task, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "d: variants in the order in which they are asked\n"
                               "  small                priority 0, cost 5: wrong\n"
                               "  otherwise            no variant: an error\n");
-    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_INVALID_PARAMS);
-    ptowsp_kernel_explain(f.m, choice, NULL, ptowsp_output_to_buffer(&buffer));
-    fixture_end(&f);
-    fixture_begin(&f);
+    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_INVALID_PARAMS);
+    ptowsp_kernel_explain(f->m, choice, NULL, ptowsp_output_to_buffer(&buffer));
+    fixture_end(f);
+    fixture_begin(f);
     const ptowsp_kernel nothing[2] = {{0}, {99}};
     for (int i = 0; i < 2; i++) {
-        explained_as(&f, nothing[i], NULL, "");
+        explained_as(f, nothing[i], NULL, "");
     }
-    fixture_end(&f);
 }
 
 // -- errors -----------------------------------------------------------------------------------------

@@ -125,37 +125,36 @@ TEST(view_limit__kernels_see_the_least_of_size_limit_and_edge) {
 
 // -- waiting --------------------------------------------------------------------------------------
 
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
 // Tasks of 10 cycles on rows [0, 4), [4, 7), [7, 10) and [3, 5): the first three at once, the fourth
 // after two of them. Without limits each waits for the one before.
-TEST(view_limit__tasks_wait_only_for_what_they_touch) {
+FIXTURE_TEST(view_limit__tasks_wait_only_for_what_they_touch) {
     static const int64_t first[4] = {0, 4, 7, 3}, count[4] = {4, 3, 3, 2};
-    static fixture f;
-    fixture_make(&f);
-    ptowsp_kernel kernel = kernel_of(&f, "note", PTOWSP_DYNAMIC, COLS);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        tasks(&f, kernel, 4, false);
+    ptowsp_kernel kernel = kernel_of(f, "note", PTOWSP_DYNAMIC, COLS);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        tasks(f, kernel, 4, false);
     }
     ptowsp_schedule schedule = {.lane_count = 4};
-    compile(&f, &schedule);
-    memcpy(f.at[0], first, sizeof first);
-    memcpy(f.at[2], count, sizeof count);
-    bind(&f, f.run, f.data);
+    compile(f, &schedule);
+    memcpy(f->at[0], first, sizeof first);
+    memcpy(f->at[2], count, sizeof count);
+    bind(f, f->run, f->data);
     for (int mode = 0; mode < 2; mode++) {
         ptowsp_run_options options = {.mode = mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
                                       .record_tasks = true};
-        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-        const ptowsp_task_record *records = ptowsp_run_records(f.run);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        const ptowsp_task_record *records = ptowsp_run_records(f->run);
         for (int i = 0; i < 4; i++) {
             assert_true(records[i].start == (i < 3 ? 0 : 10));
         }
-        assert_true(ptowsp_run_result(f.run)->makespan_cycles == 20);
+        assert_true(ptowsp_run_result(f->run)->makespan_cycles == 20);
     }
     for (int i = 0; i < 4; i++) {
-        f.at[2][i] = ROWS;
+        f->at[2][i] = ROWS;
     }
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    assert_true(ptowsp_run_result(f.run)->makespan_cycles == 40);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_true(ptowsp_run_result(f->run)->makespan_cycles == 40);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
@@ -332,42 +331,39 @@ TEST(view_limit__constants_and_types_are_checked_at_once) {
 
 // -- slots and text -------------------------------------------------------------------------------
 
-TEST(view_limit__slot_loads_and_texts_know_the_limit) {
-    static fixture f;
+FIXTURE_TEST(view_limit__slot_loads_and_texts_know_the_limit) {
     char text[2048];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_expr zero = ptowsp_i64(f.m, 0);
-        ptowsp_view view = {.tensor = f.x,
-                            .row = ptowsp_i64(f.m, 2),
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_expr zero = ptowsp_i64(f->m, 0);
+        ptowsp_view view = {.tensor = f->x,
+                            .row = ptowsp_i64(f->m, 2),
                             .rows = 5,
                             .cols = COLS,
-                            .row_count = number(&f, "rows", zero)};
-        ptowsp_slot_load_make(f.m, 1, &view, number(&f, "row", zero), zero);
+                            .row_count = number(f, "rows", zero)};
+        ptowsp_slot_load_make(f->m, 1, &view, number(f, "row", zero), zero);
     }
-    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
+    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "x at (2, 0) up to rows[0] rows"));
-    compile(&f, NULL);
+    compile(f, NULL);
     buffer.length = 0;
-    ptowsp_program_print(f.program, ptowsp_output_to_buffer(&buffer));
+    ptowsp_program_print(f->program, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, " up to ("));
     for (int i = 0; i < ROWS * COLS; i++) {
-        f.data[i] = 100 + i;
+        f->data[i] = 100 + i;
     }
-    f.at[2][0] = 3;
-    f.at[0][0] = 2;
-    ptowsp_buffer x = {.data = f.data};
-    assert_int_equal(ptowsp_run_bind_array(f.run, "row", PTOWSP_I64, f.at[0], 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f.run, "rows", PTOWSP_I64, f.at[2], 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    assert_true(ptowsp_run_slot(f.run, 1) == 100 + 4 * COLS);
-    f.at[0][0] = 3;
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 3,
+    f->at[2][0] = 3;
+    f->at[0][0] = 2;
+    ptowsp_buffer x = {.data = f->data};
+    assert_int_equal(ptowsp_run_bind_array(f->run, "row", PTOWSP_I64, f->at[0], 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "rows", PTOWSP_I64, f->at[2], 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_true(ptowsp_run_slot(f->run, 1) == 100 + 4 * COLS);
+    f->at[0][0] = 3;
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 3,
                   "main/slot_load 1: element (3, 0) of a tile of 3 x 6");
-    fixture_free(&f);
 }
 
 // A limit that a task computes is known only when that is done: nothing is checked before.
@@ -377,29 +373,26 @@ static ptowsp_cycles three(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-TEST(view_limit__a_limit_may_be_computed) {
-    static fixture f;
-    fixture_make(&f);
-    ptowsp_kernel kernel = kernel_of(&f, "note", PTOWSP_DYNAMIC, COLS);
+FIXTURE_TEST(view_limit__a_limit_may_be_computed) {
+    ptowsp_kernel kernel = kernel_of(f, "note", PTOWSP_DYNAMIC, COLS);
     ptowsp_kernel_desc desc = {.name = "three", .fn = three};
     desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_OUT, PTOWSP_I32, 1, 1};
-    PTOWSP_WORKLOAD(f.m, "main") {
+    PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_expr none = {NULL, 0};
-        ptowsp_view view = {.tensor = f.x};
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &desc), .views = {view}};
-        ptowsp_task_make(f.m, &task);
-        ptowsp_slot_load_make(f.m, 1, &view, none, none);
+        ptowsp_view view = {.tensor = f->x};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->m, &desc), .views = {view}};
+        ptowsp_task_make(f->m, &task);
+        ptowsp_slot_load_make(f->m, 1, &view, none, none);
         task.kernel = kernel;
-        task.axes[0] = ptowsp_i64(f.m, 0);
-        task.views[0].row_count = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
-        ptowsp_task_make(f.m, &task);
+        task.axes[0] = ptowsp_i64(f->m, 0);
+        task.views[0].row_count = ptowsp_slot(f->m, 1, PTOWSP_TYPE_I64);
+        ptowsp_task_make(f->m, &task);
     }
-    compile(&f, NULL);
-    ptowsp_buffer x = {.data = f.data};
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
-    if (ptowsp_run_execute(f.run, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
+    compile(f, NULL);
+    ptowsp_buffer x = {.data = f->data};
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
+    if (ptowsp_run_execute(f->run, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(f.seen[0][0], 3);
-    fixture_free(&f);
+    assert_int_equal(f->seen[0][0], 3);
 }
