@@ -67,10 +67,8 @@ static void destroys_the_context_last(ptowsp_context *context) {
 static ptowsp_program *some_program(ptowsp_context *context) {
     ptowsp_module *module;
     ptowsp_program *program;
-    ptowsp_kernel_desc kernel;
-    ptowsp_task_desc task;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&task, 0, sizeof task);
+    ptowsp_kernel_desc kernel = {0};
+    ptowsp_task_desc task = {0};
     some_module(context, &module);
     kernel.name = "k";
     kernel.cycles = 1;
@@ -220,21 +218,16 @@ static void prints_into_nothing(ptowsp_context *context) {
 
 static void explains_into_nothing(ptowsp_context *context) {
     const ptowsp_output nothing = {NULL, NULL};
-    ptowsp_plan_info info;
     (void)context;
-    memset(&info, 0, sizeof info);
+    ptowsp_plan_info info = {0};
     ptowsp_plan_explain(&info, nothing);
 }
 
 // A job without units, for as many workers as there may be.
 static void runs_worker(uint32_t worker, uint32_t worker_count) {
     static uint32_t unit_begin[2], progress[256];
-    ptowsp_attention_plan plan;
-    ptowsp_attention_job job;
-    memset(&plan, 0, sizeof plan);
-    memset(&job, 0, sizeof job);
-    plan.lane_count = 1;
-    plan.unit_begin = unit_begin;
+    ptowsp_attention_job job = {0};
+    ptowsp_attention_plan plan = {.lane_count = 1, .unit_begin = unit_begin};
     job.plan = &plan;
     job.progress = progress;
     if (ptowsp_attention_progress_size(&plan) > 256 ||

@@ -278,8 +278,7 @@ static bool collect(void *user, const void *text, size_t length) {
 TEST(text__what_prints_gives_a_callback_and_a_buffer_the_same) {
     const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";  // the header's example
     ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
-    collected all;
-    memset(&all, 0, sizeof all);
+    collected all = {0};
     ptowsp_output sink = {collect, &all};
     ptowsp_work_print(&work, sink);
     assert_string_equal(all.data, expected);

@@ -63,10 +63,7 @@ static ptowsp_status run_again(void *user, uint64_t task, uint32_t lane) {
 TEST_F(busy__comes_from_a_graph_that_runs) {
     ptowsp_context *context = f->context;
     ptowsp_graph *graph = NULL;
-    ptowsp_graph_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.fn = run_again;
-    task.user = &graph;
+    ptowsp_graph_task_desc task = {.fn = run_again, .user = &graph};
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
     ptowsp_context_fail(context, PTOWSP_STUCK, 7, "old");
@@ -76,10 +73,8 @@ TEST_F(busy__comes_from_a_graph_that_runs) {
 }
 
 TEST_F(measure__of_a_failed_kernel_says_why_it_failed) {
-    ptowsp_body_desc desc;
     ptowsp_kernel_stats stats;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "gemm";
+    ptowsp_body_desc desc = {.name = "gemm"};
     ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);
     ptowsp_value x = ptowsp_tile_in(b, "x", PTOWSP_F16, 32, 64);
     ptowsp_tile_store(ptowsp_tile_out(b, "y", PTOWSP_F32, 32, 64), ptowsp_tile_matmul(x, x));
@@ -91,11 +86,9 @@ TEST_F(measure__of_a_failed_kernel_says_why_it_failed) {
 }
 
 TEST_F(measure__names_what_is_missing) {
-    ptowsp_body_desc desc;
     ptowsp_kernel_stats stats;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
-    memset(&desc, 0, sizeof desc);
-    desc.name = "twice";
+    ptowsp_body_desc desc = {.name = "twice"};
     ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);
     ptowsp_value x = ptowsp_tile_inout(b, "x", PTOWSP_F32, 1, 64);
     ptowsp_tile_store(x, ptowsp_tile_add(x, x));
@@ -113,13 +106,11 @@ TEST_F(measure__names_what_is_missing) {
 }
 
 TEST_F(policy__that_is_unknown_is_named_so) {
-    ptowsp_moe_cluster cluster;
-    ptowsp_moe_placement placement;
     ptowsp_plan_info info;
     char text[100];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    memset(&cluster, 0, sizeof cluster);
-    memset(&placement, 0, sizeof placement);
+    ptowsp_moe_cluster cluster = {0};
+    ptowsp_moe_placement placement = {0};
     cluster.expert_count = cluster.replica_count = 2;
     cluster.rank_count = 1;
     cluster.policy = (ptowsp_moe_policy)9;

@@ -97,15 +97,13 @@ static bool kind_is_here(kind which) {
 }
 
 static ptowsp_context_desc desc_of(kind which, uint32_t lane_count) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.lane_count = lane_count;
-    desc.threads = which == SERIAL ? PTOWSP_THREADS_SERIAL
-                   : which == OWN  ? PTOWSP_THREADS_OWN
-                                   : PTOWSP_THREADS_USER;
-    desc.run_lanes = which == USER_BACKWARDS ? test_run_lanes_backwards
-                     : which == USER_THREADS ? test_run_lanes_on_threads
-                                             : NULL;
+    ptowsp_context_desc desc = {.lane_count = lane_count,
+                                .threads = which == SERIAL ? PTOWSP_THREADS_SERIAL
+                                           : which == OWN  ? PTOWSP_THREADS_OWN
+                                                           : PTOWSP_THREADS_USER,
+                                .run_lanes = which == USER_BACKWARDS ? test_run_lanes_backwards
+                                             : which == USER_THREADS ? test_run_lanes_on_threads
+                                                                     : NULL};
     return desc;
 }
 
@@ -132,8 +130,7 @@ SUITE_SECONDS(300)  // a deadlock ends here
 
 TEST(context__null_and_zeroed_descriptions_are_serial_with_one_lane) {
     check_defaults(NULL);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_context_desc desc = {0};
     assert_int_equal(PTOWSP_THREADS_SERIAL, 0);
     check_defaults(&desc);
     desc.lane_count = 1;
@@ -642,9 +639,7 @@ TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
             continue;
         }
         ptowsp_context *context = context_of((kind)which, which == SERIAL ? 1 : 4);
-        nested_job job;
-        memset(&job, 0, sizeof job);
-        job.context = context;
+        nested_job job = {.context = context};
         assert_int_equal(ptowsp_parallel_for(context, 20, 1, nested_outer, &job), PTOWSP_OK);
         assert_int_equal(atomic_load(&job.busy_count), 20);
         assert_int_equal(atomic_load(&job.wrong), 0);
@@ -663,10 +658,7 @@ TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
 TEST(parallel_for__another_context_may_run_inside_a_job) {
     ptowsp_context *context =
         context_of(kind_is_here(OWN) ? OWN : SERIAL, kind_is_here(OWN) ? 2 : 1);
-    nested_job job;
-    memset(&job, 0, sizeof job);
-    job.context = context;
-    job.other = context_of(SERIAL, 1);
+    nested_job job = {.context = context, .other = context_of(SERIAL, 1)};
     // Lane 0 might be given no item: try until it was.
     for (int i = 0; i < 1000 && job.other_items == 0; i++) {
         assert_int_equal(ptowsp_parallel_for(context, 4, 1, nested_outer, &job), PTOWSP_OK);
@@ -930,8 +922,7 @@ TEST(pool__destroy_right_after_a_job) {
     for (int i = 0; i < STRESS(1000) && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, 2 + (uint32_t)i % 4);
         for (int k = 0; k <= i % 3; k++) {
-            stress_job job;
-            memset(&job, 0, sizeof job);
+            stress_job job = {0};
             assert_int_equal(ptowsp_parallel_for(context, 5, 1, stress_run, &job), PTOWSP_OK);
             uint64_t sum = 0;
             for (uint32_t lane = 0; lane < 64; lane++) {

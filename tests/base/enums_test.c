@@ -118,12 +118,8 @@ TEST(enums__actions_of_rails) {
                  {1000, "7: unknown 1 -> 2\n"},
                  {FORCE_INT, "7: unknown 1 -> 2\n"}};
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ptowsp_rails_decision decision;
-        memset(&decision, 0, sizeof decision);
-        decision.time = 7;
-        decision.action = (ptowsp_rails_action)cases[i].action;
-        decision.from = 1;
-        decision.to = 2;
+        ptowsp_rails_decision decision = {
+            .time = 7, .action = (ptowsp_rails_action)cases[i].action, .from = 1, .to = 2};
         char text[128];
         ptowsp_output_buffer buffer = {text, sizeof text, 0};
         ptowsp_rails_print(&decision, NULL, ptowsp_output_to_buffer(&buffer));

@@ -120,8 +120,7 @@ static void count_items(void *user, uint64_t begin, uint64_t end, uint32_t lane)
 
 // Runs jobs until a thread comes, and a few more: all items, once.
 static void use_lanes(ptowsp_context *context) {
-    job j;
-    memset(&j, 0, sizeof j);
+    job j = {0};
     uint32_t count = 0;
     while (count < 3 || (j.others == 0 && ptowsp_context_lane_count(context) > 1)) {
         CHECK(ptowsp_parallel_for(context, ITEMS, 1, count_items, &j) == PTOWSP_OK);
@@ -224,8 +223,7 @@ static ptowsp_status task(void *user, uint64_t index, uint32_t lane) {
 }
 
 static things things_of(void) {
-    things t;
-    memset(&t, 0, sizeof t);
+    things t = {0};
     return t;
 }
 

@@ -143,8 +143,7 @@ TEST(growth__may_fail_at_every_statement) {
     uint64_t refused = 0;
     for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX); pads++) {
         const size_t length = text_of(text, pads);
-        test_memory memory;
-        memset(&memory, 0, sizeof memory);
+        test_memory memory = {0};
         assert_int_equal(do_everything(&memory, text, length, printed), PTOWSP_OK);
         const size_t count = memory.allocations;
         for (size_t n = 1; n <= count; n++) {

@@ -15,10 +15,7 @@
 enum { WORKERS = 4, ITEMS = 1000 };
 
 static ptowsp_context *context_make(uint32_t lane_count) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_WORKERS;
-    desc.lane_count = lane_count;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS, .lane_count = lane_count};
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     return context;
@@ -50,10 +47,9 @@ static void *engine_main(void *arg) {
 
 static void engine_run(uint32_t count, uint32_t rounds, void (*op)(void *, uint32_t, uint32_t),
                        void *user) {
-    engine e;
     pthread_t threads[WORKERS];
     engine_thread args[WORKERS];
-    memset(&e, 0, sizeof e);
+    engine e = {0};
     e.count = count, e.rounds = rounds, e.op = op, e.user = user;
     assert_int_equal(pthread_barrier_init(&e.barrier, NULL, count), 0);
     for (uint32_t i = 0; i < count; i++) {
@@ -234,9 +230,7 @@ static void op_short(void *user, uint32_t worker, uint32_t round) {
 
 static void worker__0_runs_jobs_while_others_leave(void **state) {
     (void)state;
-    short_sessions s;
-    memset(&s, 0, sizeof s);
-    s.context = context_make(2);
+    short_sessions s = {.context = context_make(2)};
     engine_run(2, SHORT_SESSIONS, op_short, &s);
     assert_int_equal(atomic_load(&s.wrong_count), 0);
     ptowsp_context_destroy(s.context);
@@ -354,10 +348,8 @@ static void worker__graphs_keep_their_edges(void **state) {
 
 static void op_program(void *user, uint32_t worker, uint32_t round) {
     lp *p = (lp *)user;
-    ptowsp_run_options options;
     (void)round;
-    memset(&options, 0, sizeof options);
-    options.lane_count = p->lane_count;
+    ptowsp_run_options options = {.lane_count = p->lane_count};
     if (ptowsp_run_execute_worker(p->run, worker == 0 ? &options : NULL, worker, p->lane_count) !=
         PTOWSP_OK) {
         abort();
@@ -508,9 +500,7 @@ static void worker__that_is_wrong_is_refused(void **state) {
     test_error_is(m.context, invalid, PTOWSP_NO_INDEX,
                   "workers: the context's threads are not PTOWSP_THREADS_WORKERS");
     ptowsp_context_destroy(m.context);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_WORKERS;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS};
     assert_int_equal(ptowsp_context_create(&desc, &m.context), invalid);
 }
 
@@ -549,9 +539,7 @@ static ptowsp_status lead_beside_stranger(void *user) {
 
 static void worker__that_is_refused_does_not_disturb_a_session(void **state) {
     (void)state;
-    strange s;
-    memset(&s, 0, sizeof s);
-    s.context = context_make(2);
+    strange s = {.context = context_make(2)};
     assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s),
                      PTOWSP_OK);

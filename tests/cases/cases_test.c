@@ -109,8 +109,8 @@ static void expect_ended(case_subject *s, ptowsp_status status, bool has_data) {
 }
 
 static void execute(case_subject *s, const char *engine, ptowsp_run_mode mode, uint32_t lanes) {
-    ptowsp_run_options options = {.mode = mode, .record_tasks = true, .lane_count = lanes};
-    options.token_limit = s->token_limit;
+    ptowsp_run_options options = {
+        .mode = mode, .record_tasks = true, .lane_count = lanes, .token_limit = s->token_limit};
     s->engine = engine;
     refresh(s, lanes);
     size_t allocations = s->memory.allocations;

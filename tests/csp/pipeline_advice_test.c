@@ -135,9 +135,7 @@ TEST_F(advice__credits_that_nobody_sends_are_named_with_their_number) {
 TEST_F(advice__rings_that_follow_it_complete) {
     uint64_t random = test_seed();
     for (int round = 0; round < 400; round++) {
-        ring r;
-        memset(&r, 0, sizeof r);
-        r.count = 1 + (int)(test_random(&random) % RING_MAX);
+        ring r = {.count = 1 + (int)(test_random(&random) % RING_MAX)};
         r.rounds = 1 + (int)(test_random(&random) % 5);
         r.needs = round % 3 ? 1 : 1 + (int)(test_random(&random) % 3);
         for (int i = 0; i < r.count; i++) {

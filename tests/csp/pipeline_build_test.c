@@ -24,11 +24,7 @@ static void fixture_make_module(fixture *f) {
     f->none_of_it = ptowsp_axis_dense(f->m, "empty", 0);
     f->kv = ptowsp_axis_ragged(f->m, "kv");
     f->pages = ptowsp_axis_sparse(f->m, "pages");
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "work";
-    kernel.axis_count = 1;
-    kernel.fn = one_cycle;
+    ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .fn = one_cycle};
     f->work = ptowsp_kernel_make(f->m, &kernel);
     kernel.name = "plain";
     kernel.axis_count = 0;
@@ -80,10 +76,7 @@ static ptowsp_expr number(const fixture *f, int64_t value) {
 }
 
 static ptowsp_channel_desc channel_desc(const char *name) {
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.depth = 1;
+    ptowsp_channel_desc desc = {.name = name, .depth = 1};
     return desc;
 }
 
@@ -93,9 +86,7 @@ static ptowsp_channel channel(const fixture *f, const char *name) {
 }
 
 static ptowsp_task_desc work_desc(const fixture *f, ptowsp_kernel kernel) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
+    ptowsp_task_desc desc = {.kernel = kernel};
     if (kernel.id == f->work.id) {
         desc.axes[0] = number(f, 7);
     }
@@ -212,8 +203,7 @@ FIXTURE_TEST(pipeline_build__nothing_else_stands_in_a_pipeline) {
 }
 
 FIXTURE_TEST(pipeline_build__what_a_pipeline_is_after) {
-    ptowsp_node after[PTOWSP_TASK_AFTER_MAX + 1];
-    memset(after, 0, sizeof after);
+    ptowsp_node after[PTOWSP_TASK_AFTER_MAX + 1] = {0};
     ptowsp_workload_begin(f->m, "main");
     for (int i = 0; i <= PTOWSP_TASK_AFTER_MAX; i++) {
         after[i] = work(f);

@@ -34,8 +34,7 @@ static void fixture_make_module(fixture *f) {
     f->x = tensor_make(f, "x");
     f->y = tensor_make(f, "y");
     f->z = tensor_make(f, "z");
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
+    ptowsp_kernel_desc kernel = {0};
     const ptowsp_tile_param from = {"from", PTOWSP_IN, PTOWSP_I32, 1, 8};
     const ptowsp_tile_param to = {"to", PTOWSP_OUT, PTOWSP_I32, 1, 8};
     kernel.axis_count = 1;
@@ -59,10 +58,7 @@ static void fixture_make_module(fixture *f) {
 
 static void fixture_make(fixture *f) {
     memset(f, 0, sizeof *f);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
     if (ptowsp_context_create(&desc, &f->context) == PTOWSP_OK) {
         fixture_make_module(f);
     }
@@ -99,11 +95,7 @@ static ptowsp_output sink(fixture *f) {
 
 static ptowsp_node task_after(const fixture *f, ptowsp_kernel kernel, ptowsp_expr axis,
                               ptowsp_node after) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = axis;
-    desc.after[0] = after;
+    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = axis, .after[0] = after};
     return ptowsp_task_make(f->m, &desc);
 }
 
@@ -113,22 +105,17 @@ static ptowsp_node task(const fixture *f, ptowsp_kernel kernel, ptowsp_expr axis
 }
 
 static ptowsp_task_desc load_desc(const fixture *f, ptowsp_expr i) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->load;
-    desc.axes[0] = i;
-    desc.views[0].tensor = f->x;
-    desc.views[0].row = i;
-    desc.views[1].tensor = f->y;
-    desc.views[1].row = i;
+    ptowsp_task_desc desc = {.kernel = f->load,
+                             .axes[0] = i,
+                             .views[0].tensor = f->x,
+                             .views[0].row = i,
+                             .views[1].tensor = f->y,
+                             .views[1].row = i};
     return desc;
 }
 
 static void add_to(const fixture *f, ptowsp_tensor tensor) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->add;
-    desc.views[0].tensor = tensor;
+    ptowsp_task_desc desc = {.kernel = f->add, .views[0].tensor = tensor};
     ptowsp_task_make(f->m, &desc);
 }
 
@@ -161,8 +148,7 @@ static void build_processes(const fixture *f, ptowsp_channel loaded, ptowsp_chan
 
 static void build(const fixture *f) {
     ptowsp_module *m = f->m;
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_channel_desc desc = {0};
     PTOWSP_WORKLOAD(m, "finish") {
         ptowsp_expr a = ptowsp_workload_param(m, "a", PTOWSP_TYPE_I64);
         PTOWSP_PARALLEL(m, q, f->workers) {
@@ -323,9 +309,7 @@ FIXTURE_TEST(pipeline_compile__the_tables_of_a_program) {
 // -- around a pipeline ----------------------------------------------------------------------------
 
 FIXTURE_TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+    ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
     build(f);
     ptowsp_node first = {0};
     PTOWSP_WORKLOAD(f->m, "more") {
@@ -364,9 +348,7 @@ FIXTURE_TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
 FIXTURE_TEST(pipeline_compile__what_it_does_to_tensors) {
     ptowsp_module *m = f->m;
     const ptowsp_expr none = {NULL, 0};
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = f->z;
+    ptowsp_view view = {.tensor = f->z};
     PTOWSP_WORKLOAD(m, "leaf") {
         ptowsp_slot_load_make(m, 1, &view, none, none);
     }
@@ -538,11 +520,8 @@ FIXTURE_TEST(pipeline_compile__what_is_received_is_unknown) {
 static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, uint32_t of_token) {
     ptowsp_module *m = f->m;
     const ptowsp_expr none = {NULL, 0};
-    ptowsp_view view;
-    ptowsp_channel_desc desc;
-    memset(&view, 0, sizeof view);
-    memset(&desc, 0, sizeof desc);
-    view.tensor = f->z;
+    ptowsp_channel_desc desc = {0};
+    ptowsp_view view = {.tensor = f->z};
     desc.name = "c";
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_slot_load_make(m, 1, &view, none, none);              // 0
@@ -713,9 +692,7 @@ FIXTURE_TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) 
     ptowsp_module *m = f->m;
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "p") {
-            ptowsp_channel_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.name = "c";
+            ptowsp_channel_desc desc = {.name = "c"};
             ptowsp_channel c = ptowsp_channel_make(m, &desc);
             PTOWSP_REPLICATE(m, w, f->workers, "put") {
                 ptowsp_produces(m, c);
@@ -754,10 +731,7 @@ TEST(pipeline_compile__any_allocation_may_fail) {
     size_t failed = 0;
     for (bool is_done = false; !is_done; failed += !is_done) {
         memset(&f, 0, sizeof f);
-        ptowsp_context_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.resize = test_resize;
-        desc.resize_user = &f.memory;
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f.memory};
         f.memory.refuse_at = failed + 1;
         if (ptowsp_context_create(&desc, &f.context) != PTOWSP_OK) {
             continue;
@@ -767,9 +741,7 @@ TEST(pipeline_compile__any_allocation_may_fail) {
             build(&f);
             ptowsp_module_print(f.m, sink(&f));
             assert_null(strstr(f.text, "(null)"));
-            ptowsp_schedule schedule;
-            memset(&schedule, 0, sizeof schedule);
-            schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+            ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
             const ptowsp_program_desc program = {NULL, &schedule};
             ptowsp_status status = ptowsp_program_create(f.context, f.m, &program, &f.program);
             is_done = status == PTOWSP_OK;

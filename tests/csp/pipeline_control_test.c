@@ -51,9 +51,7 @@ static int setup(void **state) {
         print_error("%s\n", ptowsp_context_error(f.context).text);
         return 1;
     }
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f.t;
+    ptowsp_buffer buffer = {.data = f.t};
     return ptowsp_run_bind_tensor(f.run, "t", &buffer) != PTOWSP_OK ||
            ptowsp_run_bind_array(f.run, "flag", PTOWSP_I32, f.flag, 2) != PTOWSP_OK;
 }

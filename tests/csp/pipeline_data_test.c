@@ -18,20 +18,16 @@ static ptowsp_cycles scalars_are(const ptowsp_task *task, void *user) {
 TEST(pipeline_data__tokens_are_arguments) {
     fixture f;
     fixture_make(&f);
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "scalars";
-    kernel.axis_count = 1;
-    kernel.fn = scalars_are;
-    kernel.scalars[0].name = "u";
-    kernel.scalars[0].type = PTOWSP_TYPE_U64;
-    kernel.scalars[1].name = "i";
-    kernel.scalars[1].type = PTOWSP_TYPE_I64;
-    kernel.scalars[2].name = "b";
-    kernel.scalars[2].type = PTOWSP_TYPE_BOOL;
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = ptowsp_kernel_make(f.m, &kernel);
+    ptowsp_kernel_desc kernel = {.name = "scalars",
+                                 .axis_count = 1,
+                                 .fn = scalars_are,
+                                 .scalars[0].name = "u",
+                                 .scalars[0].type = PTOWSP_TYPE_U64,
+                                 .scalars[1].name = "i",
+                                 .scalars[1].type = PTOWSP_TYPE_I64,
+                                 .scalars[2].name = "b",
+                                 .scalars[2].type = PTOWSP_TYPE_BOOL};
+    ptowsp_task_desc desc = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PIPELINE(f.m, "p") {
             ptowsp_channel a = channel(&f, "a", 1, 0);
@@ -100,13 +96,8 @@ static ptowsp_kernel stage_make(const fixture *f, const char *name, ptowsp_kerne
                                 int64_t in_cols, int64_t out_cols) {
     const ptowsp_tile_param in = {"in", PTOWSP_IN, PTOWSP_I32, 1, in_cols};
     const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_I32, 1, out_cols};
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.tiles[0] = in;
-    desc.tiles[1] = out;
-    desc.fn = fn;
+    ptowsp_kernel_desc desc = {
+        .name = name, .axis_count = 1, .tiles[0] = in, .tiles[1] = out, .fn = fn};
     return ptowsp_kernel_make(f->m, &desc);
 }
 
@@ -118,21 +109,17 @@ static ptowsp_tensor rows_make(const fixture *f, const char *name, int64_t rows,
 
 static ptowsp_task_desc stage(ptowsp_kernel kernel, ptowsp_expr token, ptowsp_tensor in,
                               ptowsp_expr in_row, ptowsp_tensor out, ptowsp_expr out_row) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = token;
-    desc.views[0].tensor = in;
-    desc.views[0].row = in_row;
-    desc.views[1].tensor = out;
-    desc.views[1].row = out_row;
+    ptowsp_task_desc desc = {.kernel = kernel,
+                             .axes[0] = token,
+                             .views[0].tensor = in,
+                             .views[0].row = in_row,
+                             .views[1].tensor = out,
+                             .views[1].row = out_row};
     return desc;
 }
 
 static void bind_rows(const fixture *f, const char *name, int32_t *data) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
+    ptowsp_buffer buffer = {.data = data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
 }
 
@@ -145,8 +132,7 @@ static void bind_rows(const fixture *f, const char *name, int32_t *data) {
 //      total     10-11 16-17 22-23 28-29 34-35 40-41
 TEST(pipeline_data__a_double_buffer_between_three_stages) {
     fixture f;
-    stages s;
-    memset(&s, 0, sizeof s);
+    stages s = {0};
     fixture_make(&f);
     for (int32_t i = 0; i < 24; i++) {
         s.in[i] = i * i - 7;

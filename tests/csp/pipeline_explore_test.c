@@ -100,8 +100,7 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
 
 TEST(pipeline_explore__agrees_with_all_interleavings) {
     uint64_t seed = test_seed();
-    orders_counts counts;
-    memset(&counts, 0, sizeof counts);
+    orders_counts counts = {0};
     for (uint64_t i = 0; TEST_ROUNDS(i, PIPELINES); i++) {
         orders_pipeline p;
         orders_random(&p, seed + i * UINT64_C(1000003));
@@ -606,8 +605,7 @@ static void only_move_make(fixture *f, bool fails) {
 TEST(pipeline_explore__limits_are_kept_and_named) {
     fixture f;
     ptowsp_explore_stats stats;
-    ptowsp_explore_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_explore_options options = {0};
     workers_make(&f, 8, 2, 8);
     assert_int_equal(ptowsp_run_explore(f.run, &options, &stats), PTOWSP_OK);
     const ptowsp_explore_stats all = stats;
@@ -689,8 +687,7 @@ static void *cancel(void *user) {
 TEST(pipeline_explore__is_cancelled_by_another_thread) {
     fixture f;
     pthread_t thread;
-    ptowsp_explore_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_explore_options options = {0};
     options.step_limit = options.state_limit = UINT64_MAX;
     counter_make(&f);
     canceller c = {f.run, 0};
@@ -724,9 +721,7 @@ static void load_make(fixture *f, bool decides) {
         }
     }
     compile(f, NULL);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->x_data;
+    ptowsp_buffer buffer = {.data = f->x_data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
 }
 
@@ -766,9 +761,7 @@ TEST(pipeline_explore__a_slot_loaded_from_bound_data_decides) {
             }
         }
         compile(&f, NULL);
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = f.x_data;
+        ptowsp_buffer buffer = {.data = f.x_data};
         f.x_data[SIDE] = loaded;  // row 1
         assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
         assert_int_equal(explore(&f), loaded ? PTOWSP_STUCK : PTOWSP_OK);
@@ -1015,12 +1008,8 @@ TEST(pipeline_explore__every_allocation_may_be_refused) {
         const int need = tokens / 2 + 1 - (tokens == 8);
         const ptowsp_status expected = tokens <= 2 * (need - 1) ? PTOWSP_STUCK : PTOWSP_OK;
         for (size_t i = 1;; i++) {
-            test_memory memory;
-            memset(&memory, 0, sizeof memory);
-            ptowsp_context_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.resize = test_resize;
-            desc.resize_user = &memory;
+            test_memory memory = {0};
+            ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
             fixture f;
             fixture_make_with(&f, &desc);
             if (tokens == 8) {

@@ -107,12 +107,7 @@ TEST(pipeline_faults__a_kernel_that_fails) {
                 {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED}};
     fixture f;
     fixture_make(&f);
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "fragile";
-    kernel.axis_count = 2;
-    kernel.fn = note_value;
-    kernel.user = &f;
+    ptowsp_kernel_desc kernel = {.name = "fragile", .axis_count = 2, .fn = note_value, .user = &f};
     f.work = ptowsp_kernel_make(f.m, &kernel);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PIPELINE(f.m, "p") {
@@ -286,17 +281,12 @@ TEST(pipeline_faults__tiles_that_do_not_go_together) {
     for (int is_good = 0; is_good < 2; is_good++) {
         fixture f;
         fixture_make(&f);
-        ptowsp_body_desc body;
-        memset(&body, 0, sizeof body);
-        body.name = "sum";
+        ptowsp_body_desc body = {.name = "sum"};
         ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
         const ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_I32, 2, SIDE);
         const ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_I32, 2, SIDE);
         ptowsp_tile_store(ptowsp_tile_out(k, "c", PTOWSP_I32, 2, SIDE), ptowsp_tile_add(a, b));
-        ptowsp_task_desc sum;
-        memset(&sum, 0, sizeof sum);
-        sum.kernel = ptowsp_kernel_end(k);
-        sum.views[0].tensor = f.x;
+        ptowsp_task_desc sum = {.kernel = ptowsp_kernel_end(k), .views[0].tensor = f.x};
         sum.views[0].row = number(&f, is_good ? 6 : 7);
         sum.views[1].tensor = sum.views[2].tensor = f.y;
         sum.views[2].row = number(&f, 4);

@@ -63,13 +63,8 @@ static inline ptowsp_cycles see_value(const ptowsp_task *task, void *user) {
 
 static inline ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn,
                                         ptowsp_direction direction, int64_t size) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 2;
-    desc.fn = fn;
-    desc.cost = second_axis;
-    desc.user = f;
+    ptowsp_kernel_desc desc = {
+        .name = name, .axis_count = 2, .fn = fn, .cost = second_axis, .user = f};
     if (direction != PTOWSP_DIRECTION_NONE) {
         const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, size, size};
         desc.tiles[0] = tile;
@@ -132,21 +127,13 @@ static inline ptowsp_axis axis(const fixture *f, const char *name, int64_t size)
 
 static inline ptowsp_channel channel(const fixture *f, const char *name, uint32_t depth,
                                      ptowsp_cycles latency) {
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.depth = depth;
-    desc.latency = latency;
+    ptowsp_channel_desc desc = {.name = name, .depth = depth, .latency = latency};
     return ptowsp_channel_make(f->m, &desc);
 }
 
 static inline ptowsp_task_desc task_desc(const fixture *f, ptowsp_kernel kernel, ptowsp_expr value,
                                          int64_t cycles) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = value;
-    desc.axes[1] = number(f, cycles);
+    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = value, .axes[1] = number(f, cycles)};
     return desc;
 }
 

@@ -18,9 +18,7 @@ static ptowsp_cycles do_nothing(const ptowsp_task *task, void *user) {
 
 // Sends after 10 and after 20 cycles.
 static void build_sender(ptowsp_module *m, ptowsp_channel channel, ptowsp_kernel kernel) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
+    ptowsp_task_desc task = {.kernel = kernel};
     PTOWSP_PROCESS(m, "sender") {
         ptowsp_produces(m, channel);
         PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 2)) {
@@ -40,14 +38,8 @@ static void build_receiver(ptowsp_module *m, ptowsp_channel channel) {
 }
 
 static void build(ptowsp_module *m, const late_case *c) {
-    ptowsp_kernel_desc desc;
-    ptowsp_channel_desc channel_desc;
-    memset(&desc, 0, sizeof desc);
-    memset(&channel_desc, 0, sizeof channel_desc);
-    desc.name = "work";
-    desc.axis_count = 1;
-    desc.fn = do_nothing;
-    desc.cycles = 10;
+    ptowsp_channel_desc channel_desc = {0};
+    ptowsp_kernel_desc desc = {.name = "work", .axis_count = 1, .fn = do_nothing, .cycles = 10};
     channel_desc.name = "tokens";
     channel_desc.depth = c->depth;
     channel_desc.latency = c->latency;
@@ -94,12 +86,10 @@ static ptowsp_status run_case(const late_case *c, ptowsp_cycles makespan) {
 // goes on when the first has arrived, so the second does at 2 * (latency + 10).
 TEST(late__a_token_that_arrives_after_the_end_of_time_is_an_error) {
     for (uint32_t i = 0; i < 18; i++) {
-        late_case c;
-        memset(&c, 0, sizeof c);
-        c.depth = i / 6;
-        c.receiver_first = i % 2;
-        c.options.mode = i / 2 % 3 == 0 ? PTOWSP_RUN_EXECUTE : PTOWSP_RUN_TIME_ONLY;
-        c.options.record_tasks = i / 2 % 3 == 2;
+        late_case c = {.depth = i / 6,
+                       .receiver_first = i % 2,
+                       .options.mode = i / 2 % 3 == 0 ? PTOWSP_RUN_EXECUTE : PTOWSP_RUN_TIME_ONLY,
+                       .options.record_tasks = i / 2 % 3 == 2};
         // Depth 1: the first token leaves its place at latency + 10, when the second one is sent
         // that has been ready since 20; so it arrives as at depth 0, less the task in between.
         uint64_t fits = c.depth == 0   ? PTOWSP_CYCLES_MAX / 2 - 10

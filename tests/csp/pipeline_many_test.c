@@ -195,10 +195,7 @@ static void diamond_make(random_pipeline *r) {
 }
 
 static void pipeline_make(sim_pipeline *p, uint64_t seed, int64_t scale) {
-    random_pipeline r;
-    memset(&r, 0, sizeof r);
-    r.random = seed;
-    r.scale = scale;
+    random_pipeline r = {.random = seed, .scale = scale};
     sim_begin(&r.w, p);
     r.has_values = one_in(&r, 6);
     switch (in(&r, 0, 4)) {
@@ -261,8 +258,7 @@ static void say(said *all, uint64_t number) {
 static said say_all(const ptowsp_run *run, ptowsp_status status) {
     const ptowsp_run_stats *result = ptowsp_run_result(run);
     uint32_t count;
-    said all;
-    memset(&all, 0, sizeof all);
+    said all = {0};
     say(&all, (uint64_t)status);
     say(&all, result->makespan_cycles);
     say(&all, result->task_count);
@@ -332,21 +328,16 @@ static ptowsp_cycles first_axis(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_kernel make_kernel(const many *b, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.fn = first_axis;
-    desc.cost = cycles ? NULL : first_axis;
-    desc.cycles = cycles;
+    ptowsp_kernel_desc desc = {.name = name,
+                               .axis_count = 1,
+                               .fn = first_axis,
+                               .cost = cycles ? NULL : first_axis,
+                               .cycles = cycles};
     return ptowsp_kernel_make(b->m, &desc);
 }
 
 static void make_task(const many *b, ptowsp_kernel kernel, ptowsp_expr value) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.axes[0] = value;
+    ptowsp_task_desc task = {.kernel = kernel, .axes[0] = value};
     ptowsp_task_make(b->m, &task);
 }
 
@@ -365,11 +356,7 @@ static void many_compile(many *b) {
 
 static ptowsp_channel channel_make(ptowsp_module *m, const char *name, uint32_t depth,
                                    ptowsp_cycles latency) {
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.depth = depth;
-    desc.latency = latency;
+    ptowsp_channel_desc desc = {.name = name, .depth = depth, .latency = latency};
     return ptowsp_channel_make(m, &desc);
 }
 
@@ -423,10 +410,7 @@ static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t re
 }
 
 static ptowsp_status many_execute(const many *b, uint64_t token_limit) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    options.token_limit = token_limit;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = token_limit};
     return ptowsp_run_execute(b->run, &options);
 }
 

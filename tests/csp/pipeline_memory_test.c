@@ -70,12 +70,11 @@ static void build_everything(fixture *f) {
 }
 
 static ptowsp_schedule schedule_of(int which) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 2;
-    schedule.dependencies = 15;
-    schedule.issue = which == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-    schedule.ready = which == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+    ptowsp_schedule schedule = {.lane_count = 2,
+                                .dependencies = 15,
+                                .issue = which == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
+                                .ready =
+                                    which == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO};
     return schedule;
 }
 
@@ -143,9 +142,7 @@ static ptowsp_status make(whole *w) {
 }
 
 static ptowsp_status bind(fixture *f) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->x_data;
+    ptowsp_buffer buffer = {.data = f->x_data};
     ptowsp_status status = ptowsp_run_bind_tensor(f->run, "x", &buffer);
     status = status ? status : ptowsp_run_bind_symbol(f->run, "depth", 1);
     return status ? status : ptowsp_run_bind_size(f->run, "users", 3);

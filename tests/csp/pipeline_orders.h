@@ -222,20 +222,13 @@ static inline void orders_build_process(ptowsp_module *m, const orders_pipeline 
 
 static inline void orders_build(ptowsp_module *m, const orders_pipeline *p) {
     static const char *const names[] = {"a", "b", "c"};
-    orders_built built;
-    memset(&built, 0, sizeof built);
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "work";
-    kernel.cycles = 7;
+    orders_built built = {0};
+    ptowsp_kernel_desc kernel = {.name = "work", .cycles = 7};
     built.task.kernel = ptowsp_kernel_make(m, &kernel);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "p") {
             for (int c = 0; c < p->channel_count; c++) {
-                ptowsp_channel_desc desc;
-                memset(&desc, 0, sizeof desc);
-                desc.name = names[c];
-                desc.depth = (uint32_t)p->depths[c];
+                ptowsp_channel_desc desc = {.name = names[c], .depth = (uint32_t)p->depths[c]};
                 built.channels[c] =
                     p->is_event[c] ? ptowsp_event_make(m, names[c]) : ptowsp_channel_make(m, &desc);
             }

@@ -401,9 +401,7 @@ TEST(pipeline__a_chain_takes_what_the_recurrence_says) {
     uint64_t random = test_seed();
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES / 6); number++) {
         sim_sample *s = sim_sample_make("chain", number);
-        chain line;
-        memset(&line, 0, sizeof line);
-        line.stage_count = (int)test_random_in(&random, 2, STAGE_MAX);
+        chain line = {.stage_count = (int)test_random_in(&random, 2, STAGE_MAX)};
         line.token_count = (int)test_random_in(&random, 0, TOKEN_MAX);
         for (int j = 0; j < line.stage_count; j++) {
             line.depths[j] = depths[test_random(&random) % 7];

@@ -42,14 +42,12 @@ static ptowsp_cycles cost_of(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_kernel make_kernel(walk *w, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.fn = count_call;
-    desc.cost = cycles ? NULL : cost_of;
-    desc.cycles = cycles;
-    desc.user = w;
+    ptowsp_kernel_desc desc = {.name = name,
+                               .axis_count = 1,
+                               .fn = count_call,
+                               .cost = cycles ? NULL : cost_of,
+                               .cycles = cycles,
+                               .user = w};
     return ptowsp_kernel_make(w->m, &desc);
 }
 
@@ -60,9 +58,7 @@ static ptowsp_axis make_axis(walk *w, int64_t size) {
 }
 
 static ptowsp_task_desc task_of(walk *w, ptowsp_expr value) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = below(w, 3) ? w->constant : w->costed;
+    ptowsp_task_desc task = {.kernel = below(w, 3) ? w->constant : w->costed};
     task.axes[0] = below(w, 2) ? value : ptowsp_add(value, ptowsp_i64(w->m, 1));
     return task;
 }
@@ -139,8 +135,7 @@ static void build_pipeline(walk *w) {
     for (uint32_t i = 0; i + 1 < w->stage_count; i++) {
         static const uint32_t depths[6] = {0, 1, 2, 3, 8, 40};
         static const ptowsp_cycles latencies[5] = {0, 0, 1, 7, 50};
-        ptowsp_channel_desc desc;
-        memset(&desc, 0, sizeof desc);
+        ptowsp_channel_desc desc = {0};
         snprintf(name, sizeof name, "channel_%u", (unsigned)i);
         desc.name = name;
         desc.depth = depths[below(w, 6)];
@@ -223,8 +218,7 @@ static void add(results *r, uint64_t number) {
 // All that a run says, with or without records.
 static void walk_execute(walk *w, ptowsp_run_mode mode, bool has_records, results *r) {
     uint32_t count;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_run_options options = {0};
     memset(r, 0, sizeof *r);
     options.mode = mode;
     options.record_tasks = has_records;
@@ -323,9 +317,7 @@ static uint32_t channel_of(const tied *t, char letter) {
 }
 
 static void tied_task(walk *w) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = w->costed;
+    ptowsp_task_desc task = {.kernel = w->costed};
     task.axes[0] = ptowsp_i64(w->m, 1);  // which costs 10 cycles
     ptowsp_task_make(w->m, &task);
 }
@@ -367,11 +359,7 @@ static void tied_is(const tied *t) {
         PTOWSP_PIPELINE(w.m, "pipeline") {
             for (uint32_t i = 0; t->channels[i]; i++) {
                 const char name[2] = {t->channels[i], 0};
-                ptowsp_channel_desc desc;
-                memset(&desc, 0, sizeof desc);
-                desc.name = name;
-                desc.depth = 1;
-                desc.latency = t->latencies[i];
+                ptowsp_channel_desc desc = {.name = name, .depth = 1, .latency = t->latencies[i]};
                 w.channels[i] = ptowsp_channel_make(w.m, &desc);
             }
             for (int i = 0; i < 8 && t->processes[i]; i++) {
@@ -385,10 +373,7 @@ static void tied_is(const tied *t) {
     assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
     for (int records = 0; records < 2; records++) {
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.mode = PTOWSP_RUN_TIME_ONLY;
-        options.record_tasks = records == 1;
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = records == 1};
         assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
         uint32_t count;
         const ptowsp_process_stats *processes = ptowsp_run_processes(w.run, &count);
@@ -455,12 +440,8 @@ TEST(pipeline__tasks_of_known_cycles_are_still_tasks) {
     w.constant = make_kernel(&w, "constant", 20);
     PTOWSP_WORKLOAD(w.m, "main") {
         PTOWSP_PIPELINE(w.m, "pipeline") {
-            ptowsp_channel_desc desc;
-            ptowsp_task_desc task;
-            memset(&desc, 0, sizeof desc);
-            memset(&task, 0, sizeof task);
-            desc.name = "tokens";
-            desc.depth = 2;
+            ptowsp_task_desc task = {0};
+            ptowsp_channel_desc desc = {.name = "tokens", .depth = 2};
             task.kernel = w.constant;
             ptowsp_channel tokens = ptowsp_channel_make(w.m, &desc);
             PTOWSP_PROCESS(w.m, "sender") {
@@ -480,13 +461,9 @@ TEST(pipeline__tasks_of_known_cycles_are_still_tasks) {
     }
     assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int level = PTOWSP_RECORD_NONE; level <= PTOWSP_RECORD_EDGES; level++) {
-        ptowsp_record_options record;
-        memset(&record, 0, sizeof record);
-        record.level = (ptowsp_record_level)level;
+        ptowsp_record_options record = {.level = (ptowsp_record_level)level};
         assert_int_equal(ptowsp_run_record(w.run, &record), PTOWSP_OK);
         assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
         assert_int_equal(ptowsp_run_result(w.run)->makespan_cycles, 200);
@@ -494,10 +471,7 @@ TEST(pipeline__tasks_of_known_cycles_are_still_tasks) {
         assert_int_equal(ptowsp_run_result(w.run)->busy_cycles, 200);
     }
     // Asked what if they took half, after an execution without records, which it repeats.
-    ptowsp_what_if what_if;
-    memset(&what_if, 0, sizeof what_if);
-    what_if.kernel = w.constant.id;
-    what_if.percent = 50;
+    ptowsp_what_if what_if = {.kernel = w.constant.id, .percent = 50};
     assert_int_equal(ptowsp_run_record(w.run, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_run_what_if(w.run, &options, &what_if), PTOWSP_OK);
     assert_int_equal(what_if.makespan_cycles, 100);

@@ -34,8 +34,7 @@ static void check(const pwsp_instruction *code, uint32_t count, const pwsp_array
     assert_true(pwsp_column_run(code, count, columns, arrays, elements));
     const uint32_t end = (elements + PWSP_COLUMN_STEP - 1) / PWSP_COLUMN_STEP * PWSP_COLUMN_STEP;
     for (uint32_t i = 0; i < PWSP_COLUMN_MAX; i++) {
-        pwsp_fault fault;
-        memset(&fault, 0, sizeof fault);
+        pwsp_fault fault = {0};
         for (uint32_t k = 0; k < COLUMNS; k++) {
             cells[k] = before[k * PWSP_COLUMN_MAX + i];
         }
@@ -72,8 +71,7 @@ TEST(column__code_of_several_operations_and_arrays) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 2000); round++) {
         pwsp_instruction code[CODE_MAX];
-        pwsp_array array;
-        memset(&array, 0, sizeof array);
+        pwsp_array array = {0};
         for (uint32_t i = 0; i < 50; i++) {
             packed[i] = (int32_t)test_random(&random);
         }
@@ -105,12 +103,7 @@ TEST(column__reads_outside_of_arrays_are_found) {
     static uint64_t columns[COLUMNS * PWSP_COLUMN_MAX];
     const int32_t data[3] = {5, -6, 7};
     const pwsp_instruction code = {PWSP_OPCODE_READ, 1, 0, 0, 0};
-    pwsp_array array;
-    memset(&array, 0, sizeof array);
-    array.data = data;
-    array.count = 3;
-    array.dtype = PTOWSP_I32;
-    array.is_bound = true;
+    pwsp_array array = {.data = data, .count = 3, .dtype = PTOWSP_I32, .is_bound = true};
     for (uint32_t wrong = 0; wrong < PWSP_COLUMN_MAX; wrong++) {
         for (uint32_t k = 0; k < 2; k++) {
             pwsp_column_fill(columns, 1, PWSP_COLUMN_MAX);

@@ -360,8 +360,7 @@ static random_expr random_tree(generator *g, ptowsp_type type, int depth, bool i
     ptowsp_type operands;
     op o = random_op(g, type, &operands);
     int count = arity(o), deep = (int)(test_random(&g->random) % (uint64_t)count);
-    random_expr x[3];
-    memset(x, 0, sizeof x);
+    random_expr x[3] = {0};
     for (int i = 0; i < count; i++) {
         ptowsp_type wanted = o == SELECT ? (i ? type : PTOWSP_TYPE_BOOL) : operands;
         x[i] = random_tree(g, wanted, is_spine && i != deep ? 0 : depth - 1, is_spine && i == deep);

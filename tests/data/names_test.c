@@ -13,13 +13,8 @@ static ptowsp_cycles no_cycles(const ptowsp_task *task, void *user) {
 
 // Declares something of some kind under a name.
 static void declare(const fixture *f, int kind, const char *name) {
-    ptowsp_tensor_desc tensor;
-    ptowsp_kernel_desc kernel;
-    memset(&tensor, 0, sizeof tensor);
-    memset(&kernel, 0, sizeof kernel);
-    kernel.fn = no_cycles;
-    kernel.name = "k";
-    tensor.dtype = PTOWSP_I32;
+    ptowsp_kernel_desc kernel = {.fn = no_cycles, .name = "k"};
+    ptowsp_tensor_desc tensor = {.dtype = PTOWSP_I32};
     switch (kind) {
     case 0: ptowsp_axis_dense(f->m, name, 3); break;
     case 1: ptowsp_axis_dynamic(f->m, name); break;

@@ -64,9 +64,9 @@ static ptowsp_status wait_for_flag(void *user, uint64_t task, uint32_t lane) {
 
 static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t scheduler_count,
                                        uint32_t vector_count) {
-    ptowsp_device_desc desc = {.scheduler_count = scheduler_count};
-    desc.vector_count = vector_count;
-    desc.time_limit_ns = 500000000;
+    ptowsp_device_desc desc = {.scheduler_count = scheduler_count,
+                               .vector_count = vector_count,
+                               .time_limit_ns = 500000000};
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
     return device;
@@ -129,8 +129,8 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
 // A task of MIX that waits for a vector core of its block, which never comes back, does not run.
 DEVICE_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
     ptowsp_context *context = plain_context();
-    ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
-    device_desc.time_limit_ns = 300000000;
+    ptowsp_device_desc device_desc = {
+        .vector_count = 2, .cube_count = 1, .time_limit_ns = 300000000};
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
     ptowsp_graph *graph = graph_of(context);
@@ -163,8 +163,8 @@ DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
         ptowsp_device *device = impatient_device(context, 2, cores);
         const ptowsp_kernel_fn kernels[] = {launch_waits};
         stuck s = {0, 0};
-        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 8};
-        launch.user = &s;
+        ptowsp_launch launch = {
+            .kernels = kernels, .kernel_count = 1, .instance_count = 8, .user = &s};
         assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_STUCK);
         ptowsp_error error = ptowsp_context_error(context);
         assert_int_equal(error.index, 3);

@@ -13,8 +13,7 @@ DEVICE_TEST(device_run__agrees_with_one_lane_for_random_programs_and_devices) {
         uint32_t cubes = (uint32_t)test_random_in(&random, 0, 3);
         ptowsp_device *device = device_of(context, schedulers, vectors, cubes);
         ptowsp_schedule schedule = random_schedule(&random);
-        mixer m;
-        memset(&m, 0, sizeof m);
+        mixer m = {0};
         mixer_build(&m, context, cubes > 0, &schedule);
         uint64_t host[ROWS * COLS], copy[ROWS * COLS], begin[ROWS * COLS];
         uint64_t *inside = (uint64_t *)piece_of(device, "x", sizeof host);
@@ -92,8 +91,8 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
                 ptowsp_task_make(module, &both);
             }
         }
-        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4};
-        schedule.dispatch_key = key;
+        ptowsp_schedule schedule = {
+            .dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4, .dispatch_key = key};
         ptowsp_program_desc desc = {NULL, &schedule};
         ptowsp_program *program;
         ptowsp_run *run;
@@ -121,8 +120,7 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
 DEVICE_TEST(device_run__what_is_refused_before_any_kernel) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0), *foreign = device_of(other, 1, 1, 0);
-    mixer m;
-    memset(&m, 0, sizeof m);
+    mixer m = {0};
     mixer_build(&m, context, true, NULL);
     uint64_t host[ROWS * COLS];
     char *small = (char *)piece_of(device, "small", sizeof host);
@@ -295,8 +293,8 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         const uint32_t cores = core_counts[i];
         const bool has_homes = i >= 2;  // then tasks wait for the core that is stuck
         ptowsp_context *context = plain_context();
-        ptowsp_device_desc desc = {.scheduler_count = i == 4 ? 1 : 2, .vector_count = cores};
-        desc.time_limit_ns = 500000000;
+        ptowsp_device_desc desc = {
+            .scheduler_count = i == 4 ? 1 : 2, .vector_count = cores, .time_limit_ns = 500000000};
         ptowsp_device *device;
         assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
         waiter w = {0, 0, 7};
@@ -387,8 +385,7 @@ static void refuse_each(bool starts) {
         ptowsp_context *context;
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         ptowsp_device *device = device_of(context, 1, 2, 1);
-        mixer m;
-        memset(&m, 0, sizeof m);
+        mixer m = {0};
         mixer_build(&m, context, true, NULL);
         uint64_t *inside = (uint64_t *)piece_of(device, "x", ROWS * COLS * sizeof(uint64_t));
         memset(inside, 0, ROWS * COLS * sizeof(uint64_t));

@@ -147,11 +147,12 @@ DEVICE_TEST(device_stress__launches_run_every_instance_once) {
         ptowsp_device *device = device_number(context, i);
         ptowsp_device_stats stats = ptowsp_device_result(device);
         for (uint32_t round = 0; round < ROUNDS / 10; round++) {
-            launched l;
-            memset(&l, 0, sizeof l);
+            launched l = {0};
             ptowsp_cycles cycles[200];
-            ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .user = &l};
-            launch.unit = (ptowsp_unit)test_random_in(&random, 0, 1);
+            ptowsp_launch launch = {.kernels = kernels,
+                                    .kernel_count = 1,
+                                    .user = &l,
+                                    .unit = (ptowsp_unit)test_random_in(&random, 0, 1)};
             l.first = launch.unit == PTOWSP_UNIT_CUBE ? stats.vector_count : 0;
             l.count = launch.unit == PTOWSP_UNIT_CUBE ? stats.cube_count : stats.vector_count;
             l.delay = (uint32_t)test_random_in(&random, 0, 2000);
@@ -178,9 +179,9 @@ DEVICE_TEST(device_stress__short_runs_and_pauses) {
     ptowsp_context *context = plain_context();
     for (uint32_t i = 0; i < DEVICES; i++) {
         ptowsp_device *device = device_number(context, i);
-        shape s = {.context = context, .task_count = 1 + i, .graph = graph_of(context)};
         uint8_t runs[DEVICES];
-        s.runs = runs;
+        shape s = {
+            .context = context, .task_count = 1 + i, .graph = graph_of(context), .runs = runs};
         ptowsp_graph_task_desc desc = {.fn = shape_count, .user = runs};
         for (uint64_t task = 0; task < s.task_count; task++) {
             assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);

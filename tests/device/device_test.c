@@ -87,12 +87,12 @@ DEVICE_TEST(device__tasks_run_on_cores_of_their_unit) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 3, 2);
     ptowsp_graph *graph = graph_of(context);
-    noted n;
-    memset(&n, 0, sizeof n);
+    noted n = {0};
     for (uint64_t i = 0; i < 64; i++) {
-        ptowsp_graph_task_desc desc = {.fn = note_core, .user = &n};
-        desc.unit = i % 3 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        desc.priority = (uint32_t)i % 4;
+        ptowsp_graph_task_desc desc = {.fn = note_core,
+                                       .user = &n,
+                                       .unit = i % 3 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE,
+                                       .priority = (uint32_t)i % 4};
         assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
         assert_int_equal(i > 5 ? ptowsp_graph_edge_make(graph, i - 6, i) : PTOWSP_OK, PTOWSP_OK);
     }
@@ -159,9 +159,10 @@ DEVICE_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
         }
         exclusive e = {sizes[row][1], {0}, 0, 0, units};
         for (uint64_t i = 0; i < 300; i++) {
-            ptowsp_graph_task_desc desc = {.fn = take_cores, .user = &e};
-            desc.unit = (ptowsp_unit)units[i];
-            desc.priority = (uint32_t)test_random_in(&random, 0, 3);
+            ptowsp_graph_task_desc desc = {.fn = take_cores,
+                                           .user = &e,
+                                           .unit = (ptowsp_unit)units[i],
+                                           .priority = (uint32_t)test_random_in(&random, 0, 3)};
             assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
             if (i > 0 && test_random_in(&random, 0, 1)) {
                 uint64_t from =
@@ -192,12 +193,13 @@ DEVICE_TEST(device__a_range_task_is_one_range_for_each_core_of_its_unit) {
     ptowsp_device *device = device_of(context, 2, 2, 3);
     ptowsp_graph *graph = graph_of(context);
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
-        noted n;
-        memset(&n, 0, sizeof n);
+        noted n = {0};
         ptowsp_graph_clear(graph);
-        ptowsp_graph_task_desc desc = {.range = note_range, .user = &n, .grain = 5};
-        desc.item_count = rows[row].items;
-        desc.unit = PTOWSP_UNIT_CUBE;
+        ptowsp_graph_task_desc desc = {.range = note_range,
+                                       .user = &n,
+                                       .grain = 5,
+                                       .item_count = rows[row].items,
+                                       .unit = PTOWSP_UNIT_CUBE};
         assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
         ptowsp_graph_task_desc last = {.name = "last"};
         assert_int_equal(ptowsp_graph_task_make(graph, &last, NULL), PTOWSP_OK);
@@ -283,8 +285,7 @@ DEVICE_TEST(device__graphs_that_it_cannot_run) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     ptowsp_device *vector = device_of(context, 1, 1, 0), *cube = device_of(context, 1, 0, 1);
     ptowsp_graph *graph = graph_of(context), *foreign = graph_of(other);
-    noted n;
-    memset(&n, 0, sizeof n);
+    noted n = {0};
     ptowsp_graph_task_desc descs[] = {{.name = "empty", .unit = PTOWSP_UNIT_CUBE},
                                       {.fn = note_core, .user = &n},
                                       {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_CUBE}};
@@ -348,8 +349,7 @@ DEVICE_TEST(device__what_depends_on_a_failed_task_is_skipped) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 2, 3, 0);
     ptowsp_graph *graph = graph_of(context);
-    noted n;
-    memset(&n, 0, sizeof n);
+    noted n = {0};
     ptowsp_graph_task_desc descs[] = {{.range = fail_second, .item_count = 300, .name = "parts"},
                                       {.name = "empty"},
                                       {.fn = note_core, .user = &n},
@@ -447,15 +447,16 @@ DEVICE_TEST(device__spmd_runs_one_instance_on_each_core_of_the_unit) {
     for (int run = 0; run < 6; run++) {
         ptowsp_unit unit = (ptowsp_unit)(run % 3);
         uint32_t count = run % 3 ? 2 : 5, first = run % 3 ? 5 : 0;
-        launched l;
-        memset(&l, 0, sizeof l);
+        launched l = {0};
         ptowsp_cycles cycles[5] = {7, 7, 7, 7, 7};
-        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .unit = unit};
-        launch.scalars = scalars;
-        launch.scalar_count = 2;
-        launch.user = &l;
-        launch.out_cycles = cycles;
-        launch.instance_count = run < 3 ? 0 : count;
+        ptowsp_launch launch = {.kernels = kernels,
+                                .kernel_count = 1,
+                                .unit = unit,
+                                .scalars = scalars,
+                                .scalar_count = 2,
+                                .user = &l,
+                                .out_cycles = cycles,
+                                .instance_count = run < 3 ? 0 : count};
         assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
         assert_int_equal(l.sum, count * (count + 10100));
         for (uint32_t i = 0; i < 5; i++) {
@@ -477,15 +478,17 @@ DEVICE_TEST(device__mpmd_runs_the_kernel_of_each_id_on_any_core) {
     uint32_t ids[300];
     static const uint32_t counts[] = {1, 3, 4, 5, 300};
     for (size_t row = 0; row < 5; row++) {
-        launched l;
-        memset(&l, 0, sizeof l);
+        launched l = {0};
         for (uint32_t i = 0; i < counts[row]; i++) {
             ids[i] = i % 3 ? 2 : 0;
         }
         ptowsp_cycles cycles[300];
-        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 3, .ids = ids, .user = &l};
-        launch.instance_count = counts[row];
-        launch.out_cycles = cycles;
+        ptowsp_launch launch = {.kernels = kernels,
+                                .kernel_count = 3,
+                                .ids = ids,
+                                .user = &l,
+                                .instance_count = counts[row],
+                                .out_cycles = cycles};
         assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
         assert_int_equal(l.sum, counts[row] * counts[row]);
         for (uint32_t i = 0; i < counts[row]; i++) {
@@ -512,9 +515,11 @@ DEVICE_TEST(device__of_failed_instances_the_lowest_is_reported) {
         const ptowsp_kernel_fn kernels[] = {fail_some};
         uint32_t count = 0;
         ptowsp_cycles cycles[20];
-        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 20};
-        launch.user = &count;
-        launch.out_cycles = cycles;
+        ptowsp_launch launch = {.kernels = kernels,
+                                .kernel_count = 1,
+                                .instance_count = 20,
+                                .user = &count,
+                                .out_cycles = cycles};
         assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_UNSUPPORTED);
         test_error_is(context, PTOWSP_UNSUPPORTED, 7, "device: instance 7 failed: UNSUPPORTED");
         assert_int_equal(count, 20);

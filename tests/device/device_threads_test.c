@@ -81,8 +81,7 @@ TEST(device_threads__after_a_yield_that_came_late_there_are_none_for_a_while) {
 
 // A core that has not come back is told to leave while it has its task; it sees that when it has ended.
 TEST(device_threads__a_core_that_was_given_up_leaves_when_it_has_ended) {
-    pwsp_line line;
-    memset(&line, 0, sizeof line);
+    pwsp_line line = {0};
     assert_false(pwsp_core_may_begin(&line));
     pwsp_aicpu_open_line(&line);
     assert_true(pwsp_core_may_begin(&line));

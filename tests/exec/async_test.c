@@ -86,8 +86,7 @@ DEVICE_TEST(async__cancelled_at_any_time_a_run_can_be_repeated) {
         ptowsp_context *context = three_lanes();
         ptowsp_device *device = device_of(context, 2, 3, 1);
         ptowsp_schedule schedule = random_schedule(&random);
-        mixer m;
-        memset(&m, 0, sizeof m);
+        mixer m = {0};
         mixer_build(&m, context, true, &schedule);
         mixer_random(&m, &random);
         memset(m.fails, 0, sizeof m.fails);
@@ -240,8 +239,8 @@ DEVICE_TEST(async__what_has_no_end_is_ended) {
         ptowsp_schedule schedule = {.lane_count = 2, .window = 64};
         endless_program p;
         endless_build(&p, context, what, test_random_in(&random, 0, 1) ? &schedule : NULL);
-        ptowsp_run_options options = {.mode = place == 3 ? PTOWSP_RUN_TIME_ONLY : 0};
-        options.time_limit_ns = is_limited ? 4000000 : 0;
+        ptowsp_run_options options = {.mode = place == 3 ? PTOWSP_RUN_TIME_ONLY : 0,
+                                      .time_limit_ns = is_limited ? 4000000 : 0};
         canceller c = {.run = p.run, .delay = (uint32_t)test_random_in(&random, 0, 400000)};
         assert_int_equal(start_at(place, p.run, device, &options), PTOWSP_OK);
         if (is_limited) {
@@ -331,8 +330,8 @@ static void bind_left(ptowsp_run *run, const mixer *m) {
 DEVICE_TEST(async__the_next_step_is_bound_while_this_one_runs) {
     uint64_t random = test_seed();
     ptowsp_context *context = three_lanes();
-    mixer m, other;
-    memset(&m, 0, sizeof m);
+    mixer other;
+    mixer m = {0};
     mixer_build(&m, context, true, NULL);
     mixer_random(&m, &random);
     memset(m.fails, 0, sizeof m.fails);
@@ -403,8 +402,8 @@ static ptowsp_status count_items(void *user, uint64_t begin, uint64_t end, uint3
 static ptowsp_graph *counted_graph(ptowsp_context *context, counted *c, bool is_classed) {
     ptowsp_graph *graph = graph_of(context);
     for (uint64_t i = 0; i < GRAPH_TASKS; i++) {
-        ptowsp_graph_task_desc task = {.fn = sum_before, .user = c};
-        task.priority = is_classed ? (uint32_t)i % 3 : 0;
+        ptowsp_graph_task_desc task = {
+            .fn = sum_before, .user = c, .priority = is_classed ? (uint32_t)i % 3 : 0};
         assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
         if (i >= 7) {
             assert_int_equal(ptowsp_graph_edge_make(graph, i - 7, i), PTOWSP_OK);
@@ -515,8 +514,8 @@ DEVICE_TEST(async__launches_are_cancelled_and_limited) {
     ptowsp_context *context = plain_context();
     launched l = {.device = device_of(context, 1, 2, 0)};
     const ptowsp_kernel_fn kernels[] = {launched_call};
-    ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 4000000};
-    launch.user = &l;
+    ptowsp_launch launch = {
+        .kernels = kernels, .kernel_count = 1, .instance_count = 4000000, .user = &l};
     ptowsp_device_cancel(l.device);  // before the launch, which forgets it
     launch.time_limit_ns = 3000000;
     assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_TIMED_OUT);
@@ -601,18 +600,17 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
 DEVICE_TEST(async__threads_and_memory_may_be_refused) {
     for (size_t refuse_at = 0;; refuse_at++) {
         test_memory memory = {0, 0, 0, 0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        desc.threads = PTOWSP_THREADS_OWN;
-        desc.lane_count = LANES;
+        ptowsp_context_desc desc = {.resize = test_resize,
+                                    .resize_user = &memory,
+                                    .threads = PTOWSP_THREADS_OWN,
+                                    .lane_count = LANES};
         ptowsp_context *context;
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         static counted c;
         memset(&c, 0, sizeof c);
         ptowsp_graph *graph = counted_graph(context, &c, false);
-        mixer m;
-        uint64_t data[ROWS * COLS];
-        memset(&m, 0, sizeof m);
-        memset(data, 0, sizeof data);
+        mixer m = {0};
+        uint64_t data[ROWS * COLS] = {0};
         mixer_build(&m, context, true, NULL);
         ptowsp_run *run = mixer_run(&m, data);
         ptowsp_run_options options = {.lane_count = LANES};

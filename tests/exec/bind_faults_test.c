@@ -16,11 +16,8 @@ static void build_one_of_everything(fixture *f) {
                 step(f, ptowsp_array_at(f->m, "list", PTOWSP_I16, p));
             }
         }
-        ptowsp_task_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.kernel = f->fill;
-        desc.axes[0] = number(f, 0);
-        desc.views[0].tensor = f->d;
+        ptowsp_task_desc desc = {
+            .kernel = f->fill, .axes[0] = number(f, 0), .views[0].tensor = f->d};
         desc.views[0].index[0] = number(f, 0);
         ptowsp_task_make(f->m, &desc);
     }
@@ -30,10 +27,9 @@ static void build_one_of_everything(fixture *f) {
 
 FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
     const ptowsp_csr csr = {PTOWSP_I32, NULL, NULL, 0, 0};
-    ptowsp_buffer buffer;
     build_one_of_everything(f);
     compile(f, NULL);
-    memset(&buffer, 0, sizeof buffer);
+    ptowsp_buffer buffer = {0};
     refused(f, ptowsp_run_bind_size(f->run, "heads", 1), PTOWSP_NO_INDEX,
             "bind: module decode has no dynamic axis heads");
     refused(f, ptowsp_run_bind_size(f->run, "kv", 1), PTOWSP_NO_INDEX,
@@ -119,11 +115,10 @@ FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
 }
 
 FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
-    ptowsp_buffer good, bad;
+    ptowsp_buffer bad;
     build_one_of_everything(f);
     compile(f, NULL);
-    memset(&good, 0, sizeof good);
-    good.data = f->data;
+    ptowsp_buffer good = {.data = f->data};
     refused(f, ptowsp_run_bind_tensor(f->run, "x", NULL), PTOWSP_NO_INDEX,
             "bind: the buffer of tensor x is NULL");
     bad = good;
@@ -213,12 +208,7 @@ FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: array list is not bound");
     assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, list, 2), PTOWSP_OK);
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is not bound");
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.rank = 3;
-    buffer.shape[0] = 1;
-    buffer.shape[1] = 3;
-    buffer.shape[2] = 2;
+    ptowsp_buffer buffer = {.rank = 3, .shape[0] = 1, .shape[1] = 3, .shape[2] = 2};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is bound without data");
     buffer.data = d;
@@ -308,21 +298,14 @@ TEST(bind_faults__sizes_beside_a_zero_are_any) {
                  {{1, INT64_C(1) << 61, 4}, false}};
     fixture f;
     fixture_make(&f);
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "cube";
-    desc.dtype = PTOWSP_I8;
-    desc.rank = 3;
+    ptowsp_tensor_desc desc = {.name = "cube", .dtype = PTOWSP_I8, .rank = 3};
     desc.shape[0] = desc.shape[1] = desc.shape[2] = PTOWSP_DYNAMIC;
     ptowsp_tensor_make(f.m, &desc);
     PTOWSP_WORKLOAD(f.m, "main") {
     }
     compile(&f, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = f.data;
-        buffer.rank = 3;
+        ptowsp_buffer buffer = {.data = f.data, .rank = 3};
         memcpy(buffer.shape, cases[i].shape, sizeof cases[i].shape);
         if (cases[i].fits) {
             assert_int_equal(ptowsp_run_bind_tensor(f.run, "cube", &buffer), PTOWSP_OK);

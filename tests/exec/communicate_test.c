@@ -53,8 +53,7 @@ static uint32_t below(uint64_t *seed, uint32_t limit) {
 static plan plan_random(uint64_t *seed) {
     static const uint32_t groups[][3] = {{1, 1, 1}, {2, 2, 1}, {3, 3, 1},
                                          {4, 4, 1}, {4, 2, 1}, {4, 2, 2}};
-    plan p;
-    memset(&p, 0, sizeof p);
+    plan p = {0};
     const uint32_t *group = groups[below(seed, 6)];
     p.rank_count = group[0];
     p.group = group[1];
@@ -204,21 +203,17 @@ static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
     ptowsp_kernel kernels[COLLECTIVE_COUNT + 1];
     for (uint32_t i = 0; i < COLLECTIVE_COUNT; i++) {
-        ptowsp_collective_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = collectives[i].name;
-        desc.kind = collectives[i].kind;
-        desc.algorithm = collectives[i].algorithm;
-        desc.reduction = collectives[i].reduction;
-        desc.dtype = PTOWSP_I64;
-        desc.members = p->group == p->rank_count ? 0 : p->group;
-        desc.stride = p->stride;
-        desc.counts = collectives[i].counts;
+        ptowsp_collective_desc desc = {.name = collectives[i].name,
+                                       .kind = collectives[i].kind,
+                                       .algorithm = collectives[i].algorithm,
+                                       .reduction = collectives[i].reduction,
+                                       .dtype = PTOWSP_I64,
+                                       .members = p->group == p->rank_count ? 0 : p->group,
+                                       .stride = p->stride,
+                                       .counts = collectives[i].counts};
         kernels[i] = ptowsp_kernel_collective(m, &desc);
     }
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "mix";
+    ptowsp_kernel_desc desc = {.name = "mix"};
     const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     const ptowsp_tile_param y = {"y", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     desc.tiles[0] = x;
@@ -229,13 +224,8 @@ static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
     ptowsp_tensor tensors[TENSOR_COUNT];
     for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
         const char name[2] = {(char)('a' + i), '\0'};
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = name;
-        tensor.dtype = PTOWSP_I64;
-        tensor.rank = 2;
-        tensor.shape[0] = ROWS;
-        tensor.shape[1] = COLS;
+        ptowsp_tensor_desc tensor = {
+            .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
         tensors[i] = ptowsp_tensor_make(m, &tensor);
     }
     ptowsp_workload_begin(m, "steps");
@@ -247,9 +237,7 @@ static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
         const ptowsp_collective_kind kind =
             s->kind < MIX ? collectives[s->kind].kind : PTOWSP_REDUCE_SCATTER;
         const bool has_root = kind == PTOWSP_BROADCAST || kind == PTOWSP_SEND;
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = kernels[s->kind];
+        ptowsp_task_desc task = {.kernel = kernels[s->kind]};
         for (uint32_t t = 0; t < (has_root || kind == PTOWSP_ALL_REDUCE ? 1 : 2); t++) {
             task.views[t].tensor = tensors[s->tensors[t]];
             task.views[t].row = ptowsp_i64(m, s->row[t]);
@@ -291,10 +279,7 @@ typedef struct rank_job {
 static void bind_all(ptowsp_run *run, const rank_job *job) {
     for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
         const char name[2] = {(char)('a' + i), '\0'};
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = job->data[i];
-        buffer.size = sizeof(matrix);
+        ptowsp_buffer buffer = {.data = job->data[i], .size = sizeof(matrix)};
         assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
     }
     assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, job->p->counts,
@@ -303,9 +288,7 @@ static void bind_all(ptowsp_run *run, const rank_job *job) {
 }
 
 static ptowsp_cycles time_of(ptowsp_run *run, ptowsp_status *status) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     if (*status == PTOWSP_OK) {
         *status = ptowsp_run_execute(run, &options);
     }
@@ -314,17 +297,13 @@ static ptowsp_cycles time_of(ptowsp_run *run, ptowsp_status *status) {
 
 static void *rank_main(void *user) {
     rank_job *job = (rank_job *)user;
-    ptowsp_context_desc context_desc;
-    memset(&context_desc, 0, sizeof context_desc);
-    context_desc.threads = PTOWSP_THREADS_OWN;
-    context_desc.lane_count = job->lane_count;
+    ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN,
+                                        .lane_count = job->lane_count};
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = job->rank;
-    desc.rank_count = job->p->rank_count;
-    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    ptowsp_ranks_desc desc = {.rank = job->rank,
+                              .rank_count = job->p->rank_count,
+                              .transport = ptowsp_hub_transport(job->hub, job->rank)};
     ptowsp_ranks *ranks = NULL;
     job->status = ptowsp_ranks_create(context, &desc, &ranks);
     ptowsp_module *m = module_of(context, job->p);
@@ -333,18 +312,13 @@ static void *rank_main(void *user) {
     ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
     bind_all(run, job);
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
-    bound.rank = job->rank;
-    bound.rank_count = job->p->rank_count;
+    ptowsp_run_ranks bound = {.rank = job->rank, .rank_count = job->p->rank_count};
     assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
     job->alone = time_of(run, &job->status);
     bound.ranks = ranks;
     assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
     job->together = time_of(run, &job->status);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = job->lane_count;
+    ptowsp_run_options options = {.lane_count = job->lane_count};
     const ptowsp_record_options clocked = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
     if (job->is_clocked) {
         assert_int_equal(ptowsp_run_record(run, &clocked), PTOWSP_OK);
@@ -402,14 +376,11 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
         refer(&p, wanted);
         ptowsp_context *context = NULL;
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        ptowsp_hub_desc hub_desc;
-        memset(&hub_desc, 0, sizeof hub_desc);
-        hub_desc.rank_count = p.rank_count;
-        hub_desc.ring_bytes = 64u << below(&seed, 8);
+        ptowsp_hub_desc hub_desc = {.rank_count = p.rank_count,
+                                    .ring_bytes = 64u << below(&seed, 8)};
         ptowsp_hub *hub = NULL;
         assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
-        rank_job jobs[RANK_MAX];
-        memset(jobs, 0, sizeof jobs);
+        rank_job jobs[RANK_MAX] = {0};
         for (uint32_t r = 0; r < p.rank_count; r++) {
             jobs[r].p = &p;
             jobs[r].hub = hub;
@@ -450,16 +421,12 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
 
 // 1 us and 1000 bytes each us; a cycle is a nanosecond.
 static ptowsp_links links_on_paper(void) {
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.inside.latency_ps = 1000000;
-    links.inside.bytes_per_us = 1000;
+    ptowsp_links links = {.inside.latency_ps = 1000000, .inside.bytes_per_us = 1000};
     return links;
 }
 
 static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     desc.name = name;
     desc.tiles[0] = x;
@@ -469,43 +436,27 @@ static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycle
 
 static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name,
                                        ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    ptowsp_collective_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.kind = kind;
-    desc.algorithm = algorithm;
-    desc.dtype = PTOWSP_I64;
+    ptowsp_collective_desc desc = {
+        .name = name, .kind = kind, .algorithm = algorithm, .dtype = PTOWSP_I64};
     return ptowsp_kernel_collective(m, &desc);
 }
 
 static ptowsp_tensor matrix_tensor(ptowsp_module *m, const char *name) {
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dtype = PTOWSP_I64;
-    desc.rank = 2;
-    desc.shape[0] = ROWS;
-    desc.shape[1] = COLS;
+    ptowsp_tensor_desc desc = {
+        .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
     return ptowsp_tensor_make(m, &desc);
 }
 
 // A task on whole tensors, of which the second may be none.
 static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = a;
-    task.views[1].tensor = b;
+    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = a, .views[1].tensor = b};
     ptowsp_task_make(m, &task);
 }
 
 static void task_to(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, int64_t root,
                     int64_t target) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = a;
-    task.scalars[0] = ptowsp_i64(m, root);
+    ptowsp_task_desc task = {
+        .kernel = kernel, .views[0].tensor = a, .scalars[0] = ptowsp_i64(m, root)};
     task.scalars[1] = ptowsp_i64(m, target);
     ptowsp_task_make(m, &task);
 }
@@ -533,9 +484,7 @@ TEST(communicate__other_tasks_run_while_a_sum_is_under_way) {
         task_on(m, mix, a, no_tensor);
         ptowsp_scope_end(m);
         ptowsp_scope_end(m);
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.ready = (ptowsp_ready)ready;
+        ptowsp_schedule schedule = {.ready = (ptowsp_ready)ready};
         schedule.priority_key =
             ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
         const ptowsp_program_desc desc = {NULL, &schedule};
@@ -543,11 +492,8 @@ TEST(communicate__other_tasks_run_while_a_sum_is_under_way) {
         ptowsp_run *run = NULL;
         assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        ptowsp_run_ranks ranks;
-        memset(&ranks, 0, sizeof ranks);
-        ranks.rank_count = 2;
-        ranks.links = links_on_paper();
-        ranks.cycles_per_us = 1000;
+        ptowsp_run_ranks ranks = {
+            .rank_count = 2, .links = links_on_paper(), .cycles_per_us = 1000};
         assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
         ptowsp_status status = PTOWSP_OK;
         assert_int_equal(time_of(run, &status), 4768);
@@ -580,15 +526,10 @@ static void *late_main(void *user) {
     late_job *job = (late_job *)user;
     ptowsp_context *context = NULL;
     ptowsp_context_create(NULL, &context);
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = job->rank;
-    desc.rank_count = 2;
-    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    ptowsp_ranks_desc desc = {
+        .rank = job->rank, .rank_count = 2, .transport = ptowsp_hub_transport(job->hub, job->rank)};
     desc.links = links_on_paper();
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
-    bound.cycles_per_us = 1000;
+    ptowsp_run_ranks bound = {.cycles_per_us = 1000};
     ptowsp_ranks_create(context, &desc, &bound.ranks);
     ptowsp_module *m = NULL;
     ptowsp_module_create(context, NULL, &m);
@@ -607,9 +548,8 @@ static void *late_main(void *user) {
         task_on(m, meet, a, no_tensor);
     }
     ptowsp_scope_end(m);
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.ready = job->is_events ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+    ptowsp_schedule schedule = {.ready = job->is_events ? PTOWSP_READY_WORK_STEALING
+                                                        : PTOWSP_READY_FIFO};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
@@ -703,11 +643,9 @@ TEST(communicate__a_sum_ends_before_time_does) {
         ptowsp_scope_end(m);
         assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        ptowsp_run_ranks ranks;
-        memset(&ranks, 0, sizeof ranks);
-        ranks.rank_count = 2;
-        ranks.cycles_per_us = 1000000;
-        ranks.links.inside.latency_ps = (UINT64_C(1) << 62) - 1 + more;
+        ptowsp_run_ranks ranks = {.rank_count = 2,
+                                  .cycles_per_us = 1000000,
+                                  .links.inside.latency_ps = (UINT64_C(1) << 62) - 1 + more};
         assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
         ptowsp_status status = PTOWSP_OK;
         const ptowsp_cycles end = time_of(run, &status);
@@ -737,22 +675,15 @@ TEST(communicate__groups_that_share_a_link_count_all_bytes) {
         ptowsp_run *run = NULL;
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_collective_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "exchange";
-        desc.kind = PTOWSP_ALL_TO_ALL;
-        desc.algorithm = PTOWSP_ALGORITHM_RING;
-        desc.dtype = PTOWSP_I64;
-        desc.members = 2;
-        desc.counts = "counts";
+        ptowsp_collective_desc desc = {.name = "exchange",
+                                       .kind = PTOWSP_ALL_TO_ALL,
+                                       .algorithm = PTOWSP_ALGORITHM_RING,
+                                       .dtype = PTOWSP_I64,
+                                       .members = 2,
+                                       .counts = "counts"};
         const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.dtype = PTOWSP_I64;
-        tensor.rank = 2;
-        tensor.shape[0] = 1;
-        tensor.shape[1] = INT32_MAX;
-        tensor.name = "a";
+        ptowsp_tensor_desc tensor = {
+            .dtype = PTOWSP_I64, .rank = 2, .shape[0] = 1, .shape[1] = INT32_MAX, .name = "a"};
         const ptowsp_tensor a = ptowsp_tensor_make(m, &tensor);
         tensor.name = "b";
         const ptowsp_tensor b = ptowsp_tensor_make(m, &tensor);
@@ -762,10 +693,7 @@ TEST(communicate__groups_that_share_a_link_count_all_bytes) {
         assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, counts, 4), PTOWSP_OK);
-        ptowsp_run_ranks ranks;
-        memset(&ranks, 0, sizeof ranks);
-        ranks.rank_count = 4;
-        ranks.links = links_on_paper();
+        ptowsp_run_ranks ranks = {.rank_count = 4, .links = links_on_paper()};
         ranks.links.inside.sharing = is_shared ? PTOWSP_LINK_NODE : PTOWSP_LINK_PORT;
         assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
         ptowsp_status status = PTOWSP_OK;
@@ -815,30 +743,20 @@ static void changed_run(const changed_case *c) {
     const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
-    ptowsp_ranks_desc ranks_desc;
-    memset(&ranks_desc, 0, sizeof ranks_desc);
-    ranks_desc.rank_count = 1;
-    ranks_desc.transport = ptowsp_hub_transport(hub, 0);
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
+    ptowsp_ranks_desc ranks_desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
+    ptowsp_run_ranks bound = {0};
     assert_int_equal(ptowsp_ranks_create(context, &ranks_desc, &bound.ranks), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    ptowsp_collective_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "exchange";
-    desc.kind = PTOWSP_ALL_TO_ALL;
-    desc.algorithm = PTOWSP_ALGORITHM_RING;
-    desc.dtype = PTOWSP_I64;
-    desc.counts = "counts";
+    ptowsp_collective_desc desc = {.name = "exchange",
+                                   .kind = PTOWSP_ALL_TO_ALL,
+                                   .algorithm = PTOWSP_ALGORITHM_RING,
+                                   .dtype = PTOWSP_I64,
+                                   .counts = "counts"};
     const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
-    ptowsp_kernel_desc own;
-    memset(&own, 0, sizeof own);
-    own.name = "change";
+    ptowsp_kernel_desc own = {.name = "change"};
     own.fn = own.cost = change;
     own.user = &changes;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(m, &own);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &own)};
     const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
     const ptowsp_kernel slow = mix_kernel(m, "slow", 1000);
     ptowsp_workload_begin(m, "steps");
@@ -852,26 +770,21 @@ static void changed_run(const changed_case *c) {
         ptowsp_task_make(m, &task);
     }
     ptowsp_scope_end(m);
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.ready = PTOWSP_READY_WORK_STEALING;
+    ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
     assert_int_equal(ptowsp_program_create(context, m, &program_desc, &program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, changes.counts, 1),
                      PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = data[i];
+        ptowsp_buffer buffer = {.data = data[i]};
         assert_int_equal(ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer), PTOWSP_OK);
     }
     assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
     changes.closed = c->closes ? bound.ranks : NULL;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-    options.lane_count = c->is_on_lanes ? 2 : 1;
+    ptowsp_run_options options = {.mode =
+                                      c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
+                                  .lane_count = c->is_on_lanes ? 2 : 1};
     assert_int_equal(ptowsp_run_execute(run, &options), c->status);
     assert_string_equal(ptowsp_context_error(context).text, c->text);
     ptowsp_run_destroy(run);
@@ -913,13 +826,8 @@ TEST(communicate__a_thousand_ranks_are_timed_by_one) {
         collective_kernel(m, "ring", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
     const ptowsp_kernel doubling =
         collective_kernel(m, "doubling", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_DOUBLING);
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "a";
-    desc.dtype = PTOWSP_I64;
-    desc.rank = 2;
-    desc.shape[0] = 1024;
-    desc.shape[1] = 128;
+    ptowsp_tensor_desc desc = {
+        .name = "a", .dtype = PTOWSP_I64, .rank = 2, .shape[0] = 1024, .shape[1] = 128};
     const ptowsp_tensor a = ptowsp_tensor_make(m, &desc);
     ptowsp_workload_begin(m, "steps");
     for (int i = 0; i < 50; i++) {  // the same times are found once
@@ -931,12 +839,8 @@ TEST(communicate__a_thousand_ranks_are_timed_by_one) {
     ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-    ptowsp_run_ranks ranks;
-    memset(&ranks, 0, sizeof ranks);
-    ranks.rank = 17;
-    ranks.rank_count = 1024;
-    ranks.links = links_on_paper();
-    ranks.cycles_per_us = 1000;
+    ptowsp_run_ranks ranks = {
+        .rank = 17, .rank_count = 1024, .links = links_on_paper(), .cycles_per_us = 1000};
     assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
     ptowsp_status status = PTOWSP_OK;
     // ring: 2 * 1023 rounds of 1024 bytes; doubling: 10 rounds of 2^20 bytes
@@ -969,10 +873,7 @@ TEST(communicate__texts_of_modules_have_collectives) {
                                  "all_to_all, by ring, members 2, stride 2, counts counts\n"));
     const ptowsp_parse_kernel mix = {"mix", mix_fn, NULL, NULL, {NULL, NULL, NULL, NULL},
                                      NULL,  NULL};
-    ptowsp_parse_desc parse;
-    memset(&parse, 0, sizeof parse);
-    parse.kernels = &mix;
-    parse.kernel_count = 1;
+    ptowsp_parse_desc parse = {.kernels = &mix, .kernel_count = 1};
     ptowsp_module *read = NULL;
     const ptowsp_status status =
         ptowsp_module_parse(context, text, first.length, &parse, &read, NULL);
@@ -1018,10 +919,8 @@ static void kernel_is_refused(ptowsp_context *context, const ptowsp_collective_d
 TEST(communicate__wrong_kernels_are_refused) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_collective_desc desc, good;
-    memset(&good, 0, sizeof good);
-    good.name = "k";
-    good.dtype = PTOWSP_F32;
+    ptowsp_collective_desc desc;
+    ptowsp_collective_desc good = {.name = "k", .dtype = PTOWSP_F32};
     kernel_is_refused(context, NULL, "module: kernel: desc is NULL");
     desc = good;
     desc.kind = (ptowsp_collective_kind)7;
@@ -1068,10 +967,8 @@ TEST(communicate__wrong_kernels_are_refused) {
     // In a choice, and in a process of a pipeline.
     ptowsp_module *m = NULL;
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    ptowsp_choice_desc choice;
-    memset(&choice, 0, sizeof choice);
-    choice.name = "choice";
-    choice.variants[0].kernel = ptowsp_kernel_collective(m, &good);
+    ptowsp_choice_desc choice = {.name = "choice",
+                                 .variants[0].kernel = ptowsp_kernel_collective(m, &good)};
     ptowsp_kernel_choice(m, &choice);
     assert_string_equal(ptowsp_module_error(m).text,
                         "module: choice choice: variant 0 is a collective");
@@ -1157,9 +1054,7 @@ TEST(communicate__sums_follow_one_another) {
         task_on(m, sum, matrix_tensor(m, "c"), no_tensor);
     }
     ptowsp_scope_end(m);
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = PTOWSP_SCHEDULE_LANE_MAX;
+    ptowsp_schedule schedule = {.lane_count = PTOWSP_SCHEDULE_LANE_MAX};
     const ptowsp_program_desc desc = {NULL, &schedule};
     assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_LIMIT_EXCEEDED);
     assert_string_equal(ptowsp_context_error(context).text,
@@ -1184,18 +1079,12 @@ TEST(communicate__sums_follow_one_another) {
     static int64_t memory[3][ROWS * COLS];
     for (int i = 0; i < 3; i++) {
         const char name[2] = {(char)('a' + i), 0};
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = memory[i];
+        ptowsp_buffer buffer = {.data = memory[i]};
         assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
     }
-    ptowsp_run_ranks ranks;
-    memset(&ranks, 0, sizeof ranks);
-    ranks.rank_count = 2;
+    ptowsp_run_ranks ranks = {.rank_count = 2};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
     assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
@@ -1206,8 +1095,7 @@ TEST(communicate__sums_follow_one_another) {
     assert_int_equal(bounds.link_cycles, stats->makespan_cycles);
     assert_int_equal(bounds.path_cycles, stats->makespan_cycles);
     assert_int_equal(bounds.largest_cycles, stats->makespan_cycles);
-    edges_seen seen;
-    memset(&seen, 0, sizeof seen);
+    edges_seen seen = {0};
     assert_true(ptowsp_run_edges(run, PTOWSP_NO_INDEX, see_edge, &seen));
     assert_int_equal(seen.count, 2);
     for (uint64_t i = 0; i < 2; i++) {
@@ -1410,19 +1298,15 @@ TEST(communicate__wrong_runs_are_refused) {
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
         ptowsp_module *m = NULL;
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_collective_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "k";
-        desc.kind = t->kind;
-        desc.dtype = PTOWSP_I64;
-        desc.members = t->members;
-        desc.stride = t->stride;
-        desc.counts = t->is_ragged ? "counts" : NULL;
+        ptowsp_collective_desc desc = {.name = "k",
+                                       .kind = t->kind,
+                                       .dtype = PTOWSP_I64,
+                                       .members = t->members,
+                                       .stride = t->stride,
+                                       .counts = t->is_ragged ? "counts" : NULL};
         const ptowsp_kernel kernel = ptowsp_kernel_collective(m, &desc);
         const bool has_root = t->kind == PTOWSP_BROADCAST || t->kind == PTOWSP_SEND;
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = kernel;
+        ptowsp_task_desc task = {.kernel = kernel};
         const ptowsp_tensor tensors[2] = {matrix_tensor(m, "a"), matrix_tensor(m, "b")};
         for (uint32_t k = 0; k < (has_root || t->kind == PTOWSP_ALL_REDUCE ? 1 : 2); k++) {
             task.views[k].tensor = tensors[k];
@@ -1442,9 +1326,7 @@ TEST(communicate__wrong_runs_are_refused) {
         ptowsp_run *run = NULL;
         assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        ptowsp_run_ranks ranks;
-        memset(&ranks, 0, sizeof ranks);
-        ranks.rank_count = t->rank_count;
+        ptowsp_run_ranks ranks = {.rank_count = t->rank_count};
         if (t->rank_count) {
             assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
         } else {
@@ -1490,21 +1372,15 @@ TEST(communicate__executing_takes_a_communicator_and_no_device) {
                         "kernel sum: target ascend_npu does not do tasks of a collective");
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
     static matrix data;
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
+    ptowsp_buffer buffer = {.data = data};
     assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
-    ptowsp_run_ranks ranks;
-    memset(&ranks, 0, sizeof ranks);
-    ranks.rank_count = 2;
+    ptowsp_run_ranks ranks = {.rank_count = 2};
     assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(context).text,
                         "run: kernel sum communicates, and no communicator is bound "
                         "(ptowsp_run_bind_ranks)");
-    ptowsp_device_desc device_desc;
-    memset(&device_desc, 0, sizeof device_desc);
-    device_desc.vector_count = 1;
+    ptowsp_device_desc device_desc = {.vector_count = 1};
     ptowsp_device *device = NULL;
     assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_UNSUPPORTED);
@@ -1551,24 +1427,19 @@ static ptowsp_cycles failing(const ptowsp_task *task, void *user) {
 
 static void *fail_main(void *user) {
     fail_job *job = (fail_job *)user;
-    ptowsp_context_desc context_desc;
-    memset(&context_desc, 0, sizeof context_desc);
-    context_desc.resize = locked_resize;
-    context_desc.resize_user = &job->memory;
-    context_desc.threads = PTOWSP_THREADS_OWN;
-    context_desc.lane_count = job->lane_count;
+    ptowsp_context_desc context_desc = {.resize = locked_resize,
+                                        .resize_user = &job->memory,
+                                        .threads = PTOWSP_THREADS_OWN,
+                                        .lane_count = job->lane_count};
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = job->rank;
-    desc.rank_count = 3;
-    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
-    desc.time_limit_ns = job->limit_ns;
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
+    ptowsp_ranks_desc desc = {.rank = job->rank,
+                              .rank_count = 3,
+                              .transport = ptowsp_hub_transport(job->hub, job->rank),
+                              .time_limit_ns = job->limit_ns};
+    ptowsp_run_ranks bound = {0};
     static matrix data[3][2];
     job->status = ptowsp_context_create(&context_desc, &context);
     if (job->status != PTOWSP_OK) {
@@ -1581,8 +1452,7 @@ static void *fail_main(void *user) {
     }
     if (job->status == PTOWSP_OK) {
         const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-        ptowsp_kernel_desc kernel;
-        memset(&kernel, 0, sizeof kernel);
+        ptowsp_kernel_desc kernel = {0};
         const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
         kernel.name = "failing";
         kernel.tiles[0] = x;
@@ -1608,18 +1478,15 @@ static void *fail_main(void *user) {
         job->status = ptowsp_run_create(context, program, &run);
     }
     for (int i = 0; job->status == PTOWSP_OK && i < 2; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = data[job->rank][i];
+        ptowsp_buffer buffer = {.data = data[job->rank][i]};
         job->status = ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer);
     }
     if (job->status == PTOWSP_OK && !job->is_late) {
         ptowsp_run_bind_ranks(run, &bound);
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.lane_count = job->lane_count;
-        options.mode = job->is_timed ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-        options.time_limit_ns = job->is_cut ? UINT64_C(20000000) : 0;
+        ptowsp_run_options options = {.lane_count = job->lane_count,
+                                      .mode =
+                                          job->is_timed ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
+                                      .time_limit_ns = job->is_cut ? UINT64_C(20000000) : 0};
         job->status = ptowsp_run_execute(run, &options);
         if (job->status != PTOWSP_OK) {
             snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
@@ -1666,8 +1533,7 @@ static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
 
 TEST(communicate__a_rank_that_fails_ends_the_runs_of_all) {
     for (uint32_t lanes = 1; lanes <= 3; lanes++) {
-        fail_job jobs[3];
-        memset(jobs, 0, sizeof jobs);
+        fail_job jobs[3] = {0};
         jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
         jobs[1].fails = true;
         const uint64_t begin = ptowsp_clock_ns();
@@ -1712,8 +1578,7 @@ TEST(communicate__every_allocation_may_be_refused) {
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         bool is_done = false;
         for (uint64_t n = 0; !is_done; n++) {
-            fail_job jobs[3];
-            memset(jobs, 0, sizeof jobs);
+            fail_job jobs[3] = {0};
             jobs[0].lane_count = jobs[2].lane_count = 1;
             jobs[1].lane_count = lanes;
             jobs[1].memory.refuse_at = n + 1;

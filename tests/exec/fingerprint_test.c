@@ -61,10 +61,7 @@ static ptowsp_cycles cycles_of(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_buffer buffer_of(int32_t *data) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
-    buffer.dtype = PTOWSP_I32;
+    ptowsp_buffer buffer = {.data = data, .dtype = PTOWSP_I32};
     return buffer;
 }
 
@@ -94,22 +91,15 @@ static void bind(fixture *f) {
 static ptowsp_kernel_source source;
 
 static void make(fixture *f, const char *from, const ptowsp_schedule *schedule) {
-    ptowsp_parse_kernel kernel;
     memset(f, 0, sizeof *f);
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "add";
-    kernel.fn = add;
-    kernel.cost = cycles_of;
-    kernel.source = source;
-    kernel.user = f;
+    ptowsp_parse_kernel kernel = {
+        .name = "add", .fn = add, .cost = cycles_of, .source = source, .user = f};
     const ptowsp_parse_desc desc = {&kernel, 1, 0};
     const ptowsp_program_desc program = {NULL, schedule};
-    ptowsp_context_desc context;
-    memset(&context, 0, sizeof context);
-    context.resize = test_resize;
-    context.resize_user = &f->memory;
-    context.threads = PTOWSP_THREADS_OWN;
-    context.lane_count = 2;
+    ptowsp_context_desc context = {.resize = test_resize,
+                                   .resize_user = &f->memory,
+                                   .threads = PTOWSP_THREADS_OWN,
+                                   .lane_count = 2};
     assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
     ptowsp_status status =
         ptowsp_module_parse(f->context, from, strlen(from), &desc, &f->module, NULL);
@@ -189,9 +179,7 @@ TEST(each_thing_changes_its_part) {
     assert_string_equal(differing(&first, &now), "R");
 #undef CHANGED
 
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER};
     make(&g, text, &schedule);
     now = executed(&g);
     assert_string_equal(differing(&first, &now), "p");
@@ -231,9 +219,7 @@ TEST(nothing_else_changes_any) {
     now = executed(&f);
     assert_string_equal(differing(&first, &now), "");
     // Two lanes, wider integers, what no statement uses, and a binding that is not used any more.
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = 2;
+    ptowsp_run_options options = {.lane_count = 2};
     int64_t lengths[] = {2, 1};
     const ptowsp_buffer spare = buffer_of(f.x);
     assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2),
@@ -320,9 +306,7 @@ TEST(strict_runs_are_refused) {
     wrong = found(&f);
     assert_string_equal(differing(&expected, &wrong), "R");
     // Started, and on lanes.
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = 2;
+    ptowsp_run_options options = {.lane_count = 2};
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_DIFFERENT);
     assert_int_equal(ptowsp_run_start(f.run, &options), PTOWSP_OK);
     assert_int_equal(ptowsp_run_wait(f.run), PTOWSP_DIFFERENT);
@@ -369,10 +353,7 @@ TEST(wrong_calls_have_a_status) {
     release(&f);
 
     static const char small[] = "module m\nkernel k(axes 0) vector\nworkload w\n  task k()\n";
-    ptowsp_parse_kernel kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "k";
-    kernel.fn = calls_back;
+    ptowsp_parse_kernel kernel = {.name = "k", .fn = calls_back};
     const ptowsp_parse_desc desc = {&kernel, 1, 0};
     memset(&f, 0, sizeof f);
     inside = &f;
@@ -413,15 +394,9 @@ TEST(tensors_of_nothing_have_no_contents) {
     ptowsp_fingerprint prints[4];
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    ptowsp_tensor_desc tensor;
-    ptowsp_kernel_desc kernel;
-    ptowsp_task_desc task;
-    memset(&tensor, 0, sizeof tensor);
-    memset(&kernel, 0, sizeof kernel);
-    memset(&task, 0, sizeof task);
-    tensor.dtype = PTOWSP_I32;
-    tensor.rank = 3;
-    tensor.shape[0] = PTOWSP_DYNAMIC;
+    ptowsp_kernel_desc kernel = {0};
+    ptowsp_task_desc task = {0};
+    ptowsp_tensor_desc tensor = {.dtype = PTOWSP_I32, .rank = 3, .shape[0] = PTOWSP_DYNAMIC};
     tensor.shape[1] = tensor.shape[2] = 2;
     kernel.name = "take";
     kernel.fn = take_none;
@@ -480,9 +455,8 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
     ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     ptowsp_program *programs[2];
     ptowsp_fingerprint found[2];
-    ptowsp_work work[2];
     const int32_t order[3] = {2, 0, 1};
-    memset(work, 0, sizeof work);
+    ptowsp_work work[2] = {0};
     for (uint32_t i = 0; i < 2; i++) {
         work[i].work_id = i;
         work[i].params[0] = i + 1, work[i].params[1] = 5;

@@ -32,13 +32,11 @@ static void run_forwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane, v
 static void fixture_make(fixture *f, ptowsp_run_lanes_fn run_lanes) {
     memset(f, 0, sizeof *f);
     f->failing = UINT64_MAX;
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
-    desc.threads = PTOWSP_THREADS_USER;
-    desc.lane_count = 4;
-    desc.run_lanes = run_lanes;
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &f->memory,
+                                .threads = PTOWSP_THREADS_USER,
+                                .lane_count = 4,
+                                .run_lanes = run_lanes};
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
 }
@@ -53,12 +51,7 @@ static void fixture_free(fixture *f) {
 
 static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn, bool has_tile,
                                  ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.fn = fn;
-    desc.cycles = cycles;
-    desc.user = f;
+    ptowsp_kernel_desc desc = {.name = name, .fn = fn, .cycles = cycles, .user = f};
     if (has_tile) {
         const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
         desc.tiles[0] = tile;
@@ -70,9 +63,7 @@ static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn 
 static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
     const ptowsp_tensor_desc tensor = {
         "x", PTOWSP_I32, 1, {TASKS, 0, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel_make(f, "k", fn, true, 0);
+    ptowsp_task_desc task = {.kernel = kernel_make(f, "k", fn, true, 0)};
     task.views[0].tensor = ptowsp_tensor_make(f->m, &tensor);
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", TASKS)) {
@@ -80,27 +71,19 @@ static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
             ptowsp_task_make(f->m, &task);
         }
     }
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 2;
-    schedule.window = window;
+    ptowsp_schedule schedule = {.lane_count = 2, .window = window};
     f->window = window;
     const ptowsp_program_desc desc = {NULL, &schedule};
     assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &f->program), PTOWSP_OK);
 }
 
 static ptowsp_status execute(fixture *f, ptowsp_run_mode mode, uint32_t lane_count) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = mode;
-    options.lane_count = lane_count;
+    ptowsp_run_options options = {.mode = mode, .lane_count = lane_count};
     return ptowsp_run_execute(f->run, &options);
 }
 
 static void bind(fixture *f) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->data;
+    ptowsp_buffer buffer = {.data = f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
 }
 
@@ -187,15 +170,10 @@ TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
         char text[256] = "";
         ptowsp_output_buffer buffer = {text, sizeof text, 0};
         fixture_make(&f, run_forwards);
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = kernel_make(&f, "k", fail_late, false, 7);
+        ptowsp_task_desc task = {.kernel = kernel_make(&f, "k", fail_late, false, 7)};
         PTOWSP_WORKLOAD(f.m, "main") {
             PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel_desc desc;
-                memset(&desc, 0, sizeof desc);
-                desc.name = "a";
-                desc.depth = 1;
+                ptowsp_channel_desc desc = {.name = "a", .depth = 1};
                 ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
                 desc.name = "b";
                 ptowsp_channel b = ptowsp_channel_make(f.m, &desc);
@@ -236,9 +214,7 @@ TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
 TEST(lane_limits__time_alone_takes_no_notice_of_lanes) {
     fixture f;
     fixture_make(&f, run_forwards);
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel_make(&f, "k", fail_late, false, 7);
+    ptowsp_task_desc task = {.kernel = kernel_make(&f, "k", fail_late, false, 7)};
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_task_make(f.m, &task);
     }

@@ -97,13 +97,8 @@ static ptowsp_expr pace_expr(fixture *f, const pace_place *at, ptowsp_expr i, pt
 }
 
 static void pace_loop(fixture *f, int is_y, ptowsp_tensor tensor, ptowsp_axis axis, ptowsp_expr i) {
-    ptowsp_kernel_desc kernel;
-    ptowsp_task_desc task;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&task, 0, sizeof task);
-    kernel.name = is_y ? "y" : "x";
-    kernel.fn = pace_kernel;
-    kernel.user = f;
+    ptowsp_task_desc task = {0};
+    ptowsp_kernel_desc kernel = {.name = is_y ? "y" : "x", .fn = pace_kernel, .user = f};
     const ptowsp_tile_param changed = {"changed", PTOWSP_INOUT, PTOWSP_U64, 1,
                                        (uint32_t)f->places[is_y][0].size};
     const ptowsp_tile_param read = {"read", PTOWSP_IN, PTOWSP_U64, 1,
@@ -144,9 +139,7 @@ static void fixture_make(fixture *f, lane_kind kind, uint32_t lane_count,
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->data;
+    ptowsp_buffer buffer = {.data = f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "data", &buffer), PTOWSP_OK);
 }
 
@@ -159,10 +152,7 @@ static void fixture_free(fixture *f) {
 }
 
 static ptowsp_status execute(fixture *f, uint32_t lane_count) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = lane_count;
-    options.record_tasks = !f->is_unrecorded;
+    ptowsp_run_options options = {.lane_count = lane_count, .record_tasks = !f->is_unrecorded};
     memset(f->data, 0, sizeof f->data);
     f->done[0] = f->done[1] = f->early = f->calls = 0;
     return ptowsp_run_execute(f->run, &options);
@@ -178,10 +168,7 @@ static void executes(fixture *f, uint32_t lane_count, const uint64_t *expected) 
 }
 
 static ptowsp_schedule schedule_of(uint32_t dependencies) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.dependencies = dependencies;
-    schedule.lane_count = 3;
+    ptowsp_schedule schedule = {.dependencies = dependencies, .lane_count = 3};
     return schedule;
 }
 
@@ -421,8 +408,7 @@ static void notes(pwsp_pace *pace, uint32_t lane, uint32_t kernel, uint64_t tick
 }
 
 TEST(pace__kernels_are_known_by_the_fastest_lane) {
-    test_memory counted;
-    memset(&counted, 0, sizeof counted);
+    test_memory counted = {0};
     const pwsp_memory under = {test_resize, &counted};
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
@@ -455,8 +441,7 @@ TEST(pace__kernels_are_known_by_the_fastest_lane) {
 }
 
 TEST(pace__long_tasks_are_not_kept_twice_in_a_row) {
-    test_memory counted;
-    memset(&counted, 0, sizeof counted);
+    test_memory counted = {0};
     const pwsp_memory under = {test_resize, &counted};
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);

@@ -193,8 +193,8 @@ static void make_pipe(bed *b) {
 }
 
 static ptowsp_run_options options_of(const bed *b) {
-    ptowsp_run_options options = {.time_limit_ns = time_limit(b)};
-    options.token_limit = b->limit == BY_AMOUNT ? FEW - 1 : 0;
+    ptowsp_run_options options = {.time_limit_ns = time_limit(b),
+                                  .token_limit = b->limit == BY_AMOUNT ? FEW - 1 : 0};
     assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
     return options;
 }
@@ -271,9 +271,9 @@ static void check_run(const bed *b) {
 // -- exploring and searching ----------------------------------------------------------------------
 
 static ptowsp_status run_explore(bed *b) {
-    ptowsp_explore_options options = {.time_limit_ns = time_limit(b)};
-    options.step_limit = b->limit == BY_AMOUNT ? 5 : UINT64_MAX;
-    options.state_limit = UINT32_MAX;
+    ptowsp_explore_options options = {.time_limit_ns = time_limit(b),
+                                      .step_limit = b->limit == BY_AMOUNT ? 5 : UINT64_MAX,
+                                      .state_limit = UINT32_MAX};
     assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
     return ptowsp_run_explore(b->run, &options, &b->explored);
 }
@@ -335,8 +335,8 @@ static void check_search(const bed *b) {
 static void make_graph_of(bed *b, bool is_classed) {
     b->graph = graph_of(b->context);
     for (uint32_t i = 0; i < FEW; i++) {
-        ptowsp_graph_task_desc task = {.fn = graph_work, .user = b};
-        task.priority = is_classed ? i % 3 : 0;
+        ptowsp_graph_task_desc task = {
+            .fn = graph_work, .user = b, .priority = is_classed ? i % 3 : 0};
         assert_int_equal(ptowsp_graph_task_make(b->graph, &task, NULL), PTOWSP_OK);
     }
 }
@@ -364,9 +364,8 @@ static void make_range_graph(bed *b) {
 // Its one task adds all others: within the limit of amounts, one too many.
 static ptowsp_status add_work(void *user, uint64_t task, uint32_t lane) {
     bed *b = (bed *)user;
-    ptowsp_graph_task_desc tasks[FEW + 1];
     (void)lane;
-    memset(tasks, 0, sizeof tasks);
+    ptowsp_graph_task_desc tasks[FEW + 1] = {0};
     for (uint32_t i = 0; i <= FEW; i++) {
         tasks[i].fn = graph_work;
         tasks[i].user = b;
@@ -416,9 +415,11 @@ static void make_nothing(bed *b) {
 
 static ptowsp_status launch(bed *b) {
     const ptowsp_kernel_fn kernels[] = {work};
-    ptowsp_launch desc = {.kernels = kernels, .kernel_count = 1, .instance_count = FEW};
-    desc.user = b;
-    desc.time_limit_ns = time_limit(b);
+    ptowsp_launch desc = {.kernels = kernels,
+                          .kernel_count = 1,
+                          .instance_count = FEW,
+                          .user = b,
+                          .time_limit_ns = time_limit(b)};
     return ptowsp_device_launch(b->device, &desc);
 }
 

@@ -68,30 +68,18 @@ static void expect_text(const fixture *f, const char *part) {
 
 // A kernel that takes as many cycles as its first argument says and does nothing.
 static ptowsp_kernel work_kernel(fixture *f) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "work";
-    desc.axis_count = 2;
-    desc.fn = first_arg;
-    desc.cost = first_arg;
+    ptowsp_kernel_desc desc = {.name = "work", .axis_count = 2, .fn = first_arg, .cost = first_arg};
     return ptowsp_kernel_make(f->m, &desc);
 }
 
 // A task of `cycles` and a second argument for keys.
 static void work(fixture *f, ptowsp_kernel kernel, ptowsp_expr cycles, ptowsp_expr key) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = cycles;
-    desc.axes[1] = key;
+    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = cycles, .axes[1] = key};
     ptowsp_task_make(f->m, &desc);
 }
 
 static ptowsp_schedule lanes(uint32_t lane_count) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    schedule.lane_count = lane_count;
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN, .lane_count = lane_count};
     return schedule;
 }
 
@@ -183,10 +171,7 @@ static ptowsp_cycles store_two(const ptowsp_task *task, void *user) {
 // A key reads an array at a computed index. That it is outside is known only once the index is
 // there, but before the kernel of that task is called.
 FIXTURE_TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "store";
-    desc.fn = store_two;
+    ptowsp_kernel_desc desc = {.name = "store", .fn = store_two};
     ptowsp_tile_param tile = {"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
     desc.tiles[0] = tile;
     ptowsp_kernel store = ptowsp_kernel_make(f->m, &desc);
@@ -196,18 +181,12 @@ FIXTURE_TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
     desc.fn = count_calls;
     desc.user = f;
     ptowsp_kernel count = ptowsp_kernel_make(f->m, &desc);
-    ptowsp_tensor_desc tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = "x";
-    tensor.dtype = PTOWSP_I64;
+    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_I64};
     ptowsp_tensor x = ptowsp_tensor_make(f->m, &tensor);
     ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 8);
     const ptowsp_expr none = {NULL, 0};
     PTOWSP_WORKLOAD(f->m, "main") {
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = store;
-        task.views[0].tensor = x;
+        ptowsp_task_desc task = {.kernel = store, .views[0].tensor = x};
         ptowsp_task_make(f->m, &task);
         ptowsp_slot_load_make(f->m, 0, &task.views[0], none, none);
         PTOWSP_FOR_EACH(f->m, i, axis) {
@@ -227,9 +206,7 @@ FIXTURE_TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
     fixture_compile(f, &schedule);
     int64_t value = 0;
     const int64_t place[6] = {0, 1, 2, 3, 0, 1};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = &value;
+    ptowsp_buffer buffer = {.data = &value};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_array(f->run, "place", PTOWSP_I64, place, 6), PTOWSP_OK);
     for (uint32_t i = 0; i < 2; i++) {
@@ -251,12 +228,10 @@ FIXTURE_TEST(key__a_guarded_tag_is_not_evaluated_without_need) {
     ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 4);
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, axis) {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = kernel;
-            desc.axes[0] = ptowsp_i64(f->m, 1);
-            desc.axes[1] = i;
-            desc.tags[0].name = "has";
+            ptowsp_task_desc desc = {.kernel = kernel,
+                                     .axes[0] = ptowsp_i64(f->m, 1),
+                                     .axes[1] = i,
+                                     .tags[0].name = "has"};
             desc.tags[0].value = ptowsp_cast(ptowsp_lt(i, ptowsp_i64(f->m, 2)), PTOWSP_TYPE_U64);
             desc.tags[1].name = "place";
             desc.tags[1].value = ptowsp_array_at(f->m, "places", PTOWSP_U64, i);
@@ -281,18 +256,10 @@ FIXTURE_TEST(key__a_guarded_tag_is_not_evaluated_without_need) {
 
 // The kernel that stores 2 into the tensor x, which is of 64-bit elements.
 static ptowsp_kernel store_kernel(fixture *f, ptowsp_tensor *out_tensor, uint32_t rank) {
-    ptowsp_tensor_desc tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = "x";
-    tensor.dtype = PTOWSP_I64;
-    tensor.rank = rank;
+    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_I64, .rank = rank};
     tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
     *out_tensor = ptowsp_tensor_make(f->m, &tensor);
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "store";
-    desc.fn = store_two;
-    desc.cycles = 1;
+    ptowsp_kernel_desc desc = {.name = "store", .fn = store_two, .cycles = 1};
     ptowsp_tile_param tile = {"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
     desc.tiles[0] = tile;
     return ptowsp_kernel_make(f->m, &desc);
@@ -300,10 +267,7 @@ static ptowsp_kernel store_kernel(fixture *f, ptowsp_tensor *out_tensor, uint32_
 
 FIXTURE_TEST(run__forgets_its_results_when_it_fails_to_begin) {
     ptowsp_tensor x;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = store_kernel(f, &x, 0);
-    task.views[0].tensor = x;
+    ptowsp_task_desc task = {.kernel = store_kernel(f, &x, 0), .views[0].tensor = x};
     ptowsp_axis lengths = ptowsp_axis_ragged(f->m, "lengths");
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, lengths) {
@@ -313,9 +277,7 @@ FIXTURE_TEST(run__forgets_its_results_when_it_fails_to_begin) {
     fixture_compile(f, NULL);
     int64_t value;
     int32_t length = 3;
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = &value;
+    ptowsp_buffer buffer = {.data = &value};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_lengths(f->run, "lengths", PTOWSP_I32, &length, 1), PTOWSP_OK);
     assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
@@ -351,14 +313,8 @@ FIXTURE_TEST(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
 // wherever it lies, and whichever way it runs.
 FIXTURE_TEST(time_only__tensors_without_data_are_apart_however_large) {
     ptowsp_tensor x;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = store_kernel(f, &x, 2);
-    ptowsp_tensor_desc tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = "y";
-    tensor.dtype = PTOWSP_I64;
-    tensor.rank = 2;
+    ptowsp_task_desc task = {.kernel = store_kernel(f, &x, 2)};
+    ptowsp_tensor_desc tensor = {.name = "y", .dtype = PTOWSP_I64, .rank = 2};
     tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
     ptowsp_tensor y = ptowsp_tensor_make(f->m, &tensor);
     ptowsp_axis axis = ptowsp_axis_dense(f->m, "n", 8);
@@ -375,9 +331,7 @@ FIXTURE_TEST(time_only__tensors_without_data_are_apart_however_large) {
     }
     ptowsp_schedule schedule = lanes(9);
     fixture_compile(f, &schedule);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.rank = 2;
+    ptowsp_buffer buffer = {.rank = 2};
     buffer.shape[0] = buffer.shape[1] = 1 << 20;
     for (int64_t sign = -1; sign <= 1; sign += 2) {
         buffer.strides[0] = sign * (1 << 20);
@@ -408,17 +362,9 @@ TEST(run__arrays_that_a_kernel_has_broken_are_an_error) {
     for (uint32_t is_sparse = 0; is_sparse < 2; is_sparse++) {
         fixture f;
         fixture_make(&f);
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = "x";
-        tensor.dtype = PTOWSP_I64;
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "store";
-        desc.fn = store_minus_five;
+        ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_I64};
+        ptowsp_task_desc task = {.views[0].tensor = ptowsp_tensor_make(f.m, &tensor)};
+        ptowsp_kernel_desc desc = {.name = "store", .fn = store_minus_five};
         ptowsp_tile_param tile = {"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
         desc.tiles[0] = tile;
         task.kernel = ptowsp_kernel_make(f.m, &desc);
@@ -444,9 +390,7 @@ TEST(run__arrays_that_a_kernel_has_broken_are_an_error) {
         int64_t indptr[2] = {0, 1};
         const int64_t indices[1] = {0};
         const ptowsp_csr csr = {PTOWSP_I64, indptr, indices, 1, 1};
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = is_sparse ? &indptr[1] : &indptr[0];
+        ptowsp_buffer buffer = {.data = is_sparse ? &indptr[1] : &indptr[0]};
         assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
         assert_int_equal(is_sparse ? ptowsp_run_bind_csr(f.run, "rows", &csr)
                                    : ptowsp_run_bind_lengths(f.run, "rows", PTOWSP_I64, indptr, 1),
@@ -470,15 +414,9 @@ TEST(deps__groups_are_those_of_comparing_all_pairs) {
         for (uint32_t i = 0; i < COUNT; i++) {
             char name[16];
             snprintf(name, sizeof name, "t%u", i);
-            ptowsp_tensor_desc tensor;
-            memset(&tensor, 0, sizeof tensor);
-            tensor.name = name;
-            tensor.dtype = PTOWSP_U8;
-            tensor.rank = 1;
-            tensor.shape[0] = PTOWSP_DYNAMIC;
-            ptowsp_view view;
-            memset(&view, 0, sizeof view);
-            view.tensor = ptowsp_tensor_make(f.m, &tensor);
+            ptowsp_tensor_desc tensor = {
+                .name = name, .dtype = PTOWSP_U8, .rank = 1, .shape[0] = PTOWSP_DYNAMIC};
+            ptowsp_view view = {.tensor = ptowsp_tensor_make(f.m, &tensor)};
             const ptowsp_expr none = {NULL, 0};
             ptowsp_slot_load_make(f.m, i, &view, none, none);
         }
@@ -488,10 +426,7 @@ TEST(deps__groups_are_those_of_comparing_all_pairs) {
         uint64_t low[COUNT + 1], high[COUNT + 1];
         uint32_t group[COUNT + 1];
         for (uint32_t i = 1; i <= COUNT; i++) {
-            ptowsp_buffer buffer;
-            memset(&buffer, 0, sizeof buffer);
-            buffer.data = memory + test_random_in(&seed, 0, 2000);
-            buffer.rank = 1;
+            ptowsp_buffer buffer = {.data = memory + test_random_in(&seed, 0, 2000), .rank = 1};
             buffer.shape[0] = test_random_in(&seed, 0, 1 << test_random_in(&seed, 0, 9));
             char name[16];
             snprintf(name, sizeof name, "t%u", i - 1);
@@ -612,9 +547,8 @@ static uint64_t layers_of(bool is_packed, ptowsp_cycles *out_makespan) {
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
     ptowsp_tensor tensors[3];
     for (int i = 0; i < 3; i++) {
-        ptowsp_tensor_desc desc = {.name = names[i], .dtype = PTOWSP_I32, .rank = 2};
-        desc.shape[0] = ROWS;
-        desc.shape[1] = COLS;
+        ptowsp_tensor_desc desc = {
+            .name = names[i], .dtype = PTOWSP_I32, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
         tensors[i] = ptowsp_tensor_make(f.m, &desc);
     }
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -630,9 +564,9 @@ static uint64_t layers_of(bool is_packed, ptowsp_cycles *out_makespan) {
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN, .lane_count = 7};
     fixture_compile(&f, &schedule);
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer = {.data = memory + (is_packed ? i * COLS : i * ROWS * COLS)};
-        buffer.strides[0] = is_packed ? 3 * COLS : COLS;
-        buffer.strides[1] = 1;
+        ptowsp_buffer buffer = {.data = memory + (is_packed ? i * COLS : i * ROWS * COLS),
+                                .strides[0] = is_packed ? 3 * COLS : COLS,
+                                .strides[1] = 1};
         assert_int_equal(ptowsp_run_bind_tensor(f.run, names[i], &buffer), PTOWSP_OK);
     }
     assert_int_equal(fixture_execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_OK);

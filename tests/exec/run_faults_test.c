@@ -27,14 +27,9 @@ FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
 }
 
 FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
-    int32_t d[12];
     ptowsp_buffer buffer;
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    memset(d, 0, sizeof d);
-    desc.kernel = f->fill;
-    desc.axes[0] = number(f, 0);
-    desc.views[0].tensor = f->d;
+    int32_t d[12] = {0};
+    ptowsp_task_desc desc = {.kernel = f->fill, .axes[0] = number(f, 0), .views[0].tensor = f->d};
     PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_workload_param(f->m, "unused", PTOWSP_TYPE_I64);
     }
@@ -82,10 +77,7 @@ FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
 
 // Arrays read outside wherever an expression may stand; `where` says where.
 static void build_read(const fixture *f, int where) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->fill;
-    desc.views[0].tensor = f->x;
+    ptowsp_task_desc desc = {.kernel = f->fill, .views[0].tensor = f->x};
     PTOWSP_WORKLOAD(f->m, "callee") {
         step(f, ptowsp_workload_param(f->m, "n", PTOWSP_TYPE_I64));
     }
@@ -132,13 +124,11 @@ TEST(run_faults__arrays_read_outside) {
     static const int32_t lengths[] = {1, 1};
     for (int where = 0; where < 8; where++) {
         fixture f;
-        ptowsp_schedule schedule;
         fixture_make(&f);
         build_read(&f, where);
-        memset(&schedule, 0, sizeof schedule);
-        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-        schedule.lane_count = 2;
-        schedule.dispatch_key = ptowsp_task_tag(f.m, "t");
+        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                    .lane_count = 2,
+                                    .dispatch_key = ptowsp_task_tag(f.m, "t")};
         compile(&f, &schedule);
         assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 4), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I64, list, 2), PTOWSP_OK);
@@ -243,13 +233,8 @@ static ptowsp_cycles failing_cost(const ptowsp_task *task, void *user) {
 }
 
 FIXTURE_TEST(run_faults__costs_that_fail) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "costly";
-    desc.axis_count = 1;
-    desc.fn = kernel;
-    desc.cost = failing_cost;
-    desc.user = f;
+    ptowsp_kernel_desc desc = {
+        .name = "costly", .axis_count = 1, .fn = kernel, .cost = failing_cost, .user = f};
     f->step = ptowsp_kernel_make(f->m, &desc);
     build_steps(f);
     compile(f, NULL);
@@ -267,9 +252,7 @@ FIXTURE_TEST(run_faults__costs_that_fail) {
 static void bind_and_execute(fixture *f) {
     static const int32_t lengths[1];
     const ptowsp_csr csr = {PTOWSP_I32, lengths, NULL, 0, 0};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->data;
+    ptowsp_buffer buffer = {.data = f->data};
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 9), PTOWSP_BUSY);
     assert_int_equal(ptowsp_run_bind_symbol(f->run, "s", 9), PTOWSP_BUSY);
@@ -308,11 +291,7 @@ FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
 // -- time -----------------------------------------------------------------------------------------
 
 static ptowsp_schedule schedule_of(ptowsp_issue issue, ptowsp_ready ready, uint32_t lanes) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = issue;
-    schedule.ready = ready;
-    schedule.lane_count = lanes;
+    ptowsp_schedule schedule = {.issue = issue, .ready = ready, .lane_count = lanes};
     return schedule;
 }
 
@@ -446,11 +425,7 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     works(f, 2);
     fixture_free(f);
     fixture_make(f);
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "timed";
-    desc.axis_count = 1;
-    desc.cycles = 7;
+    ptowsp_kernel_desc desc = {.name = "timed", .axis_count = 1, .cycles = 7};
     f->step = ptowsp_kernel_make(f->m, &desc);
     build_steps(f);
     compile(f, NULL);
@@ -463,11 +438,7 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
 
 FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "both";
-    desc.axis_count = 1;
-    desc.cycles = 3;
+    ptowsp_kernel_desc desc = {.name = "both", .axis_count = 1, .cycles = 3};
     const ptowsp_tile_param tile = {"tile", PTOWSP_OUT, PTOWSP_I32, 2, 2};
     desc.tiles[0] = tile;
     f->fill = ptowsp_kernel_make(f->m, &desc);
@@ -480,9 +451,7 @@ FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);  // y is not written
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->data;
+    ptowsp_buffer buffer = {.data = f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);  // now it is
     assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
     test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -547,11 +516,7 @@ static ptowsp_cycles axis_cost(const ptowsp_task *task, void *user) {
 FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     racer racers[2];
     pthread_t thread;
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "timed";
-    desc.axis_count = 1;
-    desc.cost = axis_cost;
+    ptowsp_kernel_desc desc = {.name = "timed", .axis_count = 1, .cost = axis_cost};
     f->step = ptowsp_kernel_make(f->m, &desc);
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, b, f->batch) {

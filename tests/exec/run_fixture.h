@@ -44,12 +44,7 @@ static inline ptowsp_tensor tensor_make(const fixture *f, const char *name, uint
 }
 
 static inline ptowsp_kernel kernel_make(fixture *f, const char *name, bool has_tile) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.fn = kernel;
-    desc.user = f;
+    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1, .fn = kernel, .user = f};
     if (has_tile) {
         const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
         desc.tiles[0] = tile;
@@ -91,31 +86,24 @@ static inline ptowsp_expr no_expr(void) {
 }
 
 static inline ptowsp_node step(const fixture *f, ptowsp_expr axis) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->step;
-    desc.axes[0] = axis;
+    ptowsp_task_desc desc = {.kernel = f->step, .axes[0] = axis};
     return ptowsp_task_make(f->m, &desc);
 }
 
 // A task that updates the 2 x 2 tile of a tensor at (row, col).
 static inline ptowsp_node fill(const fixture *f, ptowsp_tensor tensor, ptowsp_expr row,
                                ptowsp_expr col) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->fill;
-    desc.axes[0] = row;
-    desc.views[0].tensor = tensor;
-    desc.views[0].row = row;
-    desc.views[0].col = col;
+    ptowsp_task_desc desc = {.kernel = f->fill,
+                             .axes[0] = row,
+                             .views[0].tensor = tensor,
+                             .views[0].row = row,
+                             .views[0].col = col};
     return ptowsp_task_make(f->m, &desc);
 }
 
 static inline void load(const fixture *f, uint32_t slot, ptowsp_tensor tensor, ptowsp_expr row,
                         ptowsp_expr col) {
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = tensor;
+    ptowsp_view view = {.tensor = tensor};
     view.rows = view.cols = 2;
     ptowsp_slot_load_make(f->m, slot, &view, row, col);
 }
@@ -127,10 +115,7 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->data;
-    buffer.size = sizeof f->data;
+    ptowsp_buffer buffer = {.data = f->data, .size = sizeof f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
     buffer.data = f->other;
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);

@@ -129,10 +129,7 @@ LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
 LP_TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run, LANE_OWN, 3) {
     PTOWSP_WORKLOAD(p->m, "main") {
         PTOWSP_COMBINE(p->m) {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = p->step;
-            desc.axes[0] = lp_number(p, 12);
+            ptowsp_task_desc desc = {.kernel = p->step, .axes[0] = lp_number(p, 12)};
             desc.after[0] = lp_step(p, 10);
             desc.after[1] = lp_step(p, 11);
             desc.after[0] = ptowsp_task_make(p->m, &desc);
@@ -199,10 +196,7 @@ TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
                 lp_step(&p, 2);
                 lp_task(&p, what == 1 ? p.get : p.touch, 4, 4, 2, 2);
                 PTOWSP_SEQUENCE(p.m) {
-                    ptowsp_task_desc desc;
-                    memset(&desc, 0, sizeof desc);
-                    desc.kernel = p.step;
-                    desc.axes[0] = lp_number(&p, 0);
+                    ptowsp_task_desc desc = {.kernel = p.step, .axes[0] = lp_number(&p, 0)};
                     PTOWSP_COMBINE(p.m) {
                         desc.after[0] = what == 0   ? lp_task(&p, p.touch, 0, 0, 2, 2)
                                         : what == 1 ? lp_task(&p, p.get, 4, 4, 2, 2)
@@ -268,10 +262,7 @@ LP_TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs, LANE_IN_ORDER, 
 LP_TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it, LANE_OWN, 2) {
     PTOWSP_WORKLOAD(p->m, "main") {
         PTOWSP_COMBINE(p->m) {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = p->touch;
-            desc.axes[0] = lp_number(p, 1);
+            ptowsp_task_desc desc = {.kernel = p->touch, .axes[0] = lp_number(p, 1)};
             lp_task(p, p->touch, 0, 0, 1, 1);  // 0
             lp_task(p, p->touch, 8, 8, 1, 1);  // 1
             lp_load(p, 0, 0, 0);
@@ -340,9 +331,7 @@ static void line_begin(lp *p, bool is_known) {
     PTOWSP_WORKLOAD(p->m, "main") {
         lp_step(p, 0);
         PTOWSP_PIPELINE(p->m, "line") {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = is_known ? p->known : p->step;
+            ptowsp_task_desc desc = {.kernel = is_known ? p->known : p->step};
             const ptowsp_channel_desc channel = {.name = "c", .depth = 2};
             ptowsp_channel c = ptowsp_channel_make(p->m, &channel);
             PTOWSP_PROCESS(p->m, "a") {
@@ -471,11 +460,8 @@ LP_TEST(run_lanes_faults__a_key_that_reads_beyond_an_array, LANE_OWN, 2) {
             lp_task(p, p->touch, 0, 0, 1, 1);  // 0
             lp_task(p, p->touch, 8, 8, 1, 1);  // 1
             lp_load(p, 0, 0, 0);
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = p->step;
-            desc.axes[0] = lp_number(p, 1);
-            desc.tags[0].name = "core";
+            ptowsp_task_desc desc = {
+                .kernel = p->step, .axes[0] = lp_number(p, 1), .tags[0].name = "core"};
             desc.tags[0].value = ptowsp_array_at(p->m, "keys", PTOWSP_U64,
                                                  ptowsp_add(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64),
                                                             ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64)));
@@ -513,11 +499,8 @@ TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
         ptowsp_body *k = ptowsp_kernel_begin(p.m, &body);
         ptowsp_value v = ptowsp_tile_inout(k, "v", PTOWSP_F32, 8, 8);
         ptowsp_tile_store(v, ptowsp_tile_add(ptowsp_tile_load(v), ptowsp_tile_load(v)));
-        ptowsp_task_desc task, first;
-        memset(&task, 0, sizeof task);
-        memset(&first, 0, sizeof first);
-        first.kernel = p.known;
-        first.axes[0] = lp_number(&p, 1);
+        ptowsp_task_desc task = {0};
+        ptowsp_task_desc first = {.kernel = p.known, .axes[0] = lp_number(&p, 1)};
         task.kernel = ptowsp_kernel_end(k);
         task.views[0].tensor = ptowsp_tensor_make(p.m, &desc);
         PTOWSP_WORKLOAD(p.m, "main") {
@@ -533,12 +516,9 @@ TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
             }
         }
         lp_compile(&p, NULL);
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = y;
+        ptowsp_buffer buffer = {.data = y};
         assert_int_equal(ptowsp_run_bind_tensor(p.run, "y", &buffer), PTOWSP_OK);
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
+        ptowsp_run_options options = {0};
         for (int mode = 0; mode < 4; mode++) {
             options.mode = mode == 3 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
             options.lane_count = mode < 3 ? (uint32_t)mode : 0;

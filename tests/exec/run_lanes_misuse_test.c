@@ -41,9 +41,7 @@ static void misuse(lp *p, const ptowsp_task *task) {
     static int32_t other[LP_SIDE * LP_SIDE];
     (void)task;
     const ptowsp_run_options options = {.lane_count = 2};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = other;
+    ptowsp_buffer buffer = {.data = other};
     bool is_refused = ptowsp_run_execute(p->run, NULL) == PTOWSP_BUSY &&
                       ptowsp_run_execute(p->run, &options) == PTOWSP_BUSY &&
                       ptowsp_run_bind_size(p->run, "batch", 3) == PTOWSP_BUSY &&
@@ -95,9 +93,7 @@ TEST(run_lanes_misuse__of_two_threads_one_is_busy) {
         build_steps(&p, LANE_OWN, 2);
         ptowsp_run *other = NULL;
         assert_int_equal(ptowsp_run_create(p.context, p.program, &other), PTOWSP_OK);
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = p.data;
+        ptowsp_buffer buffer = {.data = p.data};
         assert_int_equal(ptowsp_run_bind_tensor(other, "x", &buffer), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_size(other, "batch", 20), PTOWSP_OK);
         p.inside = wait_for_refusal;
@@ -144,16 +140,14 @@ TEST(run_lanes_misuse__executors_that_break_their_contract) {
     for (int i = 0; i < 3; i++) {
         lp p;
         build_steps(&p, LANE_IN_ORDER, 3);
-        ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = 3};
-        desc.run_lanes = executors[i];
+        ptowsp_context_desc desc = {
+            .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = executors[i]};
         ptowsp_context *context = NULL, *own = p.context;
         ptowsp_run *run = p.run;
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
         p.context = context;
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = p.data;
+        ptowsp_buffer buffer = {.data = p.data};
         assert_int_equal(ptowsp_run_bind_tensor(p.run, "x", &buffer), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 20), PTOWSP_OK);
         for (int round = 0; round < 3; round++) {
@@ -189,9 +183,7 @@ static void *sharer_main(void *arg) {
     ptowsp_context *context = lane_context(LANE_OWN, 2, NULL);
     ptowsp_run *run = NULL;
     int32_t data[LP_SIDE * LP_SIDE] = {0};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
+    ptowsp_buffer buffer = {.data = data};
     s->is_good = ptowsp_run_create(context, s->program, &run) == PTOWSP_OK &&
                  ptowsp_run_bind_tensor(run, "x", &buffer) == PTOWSP_OK &&
                  ptowsp_run_bind_size(run, "batch", 100) == PTOWSP_OK;
@@ -209,11 +201,7 @@ static void *sharer_main(void *arg) {
 LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN_ORDER, 2) {
     pthread_t threads[3];
     sharer sharers[3];
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "count";
-    desc.axis_count = 1;
-    desc.fn = no_watch;
+    ptowsp_kernel_desc desc = {.name = "count", .axis_count = 1, .fn = no_watch};
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
     desc.tiles[0] = tile;
     ptowsp_kernel count = ptowsp_kernel_make(p->m, &desc);
@@ -237,10 +225,7 @@ LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN
 LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
     PTOWSP_WORKLOAD(p->m, "main") {
         PTOWSP_PARALLEL(p->m, i, p->batch) {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.kernel = p->known;
-            desc.axes[0] = i;
+            ptowsp_task_desc desc = {.kernel = p->known, .axes[0] = i};
             ptowsp_task_make(p->m, &desc);
         }
     }
@@ -259,9 +244,8 @@ LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
 // Everything: tiles that are read by many, scopes, edges, streams, loads, tile kernels, a pipeline.
 static void build_all(lp *p, bool has_pipeline) {
     lp_begin(p, LANE_OWN, 2);
-    ptowsp_task_desc soften, edge;
-    memset(&soften, 0, sizeof soften);
-    memset(&edge, 0, sizeof edge);
+    ptowsp_task_desc soften = {0};
+    ptowsp_task_desc edge = {0};
     const ptowsp_body_desc body = {.name = "double"};
     const ptowsp_tensor_desc y = {
         "y", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
@@ -311,9 +295,7 @@ static ptowsp_status compile_all(lp *p, float *y) {
     schedule.stream_key = ptowsp_task_arg(p->m, 0);
     ptowsp_status status = lp_try_compile(p, &schedule);
     if (status == PTOWSP_OK) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = y;
+        ptowsp_buffer buffer = {.data = y};
         status = ptowsp_run_bind_tensor(p->run, "y", &buffer);
     }
     status = status ? status : ptowsp_run_bind_size(p->run, "batch", 30);
@@ -399,9 +381,7 @@ LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
 LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
     const ptowsp_kernel get = lp_kernel_make(p, "get known", true, PTOWSP_IN, LP_CYCLES);
     const ptowsp_kernel touch = lp_kernel_make(p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.axes[0] = lp_number(p, 1);
+    ptowsp_task_desc task = {.axes[0] = lp_number(p, 1)};
     PTOWSP_WORKLOAD(p->m, "main") {
         PTOWSP_PIPELINE(p->m, "pipe") {
             PTOWSP_PROCESS(p->m, "one") {

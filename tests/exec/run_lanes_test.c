@@ -149,8 +149,7 @@ LP_TEST(run_lanes__for_each_orders_its_iterations, LANE_OWN, 3) {
 LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
     PTOWSP_WORKLOAD(p->m, "main") {
         PTOWSP_PARALLEL(p->m, i, p->batch) {
-            ptowsp_task_desc desc;
-            memset(&desc, 0, sizeof desc);
+            ptowsp_task_desc desc = {0};
             ptowsp_node first = lp_step(p, 0), second = lp_step(p, 1);
             desc.kernel = p->step;
             desc.axes[0] = lp_number(p, 2);
@@ -320,10 +319,9 @@ static ptowsp_tensor tiles_tensor(lp *p, const char *name, int64_t rows) {
 
 // y = softmax(x) of each tile, and the sum of all y.
 static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
-    ptowsp_task_desc soften, add;
     const ptowsp_body_desc body = {.name = "soften"}, sum = {.name = "add"};
-    memset(&soften, 0, sizeof soften);
-    memset(&add, 0, sizeof add);
+    ptowsp_task_desc soften = {0};
+    ptowsp_task_desc add = {0};
     ptowsp_body *k = ptowsp_kernel_begin(p->m, &body);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, TILE, TILE);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, TILE, TILE);
@@ -374,9 +372,7 @@ static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
     static const char *const names[] = {"a", "b", "c"};
     void *const memory[] = {data->x, data->y, data->sum};
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = memory[i];
+        ptowsp_buffer buffer = {.data = memory[i]};
         assert_int_equal(ptowsp_run_bind_tensor(p->run, names[i], &buffer), PTOWSP_OK);
     }
 }
@@ -418,9 +414,7 @@ TEST(run_lanes__tile_kernels_give_the_same_bits) {
 
 // Two streams of tasks on two tiles, and tasks without tiles.
 static size_t bytes_of(lp *p, int64_t count) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = 2;
+    ptowsp_run_options options = {.lane_count = 2};
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", count), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(p->run, &options), PTOWSP_OK);
     assert_int_equal(ptowsp_run_result(p->run)->task_count, 2 * count);
@@ -440,11 +434,7 @@ static ptowsp_cycles count_only(const ptowsp_task *task, void *user) {
 LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     enum { WINDOW = 64 };
     const int64_t many = LANE_IS_CHECKED ? 50000 : 1000000;
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "count";
-    desc.axis_count = 1;
-    desc.fn = count_only;
+    ptowsp_kernel_desc desc = {.name = "count", .axis_count = 1, .fn = count_only};
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
     desc.tiles[0] = tile;
     p->touch = ptowsp_kernel_make(p->m, &desc);
@@ -462,9 +452,7 @@ LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     p->count = p->memory.live_bytes;  // all that is not the run's
     assert_true(p->count > before);
     assert_int_equal(ptowsp_run_create(p->context, p->program, &p->run), PTOWSP_OK);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = p->data;
+    ptowsp_buffer buffer = {.data = p->data};
     assert_int_equal(ptowsp_run_bind_tensor(p->run, "x", &buffer), PTOWSP_OK);
     size_t few = bytes_of(p, 200000 / (LANE_IS_CHECKED ? 100 : 1));
     size_t bytes = bytes_of(p, many);
@@ -570,9 +558,7 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
                              ptowsp_tile_add(sum, ptowsp_tile_slice_at(from, none, i, ROWS, 8)));
         }
         ptowsp_tile_store(to, sum);
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = ptowsp_kernel_end(k);
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
         task.views[0].tensor = ptowsp_tensor_make(p.m, &tensor);
         tensor.name = "ys";
         tensor.shape[1] = 8;
@@ -594,9 +580,7 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
         }
         lp_compile(&p, NULL);
         for (int i = 0; i < 2; i++) {
-            ptowsp_buffer buffer;
-            memset(&buffer, 0, sizeof buffer);
-            buffer.data = i ? y : x;
+            ptowsp_buffer buffer = {.data = i ? y : x};
             assert_int_equal(ptowsp_run_bind_tensor(p.run, i ? "ys" : "xs", &buffer), PTOWSP_OK);
         }
         for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
@@ -604,10 +588,9 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
         }
         uint64_t makespans[3];
         for (uint32_t mode = 0; mode < 3; mode++) {
-            ptowsp_run_options options;
-            memset(&options, 0, sizeof options);
-            options.mode = mode == 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-            options.lane_count = mode == 1 ? 2 : 1;
+            ptowsp_run_options options = {.mode =
+                                              mode == 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
+                                          .lane_count = mode == 1 ? 2 : 1};
             memset(y, 0, sizeof y);
             if (ptowsp_run_execute(p.run, &options) != PTOWSP_OK) {
                 fail_msg("%s", ptowsp_context_error(p.context).text);

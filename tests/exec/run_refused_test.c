@@ -11,8 +11,7 @@ static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
     (void)task;
     ptowsp_transient_sizes sizes;
     ptowsp_what_if what_if = {1, 50, 0, 0};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
+    ptowsp_buffer buffer = {0};
     const ptowsp_status statuses[] = {
         ptowsp_run_bind_size(f->run, "n", 1),
         ptowsp_run_bind_symbol(f->run, "s", 1),
@@ -78,12 +77,9 @@ TEST_F(refused__ranks_that_are_not_there) {
         uint64_t cycles;
     } cases[] = {{0, 0, 0}, {0, PTOWSP_RANK_COUNT_MAX + 1, 0}, {4, 4, 0}, {0, 4, 1000001}};
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ptowsp_run_ranks ranks;
         char text[200];
-        memset(&ranks, 0, sizeof ranks);
-        ranks.rank = cases[i].rank;
-        ranks.rank_count = cases[i].count;
-        ranks.cycles_per_us = cases[i].cycles;
+        ptowsp_run_ranks ranks = {
+            .rank = cases[i].rank, .rank_count = cases[i].count, .cycles_per_us = cases[i].cycles};
         assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS);
         snprintf(
             text, sizeof text,
@@ -93,10 +89,7 @@ TEST_F(refused__ranks_that_are_not_there) {
             (unsigned long long)(cases[i].cycles ? cases[i].cycles : 1850), PTOWSP_RANK_COUNT_MAX);
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, cases[i].rank, text);
     }
-    ptowsp_run_ranks good;
-    memset(&good, 0, sizeof good);
-    good.rank_count = 4;
-    good.links.inside.sharing = (ptowsp_link_sharing)9;
+    ptowsp_run_ranks good = {.rank_count = 4, .links.inside.sharing = (ptowsp_link_sharing)9};
     assert_int_equal(ptowsp_run_bind_ranks(f->run, &good), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "ranks: links are shared in an unknown way");

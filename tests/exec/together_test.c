@@ -18,10 +18,7 @@ static ptowsp_link link_of(ptowsp_link_sharing sharing) {
 
 static ptowsp_links links_of(ptowsp_link_sharing inside, ptowsp_link_sharing between,
                              uint32_t node_size) {
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.node_size = node_size;
-    links.inside = link_of(inside);
+    ptowsp_links links = {.node_size = node_size, .inside = link_of(inside)};
     links.between = link_of(between);
     return links;
 }
@@ -39,19 +36,13 @@ typedef struct step {
 } step;
 
 static ptowsp_tensor tensor_of(ptowsp_module *m, const char *name) {
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dtype = PTOWSP_I64;
-    desc.rank = 2;
-    desc.shape[0] = WIDTH;
-    desc.shape[1] = 1;
+    ptowsp_tensor_desc desc = {
+        .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = WIDTH, .shape[1] = 1};
     return ptowsp_tensor_make(m, &desc);
 }
 
 static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     desc.name = name;
     desc.tiles[0] = x;
@@ -60,27 +51,23 @@ static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycle
 }
 
 static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name, const step *s) {
-    ptowsp_collective_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.kind = s->kind;
-    desc.algorithm = s->algorithm;
-    desc.dtype = PTOWSP_I64;
-    desc.members = s->members;
-    desc.stride = s->stride;
-    desc.counts = s->counts;
+    ptowsp_collective_desc desc = {.name = name,
+                                   .kind = s->kind,
+                                   .algorithm = s->algorithm,
+                                   .dtype = PTOWSP_I64,
+                                   .members = s->members,
+                                   .stride = s->stride,
+                                   .counts = s->counts};
     return ptowsp_kernel_collective(m, &desc);
 }
 
 static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b,
                     int64_t a_rows, int64_t b_rows, int64_t root, int64_t target) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = a;
-    task.views[0].rows = a_rows;
-    task.views[1].tensor = b;
-    task.views[1].rows = b_rows;
+    ptowsp_task_desc task = {.kernel = kernel,
+                             .views[0].tensor = a,
+                             .views[0].rows = a_rows,
+                             .views[1].tensor = b,
+                             .views[1].rows = b_rows};
     if (root >= 0) {
         task.scalars[0] = ptowsp_i64(m, root);
     }
@@ -161,9 +148,7 @@ static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
 }
 
 static ptowsp_status ranks_simulate(ranks *r, bool has_records) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.record_tasks = has_records;
+    ptowsp_run_options options = {.record_tasks = has_records};
     return ptowsp_run_group_simulate(r->context, &r->group, &options, &r->result);
 }
 
@@ -191,17 +176,12 @@ static void ranks_end(ranks *r) {
 // of 6 rounds 4 messages of 1 us take a row's link, by rank; so a round takes 4 us. That of column j
 // begins at 4 k + j and is there 2 us later; the last one begins at 20 + j.
 TEST(together__groups_share_the_link_of_a_node) {
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.axis_count = 2;
+    ptowsp_links links = {.axis_count = 2};
     links.axis_sizes[0] = links.axis_sizes[1] = 4;
     links.axes[0] = link_of(PTOWSP_LINK_NODE);
     links.axes[1] = link_of(PTOWSP_LINK_PORT);
     const ptowsp_links nodes = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 4);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.kind = PTOWSP_ALL_REDUCE;
-    s.algorithm = PTOWSP_ALGORITHM_RING;
+    step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING};
     s.members = s.stride = 4;
     s.count = 500;  // parts of 1000 bytes
     for (int i = 0; i < 2; i++) {
@@ -214,15 +194,9 @@ TEST(together__groups_share_the_link_of_a_node) {
         for (uint32_t k = 0; k < 16; k++) {
             assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
             // One rank alone, where all do the same, finds it too.
-            ptowsp_run_ranks bound;
-            memset(&bound, 0, sizeof bound);
-            bound.rank = k;
-            bound.rank_count = 16;
-            bound.links = r.group.links;
-            bound.cycles_per_us = 1000;
-            ptowsp_run_options options;
-            memset(&options, 0, sizeof options);
-            options.mode = PTOWSP_RUN_TIME_ONLY;
+            ptowsp_run_ranks bound = {
+                .rank = k, .rank_count = 16, .links = r.group.links, .cycles_per_us = 1000};
+            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
             assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
             assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
             assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
@@ -253,9 +227,7 @@ TEST(together__a_message_waits_for_that_of_another_group) {
         ranks r;
         ranks_begin(&r, 4, &links);
         for (uint32_t k = 0; k < 4; k++) {
-            step s;
-            memset(&s, 0, sizeof s);
-            s.kind = PTOWSP_SEND;
+            step s = {.kind = PTOWSP_SEND};
             s.members = s.stride = 2;
             s.target = 1;
             s.count = k % 2 ? 125 : 375;
@@ -289,11 +261,7 @@ TEST(together__a_message_waits_for_that_of_another_group) {
 // latter waits for the lane until 6000, or for the sum until 6768; by priorities, too.
 TEST(together__lanes_that_choose_go_on_beside_a_collective) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.algorithm = PTOWSP_ALGORITHM_RING;
-    s.count = 96;
-    s.delay[1] = 5000;
+    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 96, .delay[1] = 5000};
     for (int ready = PTOWSP_READY_FIFO; ready <= PTOWSP_READY_WORK_STEALING; ready++) {
         ranks r;
         ranks_begin(&r, 2, &links);
@@ -308,9 +276,7 @@ TEST(together__lanes_that_choose_go_on_beside_a_collective) {
             task_on(m, mix_kernel(m, "behind", 100), a, no_tensor, 0, 0, -1, -1);
             ptowsp_scope_end(m);
             ptowsp_scope_end(m);
-            ptowsp_schedule schedule;
-            memset(&schedule, 0, sizeof schedule);
-            schedule.ready = (ptowsp_ready)ready;
+            ptowsp_schedule schedule = {.ready = (ptowsp_ready)ready};
             schedule.priority_key =
                 ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
             ranks_add(&r, m, &schedule);
@@ -335,22 +301,18 @@ TEST(together__lanes_that_choose_go_on_beside_a_collective) {
 // bytes by 2280, which are there at 3280. 1 sends them back by 4280: there at 5280.
 TEST(together__threads_dispatch_collectives_too) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.kind = PTOWSP_ALL_REDUCE;
-    s.algorithm = PTOWSP_ALGORITHM_DOUBLING;
-    s.members = 2;
-    s.count = 125;
-    s.delay[0] = 1000;
-    s.delay[1] = 3000;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.control.by = PTOWSP_CONTROL_AICPU;
-    schedule.control.threads = 1;
-    schedule.control.clock_mhz = 1000;
-    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30;
-    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 100;
-    schedule.control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 50;
+    step s = {.kind = PTOWSP_ALL_REDUCE,
+              .algorithm = PTOWSP_ALGORITHM_DOUBLING,
+              .members = 2,
+              .count = 125,
+              .delay[0] = 1000,
+              .delay[1] = 3000};
+    ptowsp_schedule schedule = {.control.by = PTOWSP_CONTROL_AICPU,
+                                .control.threads = 1,
+                                .control.clock_mhz = 1000,
+                                .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30,
+                                .control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 100,
+                                .control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 50};
     ranks r;
     ranks_begin(&r, 2, &links);
     ranks_add_steps(&r, &s, 1, &schedule);
@@ -370,12 +332,14 @@ TEST(together__threads_dispatch_collectives_too) {
 TEST(together__a_task_that_is_held_waits_for_the_same_as_alone) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2, .window = 2};
-    schedule.control.by = PTOWSP_CONTROL_AICPU;
-    schedule.control.threads = 1;
-    schedule.control.clock_mhz = 1000;
-    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 130;
-    schedule.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 500;
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
+                                .lane_count = 2,
+                                .window = 2,
+                                .control.by = PTOWSP_CONTROL_AICPU,
+                                .control.threads = 1,
+                                .control.clock_mhz = 1000,
+                                .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 130,
+                                .control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 500};
     ranks r;
     ranks_begin(&r, 2, &links);
     for (uint32_t k = 0; k < 2; k++) {
@@ -453,18 +417,16 @@ typedef struct slow {
 } slow;
 
 static ptowsp_collective slow_collective(const slow *s, uint32_t rank, const step *t) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = t->kind;
-    c.algorithm = t->algorithm;
-    c.dtype = PTOWSP_I64;
-    c.count = t->count;
-    c.members = t->members;
-    c.stride = t->stride;
     const uint32_t me = rank / t->stride % t->members;
-    c.first = rank - me * t->stride;
-    c.root = t->root;
-    c.target = t->target;
+    ptowsp_collective c = {.kind = t->kind,
+                           .algorithm = t->algorithm,
+                           .dtype = PTOWSP_I64,
+                           .count = t->count,
+                           .members = t->members,
+                           .stride = t->stride,
+                           .first = rank - me * t->stride,
+                           .root = t->root,
+                           .target = t->target};
     c.node_size =
         t->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL ? pwsp_links_inner(&c, s->links) : 0;
     return c;
@@ -672,9 +634,7 @@ static ptowsp_link random_link(uint64_t *seed) {
 }
 
 static ptowsp_links random_links(uint64_t *seed, uint32_t count) {
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.inside = random_link(seed);
+    ptowsp_links links = {.inside = random_link(seed)};
     links.between = random_link(seed);
     const uint32_t sizes[] = {0, 1, 2, 3, 4, 6};
     links.node_size = sizes[below(seed, 6)];
@@ -695,8 +655,7 @@ static step random_step(uint64_t *seed, uint32_t count) {
     static const ptowsp_collective_kind kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
                                                    PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
                                                    PTOWSP_BROADCAST,  PTOWSP_SEND};
-    step s;
-    memset(&s, 0, sizeof s);
+    step s = {0};
     do {  // lines of a mesh
         s.members = 1 + below(seed, count);
         s.stride = 1 + below(seed, count);
@@ -717,9 +676,7 @@ static step random_step(uint64_t *seed, uint32_t count) {
 
 // All that the time of a chain of tasks does not depend on.
 static ptowsp_schedule random_schedule(uint64_t *seed, ptowsp_module *m) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.ready = (ptowsp_ready)below(seed, 3);
+    ptowsp_schedule schedule = {.ready = (ptowsp_ready)below(seed, 3)};
     schedule.priority_key =
         schedule.ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
     schedule.lane_count = 1 + below(seed, 3);
@@ -827,10 +784,7 @@ static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
     ptowsp_module *m = NULL;
     assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
     const ptowsp_tensor tensors[2] = {tensor_of(m, "a"), tensor_of(m, "b")};
-    step s;
-    memset(&s, 0, sizeof s);
-    s.algorithm = PTOWSP_ALGORITHM_RING;
-    s.count = 24 * (1 + below(seed, 20));
+    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 24 * (1 + below(seed, 20))};
     const ptowsp_kernel sum = collective_kernel(m, "sum", &s);
     const ptowsp_kernel mixes[2] = {mix_kernel(m, "short", 1 + below(seed, 200)),
                                     mix_kernel(m, "long", 1 + below(seed, 9000))};
@@ -860,10 +814,7 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         const uint32_t count = 2 + below(&seed, 3);
         const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.mode = PTOWSP_RUN_TIME_ONLY;
-        options.record_tasks = true;
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
         ranks r;
         ranks_begin(&r, count + 1, &links);  // the last one is alone
         r.group.rank_count = count;
@@ -876,11 +827,7 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
             assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
         }
         if (status == PTOWSP_OK) {
-            ptowsp_run_ranks bound;
-            memset(&bound, 0, sizeof bound);
-            bound.rank_count = count;
-            bound.links = links;
-            bound.cycles_per_us = 1000;
+            ptowsp_run_ranks bound = {.rank_count = count, .links = links, .cycles_per_us = 1000};
             assert_int_equal(ptowsp_run_bind_ranks(r.runs[count], &bound), PTOWSP_OK);
             status = ptowsp_run_execute(r.runs[count], &options);
             assert_int_equal(ranks_simulate(&r, true), status);
@@ -915,10 +862,7 @@ TEST(together__the_first_size_of_a_mesh_changes_no_time) {
                                           .dtype = PTOWSP_U8,
                                           .members = 8,
                                           .count = 8000};
-        ptowsp_links links;
-        memset(&links, 0, sizeof links);
-        links.axis_count = axis_count;
-        links.axis_sizes[1] = 2;
+        ptowsp_links links = {.axis_count = axis_count, .axis_sizes[1] = 2};
         links.axes[0] = links.axes[1] = link_of((ptowsp_link_sharing)(i % 3));
         ptowsp_collective_cost costs[2];
         for (uint32_t size = 1; size <= 16; size *= 2) {
@@ -941,9 +885,7 @@ TEST(together__symmetry_changes_no_time) {
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         static uint64_t starts[96], one[96], all[96];
         ptowsp_links links = random_links(&seed, 96);
-        ptowsp_collective c;
-        memset(&c, 0, sizeof c);
-        c.kind = (ptowsp_collective_kind)below(&seed, 3);
+        ptowsp_collective c = {.kind = (ptowsp_collective_kind)below(&seed, 3)};
         c.algorithm = below(&seed, 2) ? PTOWSP_ALGORITHM_RING : PTOWSP_ALGORITHM_HIERARCHICAL;
         c.dtype = PTOWSP_F32;
         c.members = 1 + below(&seed, 24);
@@ -978,23 +920,13 @@ TEST(together__four_thousand_ranks_are_one_node_by_symmetry) {
     links.between.bytes_per_us = 500;
     ranks r;
     ranks_begin(&r, 1, &links);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.algorithm = PTOWSP_ALGORITHM_HIERARCHICAL;
-    s.count = 4096;
-    s.delay[0] = 100;
+    step s = {.algorithm = PTOWSP_ALGORITHM_HIERARCHICAL, .count = 4096, .delay[0] = 100};
     step steps[2] = {s, s};
     steps[1].algorithm = PTOWSP_ALGORITHM_RING;
     ranks_add_steps(&r, steps, 2, NULL);
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
-    bound.rank = 4095;
-    bound.rank_count = 4096;
-    bound.links = links;
-    bound.cycles_per_us = 1000;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_ranks bound = {
+        .rank = 4095, .rank_count = 4096, .links = links, .cycles_per_us = 1000};
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_bind_ranks(r.runs[0], &bound), PTOWSP_OK);
     const uint64_t begin = ptowsp_clock_ns();
     assert_int_equal(ptowsp_run_execute(r.runs[0], &options), PTOWSP_OK);
@@ -1019,9 +951,7 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
     ranks_begin(&r, STAGES, &links);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.kind = PTOWSP_SEND;
+    step s = {.kind = PTOWSP_SEND};
     ptowsp_module *m = NULL;
     assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
     const ptowsp_tensor a = tensor_of(m, "a");
@@ -1030,12 +960,10 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     const ptowsp_expr one = ptowsp_i64(m, 1);
     ptowsp_workload_begin(m, "stage");
     for (int i = 0; i < 2; i++) {
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = send;
-        task.views[0].tensor = a;
-        task.views[0].rows = 125;
-        task.scalars[0] = i ? rank : ptowsp_sub(rank, one);
+        ptowsp_task_desc task = {.kernel = send,
+                                 .views[0].tensor = a,
+                                 .views[0].rows = 125,
+                                 .scalars[0] = i ? rank : ptowsp_sub(rank, one)};
         task.scalars[1] = i ? ptowsp_add(rank, one) : rank;
         ptowsp_when_begin(m, i ? ptowsp_lt(rank, ptowsp_i64(m, STAGES - 1))
                                : ptowsp_gt(rank, ptowsp_i64(m, 0)));
@@ -1084,10 +1012,7 @@ TEST(together__wrong_groups_are_refused) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
     ranks_begin(&r, 2, &links);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.algorithm = PTOWSP_ALGORITHM_RING;
-    s.count = 2;
+    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 2};
     ranks_add_steps(&r, &s, 1, NULL);
     ranks_add_steps(&r, &s, 1, NULL);
     const ptowsp_run_group good = r.group;
@@ -1158,10 +1083,8 @@ static void steps_fail(const step *steps[2], uint32_t count, ptowsp_status statu
 }
 
 TEST(together__ranks_that_disagree_fail) {
-    step all, pair;
-    memset(&all, 0, sizeof all);
-    all.count = 4;
-    all.algorithm = PTOWSP_ALGORITHM_RING;
+    step pair;
+    step all = {.count = 4, .algorithm = PTOWSP_ALGORITHM_RING};
     pair = all;
     pair.members = pair.stride = 2;
     step other = all;
@@ -1233,14 +1156,12 @@ TEST(together__ranks_that_disagree_fail) {
 // Counts that differ between ranks.
 TEST(together__ragged_counts_that_disagree_fail) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.kind = PTOWSP_ALL_TO_ALL;
-    s.algorithm = PTOWSP_ALGORITHM_RING;
-    s.members = 2;
-    s.stride = 1;
-    s.count = 1000;
-    s.counts = "counts";
+    step s = {.kind = PTOWSP_ALL_TO_ALL,
+              .algorithm = PTOWSP_ALGORITHM_RING,
+              .members = 2,
+              .stride = 1,
+              .count = 1000,
+              .counts = "counts"};
     ranks r;
     ranks_begin(&r, 2, &links);
     ranks_add_steps(&r, &s, 1, NULL);
@@ -1311,13 +1232,7 @@ static bytes drawn(const ranks *r, ptowsp_export_format format) {
 // collectives.
 static void ranks_begin_three(ranks *r) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s;
-    memset(&s, 0, sizeof s);
-    s.kind = PTOWSP_SEND;
-    s.target = 1;
-    s.count = 125;
-    s.delay[0] = 1000;
-    s.delay[2] = 2500;
+    step s = {.kind = PTOWSP_SEND, .target = 1, .count = 125, .delay[0] = 1000, .delay[2] = 2500};
     ranks_begin(r, 3, &links);
     ranks_add_steps(r, &s, 1, NULL);
     ranks_add_steps(r, &s, 1, NULL);
@@ -1406,17 +1321,15 @@ TEST(together__measured_ranks_are_drawn_alike) {
     static const char *const names[] = {"work", "send"};
     static const char *const lanes[] = {"cores", "links"};
     const ptowsp_span_arrow arrow = {1, 2};
-    ptowsp_span_set set;
-    memset(&set, 0, sizeof set);
-    set.title = "measured";
-    set.spans = spans;
-    set.count = 4;
-    set.names = names;
-    set.name_count = 2;
-    set.rank_lanes = 2;
-    set.lane_names = lanes;
-    set.arrows = &arrow;
-    set.arrow_count = 1;
+    ptowsp_span_set set = {.title = "measured",
+                           .spans = spans,
+                           .count = 4,
+                           .names = names,
+                           .name_count = 2,
+                           .rank_lanes = 2,
+                           .lane_names = lanes,
+                           .arrows = &arrow,
+                           .arrow_count = 1};
     bytes b = {NULL, 0, 0};
     const ptowsp_output output = {take_bytes, &b};
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output),
@@ -1472,13 +1385,8 @@ TEST(together__every_allocation_may_be_refused) {
                                             PTOWSP_EXPORT_SVG};
     bool is_done = false;
     for (uint64_t n = 1; !is_done; n++) {
-        test_memory memory;
-        memset(&memory, 0, sizeof memory);
-        memory.refuse_at = n;
-        ptowsp_context_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.resize = test_resize;
-        desc.resize_user = &memory;
+        test_memory memory = {.refuse_at = n};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
         ptowsp_context *context = NULL;
         ptowsp_run *runs[3] = {NULL, NULL, NULL};
         ptowsp_status status = ptowsp_context_create(&desc, &context);
@@ -1487,9 +1395,7 @@ TEST(together__every_allocation_may_be_refused) {
         }
         ptowsp_run_group group = r.group;
         group.runs = runs;
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.record_tasks = true;
+        ptowsp_run_options options = {.record_tasks = true};
         if (status == PTOWSP_OK) {
             status = ptowsp_run_group_simulate(context, &group, &options, NULL);
             for (int i = 0; i < 3; i++) {
@@ -1598,10 +1504,11 @@ static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
 TEST(together__a_pipeline_that_is_held_runs_once) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER, .lane_count = 2};
-    schedule.control.by = PTOWSP_CONTROL_HOST;
-    schedule.control.clock_mhz = 1000;
-    schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1000;
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
+                                .lane_count = 2,
+                                .control.by = PTOWSP_CONTROL_HOST,
+                                .control.clock_mhz = 1000,
+                                .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1000};
     for (int fails = 0; fails < 2; fails++) {
         meter meters[2] = {{0, fails ? 1 : 2}, {0, 2}};
         ranks r;

@@ -67,12 +67,8 @@ static ptowsp_cycles mix_kernel(const ptowsp_task *task, void *user) {
 static ptowsp_kernel kernel_make(fixture *f, const char *name, uint32_t in_count,
                                  ptowsp_direction last) {
     static const char *const names[] = {"a", "b", "c"};
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.fn = mix_kernel;
-    desc.user = last == PTOWSP_INOUT ? f : NULL;
-    desc.cycles = 10;
+    ptowsp_kernel_desc desc = {
+        .name = name, .fn = mix_kernel, .user = last == PTOWSP_INOUT ? f : NULL, .cycles = 10};
     for (uint32_t i = 0; i <= in_count; i++) {
         const ptowsp_tile_param tile = {names[i], i < in_count ? PTOWSP_IN : last, PTOWSP_U64,
                                         PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
@@ -86,15 +82,12 @@ static ptowsp_kernel kernel_make(fixture *f, const char *name, uint32_t in_count
 // A tensor of rows x cols, u64. rows 0: as many as the axis "rows" has, times `cols`.
 static ptowsp_tensor tensor_make(fixture *f, const char *name, bool is_transient, int64_t rows,
                                  int64_t cols) {
-    ptowsp_tensor_desc desc;
-    ptowsp_expr sizes[2];
-    memset(&desc, 0, sizeof desc);
-    memset(sizes, 0, sizeof sizes);
-    desc.name = name;
-    desc.dtype = PTOWSP_U64;
-    desc.rank = 2;
-    desc.shape[0] = rows ? rows : PTOWSP_DYNAMIC;
-    desc.shape[1] = cols;
+    ptowsp_expr sizes[2] = {0};
+    ptowsp_tensor_desc desc = {.name = name,
+                               .dtype = PTOWSP_U64,
+                               .rank = 2,
+                               .shape[0] = rows ? rows : PTOWSP_DYNAMIC,
+                               .shape[1] = cols};
     if (rows == 0) {
         sizes[0] = ptowsp_mul(ptowsp_axis_size(f->m, f->rows), ptowsp_i64(f->m, cols));
     }
@@ -103,9 +96,7 @@ static ptowsp_tensor tensor_make(fixture *f, const char *name, bool is_transient
 }
 
 static void task(fixture *f, ptowsp_kernel kernel, uint32_t count, const ptowsp_tensor *tensors) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
+    ptowsp_task_desc desc = {.kernel = kernel};
     for (uint32_t i = 0; i < count; i++) {
         desc.views[i].tensor = tensors[i];
     }
@@ -508,9 +499,8 @@ TEST(test_blocks_and_limits) {
 
 TEST(test_refusals) {
     fixture f;
-    ptowsp_buffer buffer;
     uint64_t out[15];
-    memset(&buffer, 0, sizeof buffer);
+    ptowsp_buffer buffer = {0};
     pair_make(&f);
     bind_out(&f, out);
     assert_int_equal(ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS);

@@ -278,13 +278,11 @@ TEST(graph_added__a_task_adds_thousands) {
     for (size_t i = 0; i < 3 * ANY_KIND_COUNT; i++) {
         size_t kind = i / 3;
         ptowsp_context *context = any_context(kind);
-        ptowsp_graph_desc desc = {.added_task_max = WIDE};
-        desc.cube_lane_count = i % 3 == 2;
-        wide w = {.unit = i % 3 == 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
-        w.priority_max = i % 3 == 1 ? 3 : 0;
+        ptowsp_graph_desc desc = {.added_task_max = WIDE, .cube_lane_count = i % 3 == 2};
+        wide w = {.unit = i % 3 == 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR,
+                  .priority_max = i % 3 == 1 ? 3 : 0};
         assert_int_equal(ptowsp_graph_create(context, &desc, &w.graph), PTOWSP_OK);
-        ptowsp_graph_task_desc parent = {.fn = wide_parent, .user = &w};
-        parent.priority = i % 3 == 1;
+        ptowsp_graph_task_desc parent = {.fn = wide_parent, .user = &w, .priority = i % 3 == 1};
         assert_int_equal(ptowsp_graph_task_make(w.graph, &parent, NULL), PTOWSP_OK);
         for (int run = 0; run < 3; run++) {
             w.ran = 0;

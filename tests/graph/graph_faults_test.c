@@ -212,8 +212,8 @@ TEST(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else) {
         ptowsp_context *context = lanes_context(k);
         ptowsp_graph *graph = graph_of(context);
         for (uint32_t i = 0; i < 8; i++) {
-            ptowsp_graph_task_desc desc = {.fn = fail_if_told, .user = told};
-            desc.name = i == 1 ? "attend" : NULL;
+            ptowsp_graph_task_desc desc = {
+                .fn = fail_if_told, .user = told, .name = i == 1 ? "attend" : NULL};
             assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
         }
         for (size_t i = 0; i < 6; i++) {

@@ -41,8 +41,7 @@ TEST(graph_kernel__sees_copies_of_its_arguments_and_tiles) {
     uint64_t args[] = {10, (uint64_t)-3, 2, 3, 4, 5, 99};
     ptowsp_tile tiles[] = {{data, 3, 1}, {data + 1, 1, 3}};
     ptowsp_graph_call call = {look, args, 2, tiles, 2, 1};
-    seen s[2];
-    memset(s, 0, sizeof s);
+    seen s[2] = {0};
     add(graph, &call, &s[0], NULL);
     assert_int_equal(add(graph, &call, &s[1], "attend"), 1);
     memset(args, 0, sizeof args);
@@ -85,8 +84,7 @@ TEST(graph_kernel__may_have_as_many_arguments_as_tasks_have) {
     ptowsp_context *context = lanes_context(0);
     ptowsp_graph *graph = graph_of(context);
     uint64_t args[ARGS];
-    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-    memset(tiles, 0, sizeof tiles);
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX] = {0};
     for (uint32_t i = 0; i < ARGS; i++) {
         args[i] = i;
     }
@@ -295,8 +293,7 @@ TEST(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported) {
         ptowsp_context *context;
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         ptowsp_graph *graph = graph_of(context);
-        sums s;
-        memset(&s, 0, sizeof s);
+        sums s = {0};
         size_t before = memory.allocations;
         memory.refuse_at = refuse_at ? before + refuse_at : 0;
         ptowsp_status status = PTOWSP_OK;

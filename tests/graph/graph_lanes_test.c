@@ -78,8 +78,8 @@ TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
     uint32_t lanes[500];
     assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
     for (uint64_t i = 0; i < 500; i++) {
-        ptowsp_graph_task_desc desc = {.fn = note_lane, .user = lanes};
-        desc.unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+        ptowsp_graph_task_desc desc = {
+            .fn = note_lane, .user = lanes, .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
         assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
         assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
     }
@@ -103,8 +103,8 @@ TEST(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for) {
     uint32_t lanes[50];
     assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
     for (uint64_t i = 0; i < 50; i++) {
-        ptowsp_graph_task_desc desc = {.fn = note_lane, .user = lanes};
-        desc.unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+        ptowsp_graph_task_desc desc = {
+            .fn = note_lane, .user = lanes, .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
         assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
         assert_int_equal(i ? ptowsp_graph_edge_make(graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
     }
@@ -132,9 +132,11 @@ TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
     uint32_t lane_0, lanes[100];
     assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
     ptowsp_graph_task_desc first = {.fn = note_lane, .user = &lane_0};
-    ptowsp_graph_task_desc range = {.range = note_items, .user = lanes, .item_count = 100};
-    range.unit = PTOWSP_UNIT_CUBE;
-    range.grain = 1;
+    ptowsp_graph_task_desc range = {.range = note_items,
+                                    .user = lanes,
+                                    .item_count = 100,
+                                    .unit = PTOWSP_UNIT_CUBE,
+                                    .grain = 1};
     assert_int_equal(ptowsp_graph_task_make(graph, &first, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
@@ -445,8 +447,8 @@ TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
     static const ptowsp_run_lanes_fn run_lanes[] = {run_all_but_the_first,
                                                     test_run_lanes_backwards};
     for (size_t k = 0; k < 2; k++) {
-        ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = 3};
-        desc.run_lanes = run_lanes[k];
+        ptowsp_context_desc desc = {
+            .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = run_lanes[k]};
         ptowsp_context *context;
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         shape s = shape_make(context, 2000);

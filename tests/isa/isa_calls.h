@@ -604,9 +604,7 @@ static inline uint64_t call_cols(call_form form, uint64_t c) {
 // Begins a call with about r x c elements.
 static inline test_call call_make(test_bench *bench, call_id id, ptoisa_family family, uint64_t r,
                                   uint64_t c) {
-    test_call call;
-    memset(&call, 0, sizeof call);
-    call.id = id;
+    test_call call = {.id = id};
     switch (id) {
 #define CALL_MAKE(name_, prefix_, form_, dtype_, cycles_, call_)                                   \
     case CALL_##name_:                                                                             \

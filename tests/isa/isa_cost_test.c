@@ -557,8 +557,7 @@ static uint64_t ask_user(const ptoisa_issue_info *info, void *user) {
 TEST(models__user_is_told_everything) {
     ptoisa_tile a = vec(PTOISA_F32, 64, 64), b = vec(PTOISA_F32, 64, 64), c = b;
     ptoisa_core core;
-    asked told;
-    memset(&told, 0, sizeof told);
+    asked told = {0};
     ptoisa_core_init(&core, PTOISA_MODEL_USER, ptoisa_machine_950pr());
     core.cost = ask_user;
     core.cost_user = &told;

@@ -350,11 +350,7 @@ BENCH_TEST(move__has_no_way_between_some_memories) {
     for (uint32_t i = 0; i < 2 * sizeof ways / sizeof ways[0]; i++) {
         ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
         test_begin(bench, family, "TMOV");
-        test_call call;
-        memset(&call, 0, sizeof call);
-        call.name = "TMOV";
-        call.prefix = "TMOV: ";
-        call.id = CALL_TMOV;
+        test_call call = {.name = "TMOV", .prefix = "TMOV: ", .id = CALL_TMOV};
         for (uint32_t k = 0; k < 2; k++) {
             ptoisa_memory memory = k ? ways[i / 2].from : ways[i / 2].to;
             ptoisa_layout layout = memory == PTOISA_VEC || memory == PTOISA_BIAS ? PTOISA_ROW_MAJOR

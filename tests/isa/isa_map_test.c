@@ -554,9 +554,7 @@ static double row_reference(ptoisa_map_op op, const ptoisa_tile *s, uint32_t r) 
 TEST(vectors__what_there_is_not_writes_nothing) {
     float from[4] = {4, 9, 16, 25}, to[4] = {1, 2, 3, 4};
     const float was[4] = {1, 2, 3, 4};
-    ptoisa_map map;
-    memset(&map, 0, sizeof map);
-    map.d = to;
+    ptoisa_map map = {.d = to};
     map.a = map.b = map.c = from;
     map.rows = 1;
     map.cols = 4;

@@ -437,8 +437,7 @@ BENCH_TEST(quantise__moves_out_of_l0c) {
             test_put(s, i / s->tile.valid_cols, i % s->tile.valid_cols,
                      (double)test_in(bench, 0, 400) - 200);
         }
-        test_window w;
-        memset(&w, 0, sizeof w);
+        test_window w = {0};
         if (form == 3) {
             w = test_window_make(bench, to[which], m, n, true, false);
             w.buffer->role = TEST_CHECKED;

@@ -478,8 +478,7 @@ TEST(matmul__spans_tell_where_sums_may_be_subnormal) {
         return;
     }
     for (uint32_t at = 0; at < 256; at++) {
-        uint16_t words[256];
-        memset(words, 0, sizeof words);
+        uint16_t words[256] = {0};
         words[at] = 0xc000;               // -2
         words[(at + 96) % 256] = 0x0001;  // the least of all, at the same place of 32 bytes
         const ptoisa_mm_span span = ptoisa_mm_span_avx512((const float *)(const void *)words, 128);

@@ -31,8 +31,7 @@ static inline uint64_t test_window_was(const test_window *w, uint32_t r, uint32_
 // alone: a matrix); or, transposed, of columns that are each in one piece.
 static inline test_window test_window_make(test_bench *bench, ptoisa_dtype dtype, uint32_t rows,
                                            uint32_t cols, bool is_matrix, bool is_transposed) {
-    test_window w;
-    memset(&w, 0, sizeof w);
+    test_window w = {0};
     int64_t shape[5] = {1, 1, 1, rows, cols}, stride[5] = {0, 0, 0, 0, 1};
     bool is_split = !is_transposed && !is_matrix && test_chance(bench, 2);
     for (int i = 3; is_split && i > 0; i--) {

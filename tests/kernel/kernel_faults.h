@@ -22,16 +22,10 @@ static const ptowsp_value none = {NULL, 0};
 
 static inline void begin_with(fixture *f, const ptowsp_machine *machine) {
     memset(f, 0, sizeof *f);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
-    ptowsp_body_desc body;
-    memset(&body, 0, sizeof body);
-    body.name = "k";
-    body.machine = machine;
+    ptowsp_body_desc body = {.name = "k", .machine = machine};
     f->k = ptowsp_kernel_begin(f->m, &body);
     f->x = ptowsp_tile_in(f->k, "x", PTOWSP_F32, 8, 16);
     f->y = ptowsp_tile_in(f->k, "y", PTOWSP_F32, 8, 16);
@@ -58,9 +52,7 @@ static inline void expect_module(fixture *f, ptowsp_status status, const char *t
     ptowsp_error error = ptowsp_module_error(f->m);
     assert_string_equal(error.text, text);
     assert_int_equal(error.status, status);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "other";
+    ptowsp_body_desc desc = {.name = "other"};
     assert_null(ptowsp_kernel_begin(f->m, &desc));
     assert_string_equal(ptowsp_module_error(f->m).text, text);
     ptowsp_program *program = NULL;

@@ -41,9 +41,7 @@ TEST(faults__of_operands) {
 TEST(faults__of_other_bodies) {
     fixture f;
     begin(&f);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "second";
+    ptowsp_body_desc desc = {.name = "second"};
     ptowsp_body *second = ptowsp_kernel_begin(f.m, &desc);
     ptowsp_value x = ptowsp_tile_in(second, "x", PTOWSP_F32, 8, 16);
     ptowsp_value sum = ptowsp_tile_add(f.x, x);
@@ -277,10 +275,7 @@ static ptowsp_value pairs_of(fixture *f, int64_t rows, int64_t cols) {
 
 // An instruction with this mode.
 static ptowsp_value mode_of(fixture *f, const char *name, uint32_t mode) {
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.mode = mode;
+    ptowsp_instruction_desc desc = {.name = name, .mode = mode};
     ptowsp_instruction(f->k, &desc);
     return none;
 }

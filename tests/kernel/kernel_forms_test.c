@@ -9,13 +9,8 @@ static const ptowsp_value none = {NULL, 0};
 // A tile of this allocation with the valid sizes of `like`.
 static kt_value made(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols, ptowsp_layout layout,
                      kt_value like) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.layout = layout;
-    desc.rows = rows;
-    desc.cols = cols;
-    desc.like = like.v;
+    ptowsp_alloc_desc desc = {
+        .dtype = dtype, .layout = layout, .rows = rows, .cols = cols, .like = like.v};
     kt_value d = kt_value_make(t, ptowsp_tile_alloc(t->k, &desc), dtype, rows, cols);
     d.valid_rows = like.valid_rows;
     d.valid_cols = like.valid_cols;
@@ -32,14 +27,12 @@ static void keep(kt *t, kt_value d, int64_t rows, int64_t cols) {
 
 static void tell(kt *t, const char *name, kt_value dst, ptowsp_value src0, ptowsp_value src1,
                  ptowsp_value scalar, ptowsp_value tmp) {
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dst[0] = dst.v;
-    desc.src[0] = src0;
-    desc.src[1] = src1;
-    desc.scalar = scalar;
-    desc.tmp = tmp;
+    ptowsp_instruction_desc desc = {.name = name,
+                                    .dst[0] = dst.v,
+                                    .src[0] = src0,
+                                    .src[1] = src1,
+                                    .scalar = scalar,
+                                    .tmp = tmp};
     ptowsp_instruction(t->k, &desc);
 }
 
@@ -192,11 +185,8 @@ TEST(forms__refusals_name_each_place) {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         kt t = kt_begin(kt_any(1));
         kt_value x = kt_in(&t, PTOWSP_F32, 16, 16);
-        ptowsp_alloc_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.memory = places[i].memory;
-        desc.layout = places[i].layout;
-        desc.dtype = PTOWSP_F32;
+        ptowsp_alloc_desc desc = {
+            .memory = places[i].memory, .layout = places[i].layout, .dtype = PTOWSP_F32};
         bool is_row = strstr(places[i].place, "row in") || strstr(places[i].place, "bias") ||
                       strstr(places[i].place, "fix");
         bool is_column = places[i].layout == PTOWSP_LAYOUT_COL_MAJOR;

@@ -79,11 +79,7 @@ typedef void (*build_fn)(kernel_in *in);
 
 static void build(ptowsp_module *m, build_fn body, bool is_fused, bool is_a5, uint32_t pads) {
     ptowsp_machine machine = ptowsp_machine_950pr();
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.is_fused = is_fused;
-    desc.machine = is_a5 ? &machine : NULL;
+    ptowsp_body_desc desc = {.name = "k", .is_fused = is_fused, .machine = is_a5 ? &machine : NULL};
     kernel_in in;
     in.k = ptowsp_kernel_begin(m, &desc);
     in.a = ptowsp_tile_in(in.k, "a", PTOWSP_F16, 32, 32);
@@ -131,8 +127,7 @@ TEST(growth__may_fail_at_every_step_of_a_kernel) {
             // All steps on one machine; on the others, a few.
             for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX);
                  pads += which == 1 ? 1 : 7) {
-                test_memory memory;
-                memset(&memory, 0, sizeof memory);
+                test_memory memory = {0};
                 assert_int_equal(attempt(&memory, bodies[i], which, pads), PTOWSP_OK);
                 assert_int_equal(memory.live_blocks, 0);
                 const size_t count = memory.allocations;
@@ -173,9 +168,7 @@ TEST(growth__making_takes_some_times_what_is_made) {
             peak_memory peak = {{0, 0, 0, 0}, 0};
             const ptowsp_context_desc desc = {peak_resize, &peak, PTOWSP_THREADS_SERIAL,
                                               1,           NULL,  NULL};
-            ptowsp_body_desc k_desc;
-            memset(&k_desc, 0, sizeof k_desc);
-            k_desc.name = "k";
+            ptowsp_body_desc k_desc = {.name = "k"};
             ptowsp_context *context;
             ptowsp_module *module;
             assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);

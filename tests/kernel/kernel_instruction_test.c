@@ -6,22 +6,13 @@
 
 // A tile for instructions to write, all of it valid.
 static kt_value made_full(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
+    ptowsp_alloc_desc desc = {.dtype = dtype, .rows = rows, .cols = cols};
     return kt_value_make(t, ptowsp_tile_alloc(t->k, &desc), dtype, rows, cols);
 }
 
 // The same, with the valid sizes of `like`.
 static kt_value made(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols, kt_value like) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
-    desc.like = like.v;
+    ptowsp_alloc_desc desc = {.dtype = dtype, .rows = rows, .cols = cols, .like = like.v};
     kt_value d = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), dtype, &like);
     return d;
 }
@@ -36,10 +27,7 @@ typedef struct call {
 } call;
 
 static call call_of(const char *name, kt_value dst) {
-    call c;
-    memset(&c, 0, sizeof c);
-    c.desc.name = name;
-    c.desc.dst[0] = dst.v;
+    call c = {.desc.name = name, .desc.dst[0] = dst.v};
     return c;
 }
 
@@ -231,13 +219,11 @@ static void scene_rows_and_columns(kt *t, int which) {
     call c = call_of("TROWARGMAX", x);
     kt_value d = x;
     if (which == 0) {
-        ptowsp_alloc_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.dtype = PTOWSP_I32;
-        desc.layout = PTOWSP_LAYOUT_COL_MAJOR;
-        desc.rows = 16;
-        desc.cols = 1;
-        desc.like = kt_rowmax(t, x).v;
+        ptowsp_alloc_desc desc = {.dtype = PTOWSP_I32,
+                                  .layout = PTOWSP_LAYOUT_COL_MAJOR,
+                                  .rows = 16,
+                                  .cols = 1,
+                                  .like = kt_rowmax(t, x).v};
         kt_value like = kt_rowmax(t, x);
         d = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_I32, &like);
         c.desc.tmp = tmp.v;
@@ -437,9 +423,7 @@ static void scene_bits(kt *t, int which) {
 static void scene_product(kt *t, int which) {
     kt_value a = kt_in(t, PTOWSP_F32, 16, 32), b = kt_in(t, PTOWSP_F32, 32, 48);
     bool is_a5 = t->config.machine != NULL;
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = PTOWSP_F32;
+    ptowsp_alloc_desc desc = {.dtype = PTOWSP_F32};
     const struct {
         ptowsp_memory memory;
         ptowsp_layout layout;

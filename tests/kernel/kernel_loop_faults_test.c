@@ -122,10 +122,7 @@ static ptowsp_value pairs(fixture *f, bool is_next) {
 }
 
 static ptowsp_value tile_of_instructions(fixture *f, bool is_next) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = PTOWSP_F32;
-    desc.like = f->x;
+    ptowsp_alloc_desc desc = {.dtype = PTOWSP_F32, .like = f->x};
     ptowsp_value t = ptowsp_tile_alloc(f->k, &desc);
     open_loop(f);
     return is_next ? VOID(ptowsp_tile_next(ptowsp_tile_carry(f->x), t)) : ptowsp_tile_carry(t);
@@ -206,16 +203,10 @@ typedef struct task_fixture {
 static ptowsp_status task_make(task_fixture *t, ptowsp_body *k, bool is_u64, uint64_t from,
                                uint64_t to) {
     t->kernel = ptowsp_kernel_end(k);
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = t->kernel;
+    ptowsp_task_desc task = {.kernel = t->kernel};
     static const char *const names[] = {"x", "y"};
     for (int i = 0; i < 2; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = names[i];
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
         task.views[i].tensor = ptowsp_tensor_make(t->m, &tensor);
     }
@@ -230,9 +221,7 @@ static ptowsp_status task_make(task_fixture *t, ptowsp_body *k, bool is_u64, uin
 // y = 2 x from row `from` to row `to`, in chunks, both scalars (or `to` is the rows of x).
 static ptowsp_status copy_make(task_fixture *t, bool is_u64, bool is_size, uint64_t from,
                                uint64_t to) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "twice";
+    ptowsp_body_desc desc = {.name = "twice"};
     ptowsp_dtype dtype = is_u64 ? PTOWSP_U64 : PTOWSP_I64;
     ptowsp_body *k = ptowsp_kernel_begin(t->m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
@@ -248,9 +237,7 @@ static ptowsp_status copy_make(task_fixture *t, bool is_u64, bool is_size, uint6
 
 // The first chunk of rows, `from` times `to` times: a loop in a loop.
 static ptowsp_status nested_make(task_fixture *t, uint64_t from, uint64_t to) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "often";
+    ptowsp_body_desc desc = {.name = "often"};
     ptowsp_body *k = ptowsp_kernel_begin(t->m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, ROWS, COLS);
@@ -270,26 +257,16 @@ static ptowsp_status copy_run(task_fixture *t, int64_t rows, ptowsp_run_mode mod
     float *data[2] = {t->x, t->y};
     static const char *const names[] = {"x", "y"};
     for (int i = 0; i < 2 && status == PTOWSP_OK; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = data[i];
-        buffer.rank = 2;
-        buffer.shape[0] = rows;
-        buffer.shape[1] = COLS;
+        ptowsp_buffer buffer = {.data = data[i], .rank = 2, .shape[0] = rows, .shape[1] = COLS};
         status = ptowsp_run_bind_tensor(t->run, names[i], &buffer);
     }
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = mode;
+    ptowsp_run_options options = {.mode = mode};
     return status == PTOWSP_OK ? ptowsp_run_execute(t->run, &options) : status;
 }
 
 static void task_begin(task_fixture *t) {
     memset(t, 0, sizeof *t);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &t->memory;
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &t->memory};
     assert_int_equal(ptowsp_context_create(&desc, &t->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(t->context, NULL, &t->m), PTOWSP_OK);
     for (int i = 0; i < ROWS * COLS; i++) {
@@ -434,9 +411,7 @@ TEST(tasks__overlap_a_chunk_with_the_next_load) {
     task_begin(&t);
     assert_int_equal(copy_make(&t, false, true, 0, 0), PTOWSP_OK);
     ptowsp_kernel_stats stats;
-    ptowsp_cost cost;
-    memset(&cost, 0, sizeof cost);
-    cost.model = PTOWSP_MODEL_A2A3;
+    ptowsp_cost cost = {.model = PTOWSP_MODEL_A2A3};
     assert_int_equal(ptowsp_kernel_measure(t.m, t.kernel, &cost, &stats), PTOWSP_OK);
     ptowsp_cycles sum = stats.busy_cycles[PTOWSP_PIPE_V] + stats.busy_cycles[PTOWSP_PIPE_MTE2] +
                         stats.busy_cycles[PTOWSP_PIPE_MTE3];

@@ -148,15 +148,8 @@ static void watches_a_sum(kt *t, bool is_looped, int which) {
     ptowsp_value out = lp_out(t, PTOWSP_F32, 16, 40, 16, 40);
     ptowsp_value seen = lp_out(t, PTOWSP_F32, 16, 40, 16, 40);
     ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 16, 40, 0);
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = PTOWSP_F32;
-    desc.rows = 16;
-    desc.cols = 40;
-    ptowsp_instruction_desc watch;
-    memset(&watch, 0, sizeof watch);
-    watch.name = "TEXPANDS";
-    watch.dst[0] = ptowsp_tile_alloc(t->k, &desc);
+    ptowsp_alloc_desc desc = {.dtype = PTOWSP_F32, .rows = 16, .cols = 40};
+    ptowsp_instruction_desc watch = {.name = "TEXPANDS", .dst[0] = ptowsp_tile_alloc(t->k, &desc)};
     watch.scalar = lp_const(t, 1);
     ptowsp_instruction(t->k, &watch);
     watch.name = "TADDS";

@@ -16,10 +16,7 @@ static const char *const names[] = {"a", "b", "bias", "out"};
 
 // A kernel with products, functions, reductions, masks, a sort and instructions.
 static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fused) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.is_fused = is_fused;
+    ptowsp_body_desc desc = {.name = name, .is_fused = is_fused};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 32, 32);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 32, 32);
@@ -34,16 +31,10 @@ static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fu
     x = ptowsp_tile_add(
         x, ptowsp_tile_rowsum(ptowsp_tile_deinterleave(ptowsp_tile_slice(x, 0, 0, 32, 20), 0)));
     ptowsp_value pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(k, PTOWSP_U32, 32, 0));
-    ptowsp_alloc_desc alloc;
-    memset(&alloc, 0, sizeof alloc);
-    alloc.dtype = PTOWSP_F32;
-    alloc.like = x;
+    ptowsp_alloc_desc alloc = {.dtype = PTOWSP_F32, .like = x};
     ptowsp_value t = ptowsp_tile_alloc(k, &alloc);
-    ptowsp_instruction_desc insn;
-    memset(&insn, 0, sizeof insn);
-    insn.name = "TMULS";
-    insn.dst[0] = t;
-    insn.src[0] = ptowsp_tile_topk_values(pairs, 32);
+    ptowsp_instruction_desc insn = {
+        .name = "TMULS", .dst[0] = t, .src[0] = ptowsp_tile_topk_values(pairs, 32)};
     insn.scalar = ptowsp_tile_const(k, 2);
     ptowsp_instruction(k, &insn);
     ptowsp_tile_store(out, t);
@@ -53,16 +44,13 @@ static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fu
 static void build(ptowsp_module *m) {
     ptowsp_kernel one = build_kernel(m, "one", false), two = build_kernel(m, "two", true);
     ptowsp_axis steps = ptowsp_axis_dense(m, "steps", 3);
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_task_desc desc = {0};
     for (int i = 0; i < 4; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = names[i];
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
-        tensor.shape[0] = i == 2 ? 1 : 32;
-        tensor.shape[1] = 32;
+        ptowsp_tensor_desc tensor = {.name = names[i],
+                                     .dtype = PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape[0] = i == 2 ? 1 : 32,
+                                     .shape[1] = 32};
         desc.views[i].tensor = ptowsp_tensor_make(m, &tensor);
     }
     desc.scalars[0] = ptowsp_u64(m, 0x3f800000);
@@ -78,9 +66,7 @@ static void build(ptowsp_module *m) {
 
 static ptowsp_status execute(fixture *f) {
     for (int i = 0; i < 4; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = f->data[i];
+        ptowsp_buffer buffer = {.data = f->data[i]};
         assert_int_equal(ptowsp_run_bind_tensor(f->run, names[i], &buffer), PTOWSP_OK);
     }
     return ptowsp_run_execute(f->run, NULL);
@@ -88,10 +74,7 @@ static ptowsp_status execute(fixture *f) {
 
 // Everything, until something fails.
 static ptowsp_status attempt(fixture *f) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
     f->context = NULL;
     f->m = NULL;
     f->program = NULL;
@@ -163,9 +146,7 @@ TEST(memory__every_allocation_may_fail) {
 // become so much longer that the room for them has to grow. Others between and so many before them
 // decide which instruction finds it full.
 static ptowsp_body *build_longer(ptowsp_module *m, int before, bool is_half) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "longer";
+    ptowsp_body_desc desc = {.name = "longer"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 8, 32);
     ptowsp_value half = ptowsp_tile_in(k, "half", PTOWSP_BF16, 8, 32);
@@ -189,12 +170,8 @@ TEST(memory__lists_may_lack_memory_wherever_they_are_full) {
     for (int round = 0; round < 16; round++) {
         bool is_done = false;
         for (size_t n = 1; !is_done; n++) {
-            fixture f;
-            memset(&f, 0, sizeof f);
-            ptowsp_context_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.resize = test_resize;
-            desc.resize_user = &f.memory;
+            fixture f = {0};
+            ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f.memory};
             assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
             assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
             ptowsp_body *k = build_longer(f.m, round / 2, round % 2);
@@ -216,8 +193,7 @@ TEST(memory__running_again_allocates_nothing) {
     assert_int_equal(attempt(f), PTOWSP_OK);
     size_t count = f->memory.allocations, bytes = f->memory.live_bytes;
     assert_int_equal(execute(f), PTOWSP_OK);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_run_options options = {0};
     for (int model = 0; model < 3; model++) {
         options.cost.model = (ptowsp_model)model;
         options.mode = PTOWSP_RUN_EXECUTE;
@@ -266,9 +242,7 @@ TEST(memory__bodies_die_with_their_module) {
     for (int which = 0; which < 2; which++) {
         fixture *f = make_fixture();
         assert_int_equal(attempt(f), PTOWSP_OK);
-        ptowsp_body_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "late";
+        ptowsp_body_desc desc = {.name = "late"};
         ptowsp_body *k = ptowsp_kernel_begin(f->m, &desc);
         ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
         for (int i = 0; i < 300; i++) {

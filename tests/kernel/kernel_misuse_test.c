@@ -7,11 +7,7 @@
 
 static void begin_other(fixture *f, const char *name, uint32_t axis_count,
                         const ptowsp_machine *machine) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = axis_count;
-    desc.machine = machine;
+    ptowsp_body_desc desc = {.name = name, .axis_count = axis_count, .machine = machine};
     assert_null(ptowsp_kernel_begin(f->m, &desc));
 }
 
@@ -66,9 +62,7 @@ TEST(misuse__two_kernels_of_one_name) {
     fixture f;
     begin(&f);
     ptowsp_body *first = f.k;
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
+    ptowsp_body_desc desc = {.name = "k"};
     // The name is taken when the kernel ends, or already when the other one begins.
     f.k = ptowsp_kernel_begin(f.m, &desc);
     if (f.k) {
@@ -99,9 +93,7 @@ TEST(misuse__a_kernel_that_never_ends) {
 TEST(misuse__a_kernel_without_tiles) {
     fixture f;
     begin(&f);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "empty";
+    ptowsp_body_desc desc = {.name = "empty"};
     ptowsp_body *body = ptowsp_kernel_begin(f.m, &desc);
     ptowsp_tile_scalar(body, "s", PTOWSP_I64);
     assert_int_equal(ptowsp_kernel_end(body).id, 0);
@@ -183,11 +175,7 @@ TEST(misuse__fifos_beyond_ub_and_l1) {
 // -- instructions ---------------------------------------------------------------------------------
 
 static ptowsp_value alloc(fixture *f, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
+    ptowsp_alloc_desc desc = {.dtype = dtype, .rows = rows, .cols = cols};
     return ptowsp_tile_alloc(f->k, &desc);
 }
 
@@ -197,14 +185,8 @@ static ptowsp_value alloc_as(fixture *f, ptowsp_alloc_desc desc) {
 
 static ptowsp_value tell(fixture *f, const char *name, ptowsp_value dst, ptowsp_value src0,
                          ptowsp_value src1, ptowsp_value tmp, ptowsp_value scalar) {
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dst[0] = dst;
-    desc.src[0] = src0;
-    desc.src[1] = src1;
-    desc.tmp = tmp;
-    desc.scalar = scalar;
+    ptowsp_instruction_desc desc = {
+        .name = name, .dst[0] = dst, .src[0] = src0, .src[1] = src1, .tmp = tmp, .scalar = scalar};
     ptowsp_instruction(f->k, &desc);
     return none;
 }

@@ -82,8 +82,8 @@ static void fixture_make(fixture *f, const product *p, int64_t depth) {
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
     ptowsp_module *m = f->module;
     f->kernel = kernel_make(m, p);
-    ptowsp_task_desc task = {.kernel = f->kernel};
-    task.views[0].tensor = tensor_make(m, "a", PTOWSP_F16);
+    ptowsp_task_desc task = {.kernel = f->kernel,
+                             .views[0].tensor = tensor_make(m, "a", PTOWSP_F16)};
     task.views[1].tensor = tensor_make(m, "b", PTOWSP_F16);
     task.views[2].tensor = tensor_make(m, "c", PTOWSP_F32);
     PTOWSP_WORKLOAD(m, "w") {
@@ -166,10 +166,13 @@ TEST(panels__multiply_as_sums_in_double_do) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     char text[512];
     for (int way = 0; way < 8; way++) {
-        product p = {.m = 256, .n = 512, .k = 384, .panel = way & 1 ? 256 : 128};
-        p.is_turned = way & 1;
-        p.has_pieces = way & 2;
-        p.machine = way & 4 ? &a5 : NULL;
+        product p = {.m = 256,
+                     .n = 512,
+                     .k = 384,
+                     .panel = way & 1 ? 256 : 128,
+                     .is_turned = way & 1,
+                     .has_pieces = way & 2,
+                     .machine = way & 4 ? &a5 : NULL};
         assert_int_equal(run(&p, 256, 512, 384, 384, 256, text), PTOWSP_OK);
         assert_int_equal(run(&p, 200, 300, 330, 330, 200, text), PTOWSP_OK);  // ends inside pieces
         assert_int_equal(run(&p, 129, 257, 129, 129, 129, text), PTOWSP_OK);
@@ -203,9 +206,12 @@ TEST(panels__stores_have_the_sizes_of_their_products) {
 
 TEST(panels__stay_in_l1) {
     for (int way = 0; way < 4; way++) {
-        product p = {.m = 256, .n = 512, .k = 1024, .panel = 256};
-        p.is_turned = way & 1;
-        p.has_pieces = way & 2;
+        product p = {.m = 256,
+                     .n = 512,
+                     .k = 1024,
+                     .panel = 256,
+                     .is_turned = way & 1,
+                     .has_pieces = way & 2};
         fixture f;
         fixture_make(&f, &p, 0);
         ptowsp_kernel_stats stats;
@@ -242,9 +248,12 @@ TEST(panels__keep_the_slowest_pipe_busy) {
                 {PTOWSP_PIPE_M, TILES * PANELS * PIECES, 2 + 2 + TILES}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int way = 0; way < 4; way++) {
-            product p = {.m = 256, .n = 512, .k = PANELS * 256, .panel = 256};
-            p.is_turned = way & 1;
-            p.has_pieces = way & 2;
+            product p = {.m = 256,
+                         .n = 512,
+                         .k = PANELS * 256,
+                         .panel = 256,
+                         .is_turned = way & 1,
+                         .has_pieces = way & 2};
             fixture f;
             fixture_make(&f, &p, 0);
             ptowsp_cycles cycles[PTOWSP_PIPE_COUNT];

@@ -15,15 +15,10 @@ typedef struct kernel {
 } kernel;
 
 static kernel begin_as(bool is_fused, const ptowsp_machine *machine) {
-    kernel k;
-    memset(&k, 0, sizeof k);
+    kernel k = {0};
     assert_int_equal(ptowsp_context_create(NULL, &k.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(k.context, NULL, &k.m), PTOWSP_OK);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.is_fused = is_fused;
-    desc.machine = machine;
+    ptowsp_body_desc desc = {.name = "k", .is_fused = is_fused, .machine = machine};
     k.k = ptowsp_kernel_begin(k.m, &desc);
     return k;
 }

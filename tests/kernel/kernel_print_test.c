@@ -75,9 +75,7 @@ static ptowsp_module *module_make(ptowsp_context **out_context) {
 TEST(print__a_kernel) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "clip";
+    ptowsp_body_desc desc = {.name = "clip"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F16, 8, 24);
@@ -230,10 +228,7 @@ TEST(print__a_loop) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_machine machine = ptowsp_machine_950pr();
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "twice";
-    desc.machine = &machine;
+    ptowsp_body_desc desc = {.name = "twice", .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 32, 8), none = {NULL, 0};
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 32, 8);
@@ -274,9 +269,7 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
 TEST(print__runs_and_windows) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "runs";
+    ptowsp_body_desc desc = {.name = "runs"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 1, 128);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 1, 16);
@@ -304,9 +297,7 @@ TEST(print__runs_and_windows) {
 TEST(print__views_are_numbered_alike_by_all_compilers) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "spread";
+    ptowsp_body_desc desc = {.name = "spread"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
     ptowsp_value one = ptowsp_tile_in(k, "one", PTOWSP_F32, 1, 1);

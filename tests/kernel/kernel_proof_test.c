@@ -33,20 +33,12 @@ static void begin(fixture *f, bool is_mixed) {
     memset(f, 0, sizeof *f);
     assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "sum";
-    desc.machine = &machine;
+    ptowsp_body_desc desc = {.name = "sum", .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(f->module, &desc);
     const char *const names[] = {"x", "y", "out"};
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
+    ptowsp_task_desc task = {0};
     for (int i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = names[i];
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = SIDE;
         task.views[i].tensor = ptowsp_tensor_make(f->module, &tensor);
     }

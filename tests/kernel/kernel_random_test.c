@@ -99,8 +99,7 @@ static void play(bool is_exact, uint32_t count) {
     uint64_t seed = test_seed() + (is_exact ? 0 : 1000000);
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     const char *only = getenv("PTOWSP_KERNEL");  // the seed of one kernel, as it complains
-    seen s;
-    memset(&s, 0, sizeof s);
+    seen s = {0};
     for (uint32_t i = 0; i < count; i++) {
         uint64_t kernel_seed = test_random(&seed);
         kernel_seed = only ? strtoull(only, NULL, 0) : kernel_seed;
@@ -130,12 +129,8 @@ TEST(random__all_kernels_are_within_their_bounds) {
 // up to then.
 static size_t read_refused(const char *text, size_t n) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
-    test_memory memory;
-    memset(&memory, 0, sizeof memory);
-    ptowsp_context_desc context_desc;
-    memset(&context_desc, 0, sizeof context_desc);
-    context_desc.resize = test_resize;
-    context_desc.resize_user = &memory;
+    test_memory memory = {0};
+    ptowsp_context_desc context_desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
     ptowsp_module *m = NULL;
     assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);

@@ -25,8 +25,7 @@ static void end(fixture *f) {
 
 // Every kernel below has two tiles, an axis and two scalars.
 static ptowsp_kernel_desc desc_of(const ptowsp_pto_source *pto) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     const ptowsp_tile_param x = {"x", PTOWSP_IN, PTOWSP_F32, 8, 8},
                             y = {"y", PTOWSP_OUT, PTOWSP_F32, 8, 8};
     const ptowsp_scalar_param n = {"n", PTOWSP_TYPE_I64}, k = {"k", PTOWSP_TYPE_U64};
@@ -42,9 +41,7 @@ static ptowsp_kernel_desc desc_of(const ptowsp_pto_source *pto) {
 }
 
 static ptowsp_pto_source source_of(const char *text) {
-    ptowsp_pto_source pto;
-    memset(&pto, 0, sizeof pto);
-    pto.text = text;
+    ptowsp_pto_source pto = {.text = text};
     return pto;
 }
 
@@ -120,13 +117,10 @@ TEST(source__is_refused) {
 static ptowsp_status compile(fixture *f, const ptowsp_kernel_desc *desc) {
     ptowsp_module *m = f->m;
     ptowsp_program *program = NULL;
-    ptowsp_tensor_desc tensor;
-    ptowsp_task_desc task;
-    memset(&tensor, 0, sizeof tensor);
-    memset(&task, 0, sizeof task);
+    ptowsp_tensor_desc tensor = {0};
     tensor.name = "t", tensor.dtype = PTOWSP_F32, tensor.rank = 3;
     tensor.shape[0] = 4, tensor.shape[1] = tensor.shape[2] = 8;
-    task.kernel = ptowsp_kernel_make(m, desc);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, desc)};
     task.views[0].tensor = task.views[1].tensor = ptowsp_tensor_make(m, &tensor);
     PTOWSP_WORKLOAD(m, "w") {
         PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 3)) {
@@ -248,12 +242,9 @@ TEST(hash__tells_sources_apart) {
 TEST(hash__tells_collectives_apart) {
     uint64_t hashes[HASH_MAX];
     uint32_t count = 0;
-    ptowsp_collective_desc first, desc;
-    memset(&first, 0, sizeof first);
-    first.name = "sum";
-    first.kind = PTOWSP_ALL_REDUCE;
-    first.dtype = PTOWSP_F32;
-    first.members = 4;
+    ptowsp_collective_desc desc;
+    ptowsp_collective_desc first = {
+        .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32, .members = 4};
     is_new(hashes, &count, hash_of(NULL, &first));
     assert_true(hash_of(NULL, &first) == hashes[0]);
     desc = first;

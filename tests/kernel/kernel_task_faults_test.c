@@ -16,9 +16,7 @@ typedef struct task_fixture {
 static void begin_task(task_fixture *t, int64_t rows, int64_t cols) {
     begin(&t->f);
     assert_int_not_equal(good_end(&t->f).id, 0);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "task";
+    ptowsp_body_desc desc = {.name = "task"};
     t->f.k = ptowsp_kernel_begin(t->f.m, &desc);
     t->f.x = ptowsp_tile_in(t->f.k, "a", PTOWSP_F32, SIDE, SIDE);
     t->f.y = ptowsp_tile_in(t->f.k, "b", PTOWSP_F32, rows, cols);
@@ -32,16 +30,10 @@ static void begin_task(task_fixture *t, int64_t rows, int64_t cols) {
 // Ends the kernel, and binds tensors of these sizes, in which the tiles are cut off.
 static void bind_task(task_fixture *t, const int64_t sizes[3][2]) {
     static const char *const names[] = {"a", "b", "c"};
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = ptowsp_kernel_end(t->f.k);
+    ptowsp_task_desc desc = {.kernel = ptowsp_kernel_end(t->f.k)};
     assert_string_equal(ptowsp_module_error(t->f.m).text, "");
     for (int i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = names[i];
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
         desc.views[i].tensor = ptowsp_tensor_make(t->f.m, &tensor);
     }
@@ -51,12 +43,8 @@ static void bind_task(task_fixture *t, const int64_t sizes[3][2]) {
     assert_int_equal(ptowsp_program_create(t->f.context, t->f.m, NULL, &t->program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(t->f.context, t->program, &t->run), PTOWSP_OK);
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = t->data[i];
-        buffer.rank = 2;
-        buffer.shape[0] = sizes[i][0];
-        buffer.shape[1] = sizes[i][1];
+        ptowsp_buffer buffer = {
+            .data = t->data[i], .rank = 2, .shape[0] = sizes[i][0], .shape[1] = sizes[i][1]};
         assert_int_equal(ptowsp_run_bind_tensor(t->run, names[i], &buffer), PTOWSP_OK);
     }
 }
@@ -71,9 +59,7 @@ static void end_task(task_fixture *t) {
 static void expect_task(task_fixture *t, const int64_t sizes[3][2], const char *text) {
     bind_task(t, sizes);
     for (int mode = 0; mode < 2; mode++) {
-        ptowsp_run_options options;
-        memset(&options, 0, sizeof options);
-        options.mode = mode ? PTOWSP_RUN_EXECUTE : PTOWSP_RUN_TIME_ONLY;
+        ptowsp_run_options options = {.mode = mode ? PTOWSP_RUN_EXECUTE : PTOWSP_RUN_TIME_ONLY};
         ptowsp_status status = ptowsp_run_execute(t->run, &options);
         assert_string_equal(ptowsp_context_error(t->f.context).text, text);
         assert_int_equal(status, PTOWSP_INVALID_PARAMS);
@@ -125,18 +111,14 @@ TEST(tasks__a_later_task_is_refused_before_the_first_runs) {
     ptowsp_tile_store(t->f.o, ptowsp_tile_add(t->f.x, t->f.y));
     ptowsp_kernel kernel = ptowsp_kernel_end(t->f.k);
     static const char *const names[] = {"a", "b", "c"};
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
+    ptowsp_task_desc desc = {.kernel = kernel};
     ptowsp_axis steps = ptowsp_axis_dense(t->f.m, "steps", 2);
     for (int i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = names[i];
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
-        tensor.shape[0] = i == 1 ? SIDE + 2 : SIDE + 1;
-        tensor.shape[1] = SIDE;
+        ptowsp_tensor_desc tensor = {.name = names[i],
+                                     .dtype = PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape[0] = i == 1 ? SIDE + 2 : SIDE + 1,
+                                     .shape[1] = SIDE};
         desc.views[i].tensor = ptowsp_tensor_make(t->f.m, &tensor);
     }
     PTOWSP_WORKLOAD(t->f.m, "w") {
@@ -151,8 +133,7 @@ TEST(tasks__a_later_task_is_refused_before_the_first_runs) {
     assert_int_equal(ptowsp_run_create(t->f.context, t->program, &t->run), PTOWSP_OK);
     float data[3][(SIDE + 2) * SIDE];
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
+        ptowsp_buffer buffer = {0};
         memset(data[i], 0, sizeof data[i]);
         data[2][5] = 7;
         buffer.data = data[i];
@@ -191,10 +172,7 @@ TEST(tasks__questions_about_what_is_no_tile_kernel) {
     fixture f;
     begin(&f);
     ptowsp_kernel good = good_end(&f), no_kernel = {0}, beyond = {77};
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "function";
-    desc.fn = one_cycle;
+    ptowsp_kernel_desc desc = {.name = "function", .fn = one_cycle};
     ptowsp_kernel function = ptowsp_kernel_make(f.m, &desc);
     const ptowsp_kernel kernels[] = {no_kernel, beyond, function};
     ptowsp_kernel_stats stats;
@@ -238,9 +216,7 @@ TEST(tasks__a_run_with_a_bad_cost_model) {
     begin_task(t, SIDE, SIDE);
     ptowsp_tile_store(t->f.o, ptowsp_tile_add(t->f.x, t->f.y));
     bind_task(t, sizes);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.cost.model = PTOWSP_MODEL_USER;
+    ptowsp_run_options options = {.cost.model = PTOWSP_MODEL_USER};
     assert_int_equal(ptowsp_run_execute(t->run, &options), PTOWSP_INVALID_PARAMS);
     assert_true(t->data[2][0] == 7);
     assert_string_equal(ptowsp_context_error(t->f.context).text,

@@ -43,8 +43,7 @@ static inline void kernel_text_compare(const ptowsp_module *m, const ptowsp_modu
     assert_true(ptowsp_kernel_hash(m, kernel) != 0);
     for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_A5; model++) {
         const ptowsp_cost cost = {.model = (ptowsp_model)model};
-        ptowsp_kernel_stats stats[2];
-        memset(stats, 0, sizeof stats);
+        ptowsp_kernel_stats stats[2] = {0};
         assert_int_equal(ptowsp_kernel_measure(m, kernel, &cost, &stats[0]),
                          ptowsp_kernel_measure(read, kernel, &cost, &stats[1]));
         assert_memory_equal(&stats[0], &stats[1], sizeof stats[0]);

@@ -25,12 +25,8 @@ static ptowsp_value sorted(const scene *s) {
 }
 
 static ptowsp_value operation_made(const scene *s) {
-    ptowsp_alloc_desc desc;
-    ptowsp_instruction_desc add;
-    memset(&desc, 0, sizeof desc);
-    memset(&add, 0, sizeof add);
-    desc.dtype = PTOWSP_F32;
-    desc.like = s->x;
+    ptowsp_instruction_desc add = {0};
+    ptowsp_alloc_desc desc = {.dtype = PTOWSP_F32, .like = s->x};
     add.name = "TADDS";
     add.dst[0] = ptowsp_tile_alloc(s->k, &desc);
     add.src[0] = s->x;
@@ -131,10 +127,7 @@ TEST(text__has_every_operation_of_the_table) {
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     for (int kind = 1; kind < PWSP_KOP_COUNT; kind++) {
         ptowsp_module *m, *read;
-        ptowsp_body_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "k";
-        desc.machine = &machines[kind == PWSP_KOP_INTERLEAVE];
+        ptowsp_body_desc desc = {.name = "k", .machine = &machines[kind == PWSP_KOP_INTERLEAVE]};
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
         scene s;
         s.k = ptowsp_kernel_begin(m, &desc);
@@ -333,10 +326,7 @@ TEST(text__is_what_was_read) {
     strcpy(own.name, "my own 1");
     own.clock_mhz = 7;
     own.rates[PTOWSP_PATH_GM_TO_UB]++;
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.machine = &own;
+    ptowsp_body_desc desc = {.name = "k", .machine = &own};
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 8, 8);
@@ -547,9 +537,7 @@ TEST(text__of_too_much_is_refused) {
 
 // The kernel of HEAD, which adds `user` operations.
 static ptowsp_kernel make(ptowsp_module *m, void *user) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
+    ptowsp_body_desc desc = {.name = "k"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
     ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 8, 8);
@@ -578,10 +566,7 @@ TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
              "workload w\n  for_each i in n\n";
     static const char bodiless[] = HEAD "9 instructions\naxis n 3\nworkload w\n  for_each i in n\n";
     int count = 5;
-    ptowsp_parse_kernel given;
-    memset(&given, 0, sizeof given);
-    given.name = "k";
-    given.user = &count;
+    ptowsp_parse_kernel given = {.name = "k", .user = &count};
     const ptowsp_parse_desc desc = {&given, 1, 0}, timed = {NULL, 0, 7};
     for (int i = 0; i < 4; i++) {
         given.make = i < 2 ? make : NULL;
@@ -626,10 +611,7 @@ TEST(text__of_a_saved_program_needs_no_functions) {
     float numbers[2][64];
     for (int i = 0; i < 2; i++) {
         ptowsp_run *run;
-        ptowsp_buffer bound;
-        memset(&bound, 0, sizeof bound);
-        bound.data = numbers[i];
-        bound.dtype = PTOWSP_F32;
+        ptowsp_buffer bound = {.data = numbers[i], .dtype = PTOWSP_F32};
         for (int j = 0; j < 64; j++) {
             numbers[i][j] = (float)j;
         }
@@ -692,14 +674,10 @@ TEST(text__is_refused_or_good_with_any_byte_changed) {
 }
 
 TEST(text__survives_any_refused_allocation) {
-    test_memory memory;
-    ptowsp_context_desc desc;
     ptowsp_context *context;
     ptowsp_module *m;
-    memset(&memory, 0, sizeof memory);
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &memory;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     for (uint64_t n = 1;; n++) {
         ptowsp_text_place place;

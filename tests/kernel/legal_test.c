@@ -83,21 +83,18 @@ static bool has(const char *set, ptowsp_dtype dtype) {
 }
 
 static ptowsp_value alloc(ptowsp_body *k, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
-    desc.layout = cols == 1 ? PTOWSP_LAYOUT_COL_MAJOR : PTOWSP_LAYOUT_ROW_MAJOR;
+    ptowsp_alloc_desc desc = {.dtype = dtype,
+                              .rows = rows,
+                              .cols = cols,
+                              .layout =
+                                  cols == 1 ? PTOWSP_LAYOUT_COL_MAJOR : PTOWSP_LAYOUT_ROW_MAJOR};
     return ptowsp_tile_alloc(k, &desc);
 }
 
 static void build(ptowsp_body *k, const rule *r, ptowsp_dtype dtype, bool is_param) {
     int64_t rows = r->shape == COL_REDUCE ? 1 : 32, cols = r->shape == ROW_REDUCE ? 1 : 64;
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = r->name;
-    desc.src[0] = ptowsp_tile_in(k, "x", dtype, 32, 64);
+    ptowsp_instruction_desc desc = {.name = r->name,
+                                    .src[0] = ptowsp_tile_in(k, "x", dtype, 32, 64)};
     desc.dst[0] = alloc(k, dtype, rows, cols);
     if (r->shape == BINARY || r->shape == ROW || r->shape == COL) {
         desc.src[1] =
@@ -125,9 +122,7 @@ static void check(const rule *r, ptowsp_dtype dtype, bool is_a5, bool is_param) 
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
     ptowsp_machine machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
+    ptowsp_body_desc desc = {.name = "k"};
     desc.machine = is_a5 ? &machine : NULL;  // 910B is the default
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     build(k, r, dtype, is_param);
@@ -190,9 +185,7 @@ TEST(legal__refusals_name_kernel_operation_type_and_machine) {
         ptowsp_module *m;
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_body_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "ratio";
+        ptowsp_body_desc desc = {.name = "ratio"};
         ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
         ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_I32, 8, 8);
         ptowsp_value y = ptowsp_tile_div(x, ptowsp_tile_in(k, "y", PTOWSP_I32, 8, 1));
@@ -237,9 +230,7 @@ TEST(legal__sizes_of_factors_and_products_go_together) {
         ptowsp_module *m;
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_body_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "k";
+        ptowsp_body_desc desc = {.name = "k"};
         ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
         ptowsp_value a = ptowsp_tile_in(k, "a", factors[i % 4], size[0], size[1]);
         ptowsp_value b = ptowsp_tile_in(k, "b", factors[i % 4], size[1], size[2]);
@@ -307,14 +298,12 @@ typedef enum too_far { NOTHING, DST, SIZE, SCRATCH } too_far;
 // With the valid sizes of `like`, if it is given.
 static ptowsp_value place_like(ptowsp_body *k, ptowsp_memory memory, ptowsp_layout layout,
                                ptowsp_dtype dtype, int64_t rows, int64_t cols, ptowsp_value like) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.memory = memory;
-    desc.layout = layout;
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
-    desc.like = like;
+    ptowsp_alloc_desc desc = {.memory = memory,
+                              .layout = layout,
+                              .dtype = dtype,
+                              .rows = rows,
+                              .cols = cols,
+                              .like = like};
     return ptowsp_tile_alloc(k, &desc);
 }
 
@@ -325,11 +314,7 @@ static ptowsp_value place(ptowsp_body *k, ptowsp_memory memory, ptowsp_layout la
 }
 
 static void tell(ptowsp_body *k, const char *name, ptowsp_value dst, ptowsp_value src) {
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dst[0] = dst;
-    desc.src[0] = src;
+    ptowsp_instruction_desc desc = {.name = name, .dst[0] = dst, .src[0] = src};
     ptowsp_instruction(k, &desc);
 }
 
@@ -351,9 +336,7 @@ static void build_product(ptowsp_body *k, const form *f, too_far which, bool is_
     tell(k, "TLOAD", b1, ptowsp_tile_in(k, "b", f32, 16, 32));
     tell(k, "TMOV", a, a1);
     tell(k, "TMOV", b, b1);
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = f->name;
+    ptowsp_instruction_desc desc = {.name = f->name};
     desc.dst[0] =
         which == DST ? place(k, PTOWSP_MEMORY_UB, PTOWSP_LAYOUT_ROW_MAJOR, f32, 16, 32)
                      : place_like(k, PTOWSP_MEMORY_L0C, nz, f32, which == SIZE ? 32 : 16, 32, of_c);
@@ -393,19 +376,14 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
         return;
     }
     if (f->sizes == '4') {
-        ptowsp_instruction_desc fill;
-        memset(&fill, 0, sizeof fill);
-        fill.name = "TEXPANDS";
-        fill.scalar = ptowsp_tile_const(k, 1);
+        ptowsp_instruction_desc fill = {.name = "TEXPANDS", .scalar = ptowsp_tile_const(k, 1)};
         fill.dst[0] = which == DST ? place(k, PTOWSP_MEMORY_L0A, PTOWSP_LAYOUT_ZZ, dtype, 16, 16)
                                    : alloc(k, dtype, rows, cols);
         ptowsp_instruction(k, &fill);
         tell(k, "TSTORE", ptowsp_tile_out(k, "z", dtype, rows, cols), fill.dst[0]);
         return;
     }
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = f->name;
+    ptowsp_instruction_desc desc = {.name = f->name};
     bool is_column = f->tiles[0] == 'C', is_cut = f->sizes == 'C';
     bool is_select = f->name[1] == 'S' && f->sizes == 'M', is_compare = f->name[1] == 'C';
     ptowsp_dtype to = f->effect == 'S'                ? PTOWSP_I8
@@ -431,11 +409,9 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
                   : f->effect == 'A' ? alloc(k, to, 3, 24)
                                      : alloc(k, to, to_rows, to_cols);
     if (is_column && which != DST) {  // 3 x 1, in as many rows as there have to be
-        ptowsp_alloc_desc column;
-        memset(&column, 0, sizeof column);
-        column.dtype = to;
-        column.layout = PTOWSP_LAYOUT_COL_MAJOR;
-        column.like = ptowsp_tile_in(k, "like", PTOWSP_F32, 3, 1);
+        ptowsp_alloc_desc column = {.dtype = to,
+                                    .layout = PTOWSP_LAYOUT_COL_MAJOR,
+                                    .like = ptowsp_tile_in(k, "like", PTOWSP_F32, 3, 1)};
         desc.dst[0] = ptowsp_tile_alloc(k, &column);
     }
     bool is_part = (is_cut || is_select) && which == NOTHING;
@@ -592,10 +568,7 @@ static void check_form(const form *f, too_far which, bool is_a5) {
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
     ptowsp_machine machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.machine = &machine;
+    ptowsp_body_desc desc = {.name = "k", .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     if (f->sizes == 'P') {
         build_product(k, f, which, is_a5);

@@ -336,8 +336,7 @@ static inline void judge_time(judge *j, uint64_t *random, uint32_t spread, bool 
 // and of both vector cores.
 static inline void judge_times(judge *j, uint64_t *random, uint32_t spread, uint32_t held,
                                uint64_t *out_finish) {
-    judge_core cores[3];
-    memset(cores, 0, sizeof cores);
+    judge_core cores[3] = {0};
     for (uint32_t i = 0; i < j->count; i++) {
         const pwsp_insn *insn = &j->b->list.insns[i];
         const uint32_t first = insn->side == PWSP_SIDE_VECTOR;

@@ -114,8 +114,7 @@ static uint64_t plain_body(plain *p, uint64_t at, uint32_t loop, uint32_t open) 
 // What the judge says of a list whose loops run so often.
 static bool judge_counts(const built *b, const uint32_t *counts, uint64_t *random,
                          const char **what) {
-    plain p;
-    memset(&p, 0, sizeof p);
+    plain p = {0};
     built_init(&p.b, (ptoisa_family)b->machine.family);
     p.b.machine = b->machine;
     p.from = b;
@@ -281,8 +280,7 @@ static void damage(built *b, uint64_t *random, damage_count *d) {
 
 TEST(loops__the_proof_refuses_what_the_judge_finds) {
     uint64_t random = test_seed() + 7;
-    damage_count d[4];
-    memset(d, 0, sizeof d);
+    damage_count d[4] = {0};
     for (int i = 0; TEST_ROUNDS(i, 4); i++) {
         built b;
         random_loops(&b, &random, 8);
@@ -487,8 +485,7 @@ TEST(loops__fit_into_what_they_used) {
         for (uint32_t t = 1; t < b.list.tile_count; t++) {
             b.list.tiles[t].loop = 0;
         }
-        pwsp_list_fault with_one;
-        memset(&with_one, 0, sizeof with_one);
+        pwsp_list_fault with_one = {0};
         assert_true(i >= 2 || !pwsp_list_place(&b.list, &b.machine, &with_one));
         built_must(&b, pwsp_list_place_loops(&b.list, &b.machine, &b.fault));
         assert_memory_equal(used, b.list.used, sizeof used);

@@ -547,8 +547,7 @@ static void print_damage(const char *kind, const damage_count *count) {
 TEST(verify__refuses_the_damage_that_matters) {
     uint64_t random = test_seed();
     uint32_t split_count = 0;
-    damages d;
-    memset(&d, 0, sizeof d);
+    damages d = {0};
     for (int n = 0; TEST_ROUNDS(n, 60); n++) {
         built b;
         built_init(&b, (ptoisa_family)(n % 2));
@@ -612,8 +611,7 @@ typedef enum shared { ROWS, ELEMENTS } shared;
 // Such an operand; every element another value.
 static ptoisa_tile row_operand(uint32_t *data, ptoisa_dtype dtype, bool is_column, shared how,
                                uint32_t seed) {
-    ptoisa_tile tile;
-    memset(&tile, 0, sizeof tile);
+    ptoisa_tile tile = {0};
     for (uint32_t i = 0; i < 8 * 16; i++) {
         float value = (float)((i * 37 + seed * 11) % 23) / 8 + 0.25f;
         data[i] = (i * 7 + seed * 5) % 13;
@@ -659,18 +657,16 @@ static void rows_are_by_themselves(ptoisa_op op, shared how) {
     bool is_reduced = row_has_form(op, "TROW") && !is_expand;
     ptoisa_dtype dtype = is_int ? PTOISA_I32 : PTOISA_F32;
     uint32_t data[5][8 * 16], whole[8 * 16];
-    pwsp_insn insn;
-    memset(&insn, 0, sizeof insn);
-    insn.op = (uint8_t)op;
-    insn.scalar.value = 2;
-    insn.dst[0] = 1;
-    insn.src[0] = 2;
-    insn.src[1] = 3;
-    insn.src[2] = 4;
-    insn.tmp = 5;
+    pwsp_insn insn = {.op = (uint8_t)op,
+                      .scalar.value = 2,
+                      .dst[0] = 1,
+                      .src[0] = 2,
+                      .src[1] = 3,
+                      .src[2] = 4,
+                      .tmp = 5};
     for (int round = 0; round < 2; round++) {
-        ptoisa_tile all[6], tiles[6];
-        memset(all, 0, sizeof all);
+        ptoisa_tile tiles[6];
+        ptoisa_tile all[6] = {0};
         bool is_index = row_has_form(op, "TROWARG");
         all[1] = row_operand(data[0], is_index ? PTOISA_I32 : dtype, is_reduced, how, 1);
         all[2] = row_operand(data[1], dtype, op == PTOISA_TROWEXPAND, how, 2);
@@ -680,13 +676,11 @@ static void rows_are_by_themselves(ptoisa_op op, shared how) {
         if (op == PTOISA_TCVT) {
             all[1].dtype = PTOISA_I32;
         }
-        pwsp_tile_core core;
-        memset(&core, 0, sizeof core);
+        pwsp_tile_core core = {0};
         ptoisa_core_init(&core.core, PTOISA_MODEL_UNIT, ptoisa_machine_910b());
         core.core.is_checked = false;
         core.tiles = tiles;
-        pwsp_tile_code code;
-        memset(&code, 0, sizeof code);
+        pwsp_tile_code code = {0};
         static const uint32_t cuts[2][3] = {{0, 8, 8}, {0, 5, 8}};
         for (int part = 0; part < 2; part++) {
             for (int i = 0; i < 6; i++) {

@@ -45,10 +45,7 @@ static void answer_begin(answer *a) {
     if (ptowsp_npu_build(f->context, f->program, &a->b.desc, &a->b.npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = a->x;
-    buffer.rank = 2;
+    ptowsp_buffer buffer = {.data = a->x, .rank = 2};
     buffer.shape[0] = buffer.shape[1] = 8;
     assert_int_equal(ptowsp_run_create(f->context, f->program, &a->run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(a->run, "batch", 1), PTOWSP_OK);
@@ -95,10 +92,8 @@ TEST(answer__costs_of_the_user_are_refused) {
     answer a;
     answer_begin(&a);
     for (int i = 0; i < 2; i++) {
-        ptowsp_npu_options options;
-        memset(&options, 0, sizeof options);
-        options.cost.fn = i ? one_cycle : NULL;
-        options.cost.model = i ? PTOWSP_MODEL_UNIT : PTOWSP_MODEL_USER;
+        ptowsp_npu_options options = {.cost.fn = i ? one_cycle : NULL,
+                                      .cost.model = i ? PTOWSP_MODEL_UNIT : PTOWSP_MODEL_USER};
         assert_int_equal(ptowsp_npu_execute(a.b.npu, a.run, &options, NULL, 0, NULL),
                          PTOWSP_INVALID_PARAMS);
         test_error_is(a.b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

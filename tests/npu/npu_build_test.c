@@ -623,9 +623,8 @@ BUILD_TEST(compiler__what_it_makes_must_be_a_tree) {
 }
 
 BUILD_TEST(compiler__works_for_callers_that_ignore_their_children) {
-    struct sigaction ignore, before;
-    memset(&ignore, 0, sizeof ignore);
-    ignore.sa_handler = SIG_IGN;
+    struct sigaction before;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
     assert_int_equal(sigaction(SIGCHLD, &ignore, &before), 0);
     ptowsp_status status = try_build(b);
     mode(b, "fail");

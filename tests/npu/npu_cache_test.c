@@ -196,9 +196,8 @@ BUILD_TEST(large__kernels_are_compiled_in_groups) {
         kernels[i] = native_of(&b->f, i, text);
     }
     for (int i = NATIVE; i < NATIVE + TILED; i++) {
-        ptowsp_body_desc desc;
         char name[16];
-        memset(&desc, 0, sizeof desc);
+        ptowsp_body_desc desc = {0};
         snprintf(name, sizeof name, "t%d", i);
         desc.name = name;
         ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
@@ -208,10 +207,7 @@ BUILD_TEST(large__kernels_are_compiled_in_groups) {
     }
     PTOWSP_WORKLOAD(m, "main") {
         for (int i = 0; i < NATIVE + TILED; i++) {
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
-            task.kernel = kernels[i];
-            task.views[0].tensor = tensor;
+            ptowsp_task_desc task = {.kernel = kernels[i], .views[0].tensor = tensor};
             if (i < NATIVE) {
                 task.axes[0] = ptowsp_i64(m, 0);
                 task.scalars[0] = ptowsp_u64(m, 1);
@@ -245,18 +241,12 @@ BUILD_TEST(large__too_many_headers_are_refused) {
         at += sprintf(at, "#include \"%s\"\n", name);
     }
     sprintf(at, "void own(float *) {}\n");
-    ptowsp_pto_source pto;
-    memset(&pto, 0, sizeof pto);
-    pto.text = text;
-    pto.include_dirs[0] = b->f.directory;
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "own";
+    ptowsp_pto_source pto = {.text = text, .include_dirs[0] = b->f.directory};
+    ptowsp_kernel_desc desc = {.name = "own"};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
     desc.tiles[0] = tile;
     desc.pto = &pto;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
+    ptowsp_task_desc task = {0};
     const ptowsp_tensor_desc x = {
         "x", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
     task.kernel = ptowsp_kernel_make(b->f.m, &desc);

@@ -40,11 +40,7 @@ static inline ptowsp_value calls_out(calls *c, const char *name, ptowsp_dtype dt
 }
 
 static inline ptowsp_value calls_alloc(calls *c, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
-    ptowsp_alloc_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.dtype = dtype;
-    desc.rows = rows;
-    desc.cols = cols;
+    ptowsp_alloc_desc desc = {.dtype = dtype, .rows = rows, .cols = cols};
     return ptowsp_tile_alloc(c->k, &desc);
 }
 
@@ -52,10 +48,7 @@ static inline void calls_begin(calls *c, const ptowsp_machine *machine) {
     memset(c, 0, sizeof *c);
     npu_fixture_begin(&c->f);
     npu_module_make(&c->f, "calls");
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.machine = machine;
+    ptowsp_body_desc desc = {.name = "k", .machine = machine};
     c->k = ptowsp_kernel_begin(c->f.m, &desc);
 }
 
@@ -72,18 +65,14 @@ static inline ptowsp_status calls_take(void *user, const char *path, const char 
 
 // Compiles one task of the kernel, whose tensors are as large as its tiles.
 static inline void calls_compile(calls *c) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_end(c->k);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(c->k)};
     assert_string_equal(ptowsp_module_error(c->f.m).text, "");
     for (uint32_t i = 0; i < c->param_count; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = c->params[i].name;
-        tensor.dtype = c->params[i].dtype;
-        tensor.rank = 2;
-        tensor.shape[0] = c->params[i].rows;
-        tensor.shape[1] = c->params[i].cols;
+        ptowsp_tensor_desc tensor = {.name = c->params[i].name,
+                                     .dtype = c->params[i].dtype,
+                                     .rank = 2,
+                                     .shape[0] = c->params[i].rows,
+                                     .shape[1] = c->params[i].cols};
         task.views[i].tensor = ptowsp_tensor_make(c->f.m, &tensor);
     }
     for (uint32_t i = 0; i < c->scalar_count; i++) {

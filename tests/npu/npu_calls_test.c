@@ -7,10 +7,7 @@
 #include <math.h>
 
 static ptowsp_instruction_desc instruction(const char *name, ptowsp_value dst) {
-    ptowsp_instruction_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dst[0] = dst;
+    ptowsp_instruction_desc desc = {.name = name, .dst[0] = dst};
     return desc;
 }
 
@@ -336,14 +333,10 @@ TEST(calls__rows_are_gathered_and_scattered) {
 
 // A product with ReLU goes out through the fix pipe.
 TEST(calls__products_may_end_in_relu) {
-    calls c;
-    memset(&c, 0, sizeof c);
+    calls c = {0};
     npu_fixture_begin(&c.f);
     npu_module_make(&c.f, "calls");
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.is_fused = true;
+    ptowsp_body_desc desc = {.name = "k", .is_fused = true};
     c.k = ptowsp_kernel_begin(c.f.m, &desc);
     ptowsp_value a = calls_in(&c, "a", PTOWSP_F16, 16, 32),
                  b = calls_in(&c, "b", PTOWSP_F16, 32, 48);

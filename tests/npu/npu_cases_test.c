@@ -45,8 +45,7 @@ static void expect_of_tree(case_subject *s, ptowsp_cycles makespan, ptowsp_model
 }
 
 static void compare_round(case_subject *s, ptowsp_npu *npu, uint64_t random, ptowsp_model model) {
-    npu_subject subject;
-    memset(&subject, 0, sizeof subject);
+    npu_subject subject = {0};
     case_bind(s, true);
     case_fill(s);
     s->core_count = 1;

@@ -61,9 +61,7 @@ static void has(const char *text, const char *wanted) {
 }
 
 static ptowsp_kernel scale_of(const clause *c, const char *name) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
+    ptowsp_kernel_desc desc = {.name = name};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
     desc.tiles[0] = tile;
     desc.fn = npu_scale;
@@ -80,10 +78,7 @@ static ptowsp_tensor tensor_of(const clause *c, const char *name, ptowsp_dtype d
 }
 
 static void task_of(const clause *c, ptowsp_kernel kernel, ptowsp_tensor tensor) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = tensor;
+    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = tensor};
     ptowsp_task_make(c->f.m, &task);
 }
 
@@ -191,11 +186,7 @@ TEST(clause__loads_have_the_indices_of_their_matrix) {
     const ptowsp_tensor x = tensor_of(&c, "x", PTOWSP_I32, 3);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "rows", 8)) {
-            ptowsp_view view;
-            memset(&view, 0, sizeof view);
-            view.tensor = x;
-            view.index[0] = i;
-            view.row = ptowsp_i64(m, 3);
+            ptowsp_view view = {.tensor = x, .index[0] = i, .row = ptowsp_i64(m, 3)};
             ptowsp_slot_load_make(m, 0, &view, ptowsp_i64(m, 1), i);
         }
     }
@@ -232,17 +223,15 @@ TEST(clause__pipelines_name_what_their_processes_load) {
     ptowsp_module *m = clause_begin(&c);
     const ptowsp_tensor x = tensor_of(&c, "x", PTOWSP_I32, 2),
                         y = tensor_of(&c, "y", PTOWSP_I32, 2);
-    ptowsp_view of_x, of_y;
-    memset(&of_x, 0, sizeof of_x);
+    ptowsp_view of_y;
+    ptowsp_view of_x = {0};
     of_y = of_x;
     of_x.tensor = x;
     of_y.tensor = y;
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "first") {
-            ptowsp_channel_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.name = "tokens";
-            desc.depth_at_start = ptowsp_symbol(m, "depth");
+            ptowsp_channel_desc desc = {.name = "tokens",
+                                        .depth_at_start = ptowsp_symbol(m, "depth")};
             const ptowsp_channel tokens = ptowsp_channel_make(m, &desc);
             const ptowsp_channel done = ptowsp_event_make(m, "done");
             PTOWSP_PROCESS(m, "idle") {
@@ -305,10 +294,7 @@ TEST(clause__streams_are_in_the_tables) {
             task_of(&c, kernel, x);
         }
     }
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.stream_count = 2;
-    schedule.stream_key = ptowsp_u64(m, 1);
+    ptowsp_schedule schedule = {.stream_count = 2, .stream_key = ptowsp_u64(m, 1)};
     clause_emit(&c, &schedule);
     has(c.text, "task.stream(");
     has(c.manifest, "{\"directive\": \"streams\", \"value\": \"by key\", ");
@@ -320,9 +306,7 @@ TEST(clause__costs_are_functions_or_numbers) {
     for (int i = 0; i < 3; i++) {
         clause c;
         ptowsp_module *m = clause_begin(&c);
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = "scale";
+        ptowsp_kernel_desc desc = {.name = "scale"};
         const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
         desc.tiles[0] = tile;
         desc.fn = npu_scale;
@@ -357,10 +341,7 @@ TEST(clause__machines_are_equal_if_all_of_them_is) {
         }
         ptowsp_kernel kernels[2];
         for (int i = 0; i < 2; i++) {
-            ptowsp_body_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.name = i ? "second" : "first";
-            desc.machine = &machines[i];
+            ptowsp_body_desc desc = {.name = i ? "second" : "first", .machine = &machines[i]};
             ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
             const ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 8, 8);
             ptowsp_tile_store(y, ptowsp_tile_mul(y, ptowsp_tile_const(k, 2)));

@@ -74,8 +74,7 @@ static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_arrival arrival;
     clock_tile tiles[PTOWSP_TASK_TILE_MAX];
-    clock_task task;
-    memset(&task, 0, sizeof task);
+    clock_task task = {0};
     arrival.cycles = 0;
     arrival.demand = NULL;
     if (!pwsp_walk_keys(x, &arrival) ||
@@ -110,8 +109,7 @@ static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
     const pwsp_pipeline_op *op = run->walk.expander.pipeline;
     uint64_t first_task = run->time.sim.task_count, busy, waited, busy_after, waited_after, cycles;
     uint64_t loads = run->pipes.pipelines.slot_load_count;
-    clock_pipeline told;
-    memset(&told, 0, sizeof told);
+    clock_pipeline told = {0};
     mirror_count(run, &busy, &waited);
     bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
     mirror_count(run, &busy_after, &waited_after);

@@ -34,15 +34,13 @@ static void print_counts(const tally *counts) {
 
 // Round robin, by the tree's order, each task when it is issued; a program without tensors.
 static ptowsp_schedule paper_schedule(ptowsp_issue issue) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = issue;
-    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    schedule.pools = PTOWSP_POOLS_ONE;
-    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
-    schedule.ready = PTOWSP_READY_FIFO;
-    schedule.start = PTOWSP_START_AT_ONCE;
-    schedule.timing = PTOWSP_TIMING_IMMEDIATE;
+    ptowsp_schedule schedule = {.issue = issue,
+                                .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                .pools = PTOWSP_POOLS_ONE,
+                                .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE,
+                                .ready = PTOWSP_READY_FIFO,
+                                .start = PTOWSP_START_AT_ONCE,
+                                .timing = PTOWSP_TIMING_IMMEDIATE};
     return schedule;
 }
 
@@ -54,9 +52,7 @@ static void paper_begin(npu_clock *clock, const ptowsp_schedule *schedule, uint3
 }
 
 static bool paper_task(npu_clock *clock, uint64_t cycles) {
-    clock_task task;
-    memset(&task, 0, sizeof task);
-    task.cycles = cycles;
+    clock_task task = {.cycles = cycles};
     return npu_clock_do_task(clock, &task);
 }
 
@@ -95,14 +91,12 @@ TEST(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started) {
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     npu_clock *clock = npu_clock_create();
     paper_begin(clock, &schedule, 2);
-    clock_pipeline pipeline;
-    memset(&pipeline, 0, sizeof pipeline);
-    pipeline.whole.cycles = 7;
-    pipeline.pipeline = 1;
-    pipeline.task_count = 5;
-    pipeline.busy_cycles = 9;
-    pipeline.channel_cycles = 4;
-    pipeline.slot_load_count = 3;
+    clock_pipeline pipeline = {.whole.cycles = 7,
+                               .pipeline = 1,
+                               .task_count = 5,
+                               .busy_cycles = 9,
+                               .channel_cycles = 4,
+                               .slot_load_count = 3};
     assert_true(paper_task(clock, 10) && npu_clock_do_pipeline(clock, &pipeline));
     assert_true(npu_clock_do_pipeline(clock, &pipeline) && npu_clock_end(clock));
     ptowsp_run_stats stats = npu_clock_stats(clock);
@@ -144,10 +138,8 @@ TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
 // Every call: nothing comes of it.
 static void expect_nothing_more(npu_clock *clock) {
     const uint32_t edge = 0;
-    clock_tile tile;
-    clock_pipeline pipeline;
-    memset(&tile, 0, sizeof tile);
-    memset(&pipeline, 0, sizeof pipeline);
+    clock_tile tile = {0};
+    clock_pipeline pipeline = {0};
     assert_false(npu_clock_scope_begin(clock, true));
     assert_false(npu_clock_scope_end(clock));
     assert_false(npu_clock_reset(clock, &edge, 1));
@@ -198,8 +190,7 @@ static void check_workload(sample *s, tally *counts) {
         return;  // stuck, and known to be
     }
     assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_run_options options = {0};
     prepare(s, run);
     ptowsp_status status = ptowsp_run_execute(run, &options);
     ptowsp_run_stats stats = *ptowsp_run_result(run);
@@ -215,8 +206,7 @@ static void check_workload(sample *s, tally *counts) {
 
 TEST(npu_clock__takes_the_time_of_random_workloads) {
     uint64_t seed = test_seed();
-    tally counts;
-    memset(&counts, 0, sizeof counts);
+    tally counts = {0};
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < 8; i++) {
@@ -241,10 +231,9 @@ TEST(npu_clock__takes_the_time_of_random_workloads) {
 
 // Rules of issue for the tasks around, which pipelines wait for.
 static ptowsp_schedule random_schedule(uint64_t *random) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = test_random(random) % 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    ptowsp_schedule schedule = {.issue = test_random(random) % 2 ? PTOWSP_ISSUE_IN_ORDER
+                                                                 : PTOWSP_ISSUE_DATAFLOW,
+                                .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN};
     if (schedule.issue == PTOWSP_ISSUE_DATAFLOW && test_random(random) % 2) {
         schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     }
@@ -271,8 +260,7 @@ static void check_pipeline(sim_sample *s, const ptowsp_program *program, tally *
     ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
     sim_bind(&s->built, &s->b, run);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_run_options options = {0};
     ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false);
     ptowsp_run_stats stats = *ptowsp_run_result(run);
     count(counts, run, status);
@@ -287,8 +275,7 @@ static void check_pipeline(sim_sample *s, const ptowsp_program *program, tally *
 
 TEST(npu_clock__takes_the_time_of_random_pipelines) {
     uint64_t seed = test_seed(), random = seed;
-    tally counts;
-    memset(&counts, 0, sizeof counts);
+    tally counts = {0};
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
         sim_sample *s = sim_sample_random(seed, number);
         s->around.has_data = !s->around.has_no_cost && test_random(&random) % 2;

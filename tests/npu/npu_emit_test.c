@@ -336,9 +336,7 @@ NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
 }
 
 NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
-    collected c;
-    memset(&c, 0, sizeof c);
-    c.stop_at = 2;
+    collected c = {.stop_at = 2};
     assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c), PTOWSP_CANCELLED);
     assert_int_equal(c.file_count, 2);
     char text[128];
@@ -359,14 +357,10 @@ NPU_FIXTURE_TEST_2(emit__kernels_need_their_source) {
     assert_int_equal(npu_entries(f->directory), 0);
     npu_program_free(f);
     npu_module_make(f, "m");
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "scale";
+    ptowsp_kernel_desc desc = {.name = "scale"};
     desc.fn = desc.cost = npu_scale;
     desc.source.text = NPU_SCALE_TEXT;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(f->m, &desc);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->m, &desc)};
     PTOWSP_WORKLOAD(f->m, "w") {
         ptowsp_task_make(f->m, &task);
     }
@@ -380,10 +374,7 @@ NPU_FIXTURE_TEST_2(emit__kernels_need_their_source) {
 // z = exp(a * b) * c: one way to the vector core, and one back.
 static void mixed_make(npu_fixture *f, const ptowsp_machine *machine) {
     npu_module_make(f, "m");
-    ptowsp_body_desc body;
-    memset(&body, 0, sizeof body);
-    body.name = "attend";
-    body.machine = machine;
+    ptowsp_body_desc body = {.name = "attend", .machine = machine};
     ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16, 16);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 16, 40);
@@ -391,18 +382,14 @@ static void mixed_make(npu_fixture *f, const ptowsp_machine *machine) {
     ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 16, 8);
     ptowsp_tile_store(z, ptowsp_tile_matmul(ptowsp_tile_exp(ptowsp_tile_matmul(a, b)), c));
     static const int64_t sizes[][2] = {{16, 16}, {16, 40}, {40, 8}, {16, 8}};
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_end(k);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
     for (int i = 0; i < 4; i++) {
         char name[2] = {"abcz"[i], 0};
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = name;
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
-        tensor.shape[0] = sizes[i][0];
-        tensor.shape[1] = sizes[i][1];
+        ptowsp_tensor_desc tensor = {.name = name,
+                                     .dtype = PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape[0] = sizes[i][0],
+                                     .shape[1] = sizes[i][1]};
         task.views[i].tensor = ptowsp_tensor_make(f->m, &tensor);
     }
     PTOWSP_WORKLOAD(f->m, "w") {
@@ -419,8 +406,7 @@ static void columns_make(npu_fixture *f, bool is_transient, int64_t cols) {
     ptowsp_tensor bytes =
         is_transient ? ptowsp_tensor_transient(f->m, &x, NULL) : ptowsp_tensor_make(f->m, &x);
     ptowsp_tensor halves = ptowsp_tensor_make(f->m, &y);
-    ptowsp_task_desc tasks[2];
-    memset(tasks, 0, sizeof tasks);
+    ptowsp_task_desc tasks[2] = {0};
     for (int i = 0; i < 2; i++) {  // fill, then widen the first column
         const ptowsp_body_desc desc = {.name = i ? "widen" : "fill"};
         ptowsp_body *k = ptowsp_kernel_begin(f->m, &desc);
@@ -483,8 +469,8 @@ TEST(emit__instructions_of_the_simulator_alone_are_refused_for_devices) {
         ptowsp_body *k = ptowsp_kernel_begin(f.m, &(ptowsp_body_desc){.name = "sum"});
         const ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 8, 16);
         const ptowsp_alloc_desc alloc = {.dtype = PTOWSP_F32, .rows = 8, .cols = 16};
-        ptowsp_instruction_desc sum = {.name = cases[i].name};
-        sum.dst[0] = ptowsp_tile_alloc(k, &alloc);
+        ptowsp_instruction_desc sum = {.name = cases[i].name,
+                                       .dst[0] = ptowsp_tile_alloc(k, &alloc)};
         sum.src[0] = sum.src[1] = x;
         if (i == 1) {
             sum.scalar = ptowsp_tile_const(k, 3);
@@ -601,9 +587,7 @@ TEST(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves) {
 // then takes zeros of 128 rows of 32 bytes, for which there is no room.
 NPU_FIXTURE_TEST_2(emit__empty_products_need_room_for_zeros) {
     npu_module_make(f, "m");
-    ptowsp_body_desc body;
-    memset(&body, 0, sizeof body);
-    body.name = "gemm";
+    ptowsp_body_desc body = {.name = "gemm"};
     ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
     static const int64_t sizes[][2] = {{128, 1032}, {1032, 128}, {128, 128}};
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 128, 1032);
@@ -611,19 +595,15 @@ NPU_FIXTURE_TEST_2(emit__empty_products_need_room_for_zeros) {
     ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 128, 128);
     ptowsp_tile_store(z, ptowsp_tile_matmul(ptowsp_tile_slice(a, 0, 8, 128, 1024),
                                             ptowsp_tile_slice(b, 8, 0, 1024, 128)));
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_end(k);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
     assert_string_equal(ptowsp_module_error(f->m).text, "");
     for (int i = 0; i < 3; i++) {
         char name[2] = {"abz"[i], 0};
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = name;
-        tensor.dtype = i < 2 ? PTOWSP_F16 : PTOWSP_F32;
-        tensor.rank = 2;
-        tensor.shape[0] = sizes[i][0];
-        tensor.shape[1] = sizes[i][1];
+        ptowsp_tensor_desc tensor = {.name = name,
+                                     .dtype = i < 2 ? PTOWSP_F16 : PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape[0] = sizes[i][0],
+                                     .shape[1] = sizes[i][1]};
         task.views[i].tensor = ptowsp_tensor_make(f->m, &tensor);
     }
     PTOWSP_WORKLOAD(f->m, "w") {
@@ -642,9 +622,7 @@ TEST(emit__programs_over_a_limit_are_refused) {
         npu_fixture f;
         npu_fixture_begin(&f);
         npu_module_make(&f, "m");
-        ptowsp_tensor_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.dtype = PTOWSP_F32;
+        ptowsp_tensor_desc desc = {.dtype = PTOWSP_F32};
         for (uint32_t i = 0; i < 65534 + over; i++) {  // entry 0 of the table is none
             char name[16];
             snprintf(name, sizeof name, "t%u", (unsigned)i);
@@ -655,8 +633,7 @@ TEST(emit__programs_over_a_limit_are_refused) {
             ptowsp_slot_set_make(f.m, 0, ptowsp_i64(f.m, 1));
         }
         npu_fixture_compile(&f, NULL);
-        collected c;
-        memset(&c, 0, sizeof c);
+        collected c = {0};
         ptowsp_status status = ptowsp_npu_emit_files(f.context, f.program, collect, &c);
         assert_int_equal(status, over ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
         assert_int_equal(c.file_count == 0, over);
@@ -677,8 +654,7 @@ NPU_FIXTURE_TEST_2(emit__programs_of_too_many_statements_are_refused) {
         }
     }
     npu_fixture_compile(f, NULL);
-    collected c;
-    memset(&c, 0, sizeof c);
+    collected c = {0};
     assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c),
                      PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(c.file_count, 0);
@@ -689,9 +665,7 @@ NPU_FIXTURE_TEST_2(emit__programs_of_too_many_statements_are_refused) {
 // -- directories ----------------------------------------------------------------------------------
 
 static void compare_tree(const npu_fixture *f, const char *path) {
-    collected c;
-    memset(&c, 0, sizeof c);
-    c.directory = path;
+    collected c = {.directory = path};
     assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c), PTOWSP_OK);
     free(c.text);
 }

@@ -84,8 +84,7 @@ static void explain_pipeline(void *user) {
 }
 
 static void compare_pipeline(sim_sample *s, ptowsp_run *run, ptowsp_npu *npu, uint64_t random) {
-    npu_subject subject;
-    memset(&subject, 0, sizeof subject);
+    npu_subject subject = {0};
     sim_bind(&s->built, &s->b, run);
     s->built.call_count = 0;
     memset(s->built.data, 0, sizeof s->built.data);

@@ -73,14 +73,12 @@ static const scene scenes[] = {
 static ptowsp_node make_task_after(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
                                    ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar,
                                    ptowsp_node after) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = axis;
-    desc.views[0].tensor = tensor;
-    desc.views[0].row = row;
-    desc.scalars[0] = scalar;
-    desc.after[0] = after;
+    ptowsp_task_desc desc = {.kernel = kernel,
+                             .axes[0] = axis,
+                             .views[0].tensor = tensor,
+                             .views[0].row = row,
+                             .scalars[0] = scalar,
+                             .after[0] = after};
     return ptowsp_task_make(m, &desc);
 }
 
@@ -97,8 +95,7 @@ static ptowsp_tensor make_tensor(ptowsp_module *m, const char *name, int64_t row
 }
 
 static ptowsp_kernel make_kernel(ptowsp_module *m) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
     const ptowsp_scalar_param scalar = {"what", PTOWSP_TYPE_I64};
     desc.name = "step";
@@ -128,10 +125,7 @@ static void make_module(ptowsp_module *m) {
         make_task(m, kernel, d, p, p, zero);
         ptowsp_scope_end(m);
         ptowsp_scope_end(m);
-        ptowsp_view view;
-        memset(&view, 0, sizeof view);
-        view.tensor = d;
-        view.row = ptowsp_i64(m, 2);
+        ptowsp_view view = {.tensor = d, .row = ptowsp_i64(m, 2)};
         view.rows = view.cols = 1;
         ptowsp_slot_load_make(m, 0, &view, zero, zero);
     }
@@ -146,8 +140,7 @@ static bool is_bound(const scene *now, const char *name) {
 static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {
     const ptowsp_csr csr = {PTOWSP_I32, now->indptr, now->indices, 2, 2};
     uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
+    ptowsp_buffer buffer = {0};
     if (is_bound(now, "batch")) {
         assert_int_equal(ptowsp_run_bind_size(run, "batch", now->batch), PTOWSP_OK);
     }
@@ -184,9 +177,8 @@ static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d
 static void check_scene(ptowsp_context *context, const ptowsp_program *program, ptowsp_npu *npu,
                         const scene *now) {
     int32_t x[ROWS * 4], d[16];
-    npu_subject subject;
     ptowsp_run *run = NULL;
-    memset(&subject, 0, sizeof subject);
+    npu_subject subject = {0};
     snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
     for (int i = 0; i < ROWS * 4; i++) {
         x[i] = d[i % 16] = i;
@@ -231,20 +223,16 @@ static void check_all(const ptowsp_schedule *schedule, const char *name) {
 
 static void npu__errors_of_trees_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 3;
+    ptowsp_schedule schedule = {.lane_count = 3};
     check_all(&schedule, "errors in dataflow");
 }
 
 static void npu__errors_in_order_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
-    schedule.lane_count = 2;
-    schedule.window = 3;
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
+                                .dispatch = PTOWSP_DISPATCH_WORK_STEALING,
+                                .lane_count = 2,
+                                .window = 3};
     check_all(&schedule, "errors in order");
 }
 
@@ -281,9 +269,7 @@ static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_ten
         ptowsp_node first = make_task(m, kernel, x, i, row, size);
         make_task_after(m, kernel, x, token, row, size, first);
     }
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = x;
+    ptowsp_view view = {.tensor = x};
     view.rows = view.cols = 2;
     ptowsp_slot_load_make(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
                           ptowsp_i64(m, 0));
@@ -294,9 +280,7 @@ static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_ten
 static void make_processes(ptowsp_module *m) {
     ptowsp_kernel kernel = make_kernel(m);
     ptowsp_tensor x = make_tensor(m, "x", ROWS, 4);
-    ptowsp_channel_desc channel;
-    memset(&channel, 0, sizeof channel);
-    channel.name = "tokens";
+    ptowsp_channel_desc channel = {.name = "tokens"};
     ptowsp_expr zero = ptowsp_i64(m, 0);
     ptowsp_expr first = ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(m, "body") {
@@ -327,11 +311,9 @@ static void make_processes(ptowsp_module *m) {
 static void check_process_scene(ptowsp_context *context, const ptowsp_program *program,
                                 ptowsp_npu *npu, const process_scene *now) {
     int32_t x[ROWS * 4];
-    npu_subject subject;
-    ptowsp_buffer buffer;
     ptowsp_run *run = NULL;
-    memset(&subject, 0, sizeof subject);
-    memset(&buffer, 0, sizeof buffer);
+    npu_subject subject = {0};
+    ptowsp_buffer buffer = {0};
     snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
     for (int i = 0; i < ROWS * 4; i++) {
         x[i] = i;
@@ -359,10 +341,8 @@ static void check_process_scene(ptowsp_context *context, const ptowsp_program *p
 
 static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 3;
-    schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT;
+    ptowsp_schedule schedule = {
+        .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
     const ptowsp_program_desc desc = {NULL, &schedule};
     ptowsp_context *context = NULL;
     ptowsp_module *m = NULL;
@@ -394,25 +374,17 @@ static ptowsp_cycles count(const ptowsp_task *task, void *user) {
 
 // A task, and then a pipeline with a process for each worker.
 static void make_workers(ptowsp_module *m) {
-    ptowsp_kernel_desc kernel_desc;
-    ptowsp_tensor_desc tensor_desc;
-    ptowsp_channel_desc channel_desc;
-    ptowsp_task_desc task;
     const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
-    memset(&kernel_desc, 0, sizeof kernel_desc);
-    kernel_desc.name = "count";
-    kernel_desc.fn = count;
-    kernel_desc.tiles[0] = tile;
-    kernel_desc.source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
-                              "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n";
-    memset(&tensor_desc, 0, sizeof tensor_desc);
-    tensor_desc.name = "x";
-    tensor_desc.dtype = PTOWSP_I32;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(m, &kernel_desc);
+    ptowsp_kernel_desc kernel_desc = {
+        .name = "count",
+        .fn = count,
+        .tiles[0] = tile,
+        .source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
+                       "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n"};
+    ptowsp_tensor_desc tensor_desc = {.name = "x", .dtype = PTOWSP_I32};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel_desc)};
     task.views[0].tensor = ptowsp_tensor_make(m, &tensor_desc);
-    memset(&channel_desc, 0, sizeof channel_desc);
-    channel_desc.name = "tokens";
+    ptowsp_channel_desc channel_desc = {.name = "tokens"};
     ptowsp_axis workers = ptowsp_axis_dynamic(m, "workers");
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_task_make(m, &task);
@@ -450,10 +422,8 @@ static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **sta
         const int64_t workers = i % 2 ? 3 : 0;
         const bool is_running = i >= 2;
         int32_t x = 0;
-        ptowsp_buffer buffer;
         ptowsp_run *run = NULL;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = &x;
+        ptowsp_buffer buffer = {.data = &x};
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_size(run, "workers", workers), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);

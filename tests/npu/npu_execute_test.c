@@ -39,10 +39,7 @@ typedef struct fixture {
 } fixture;
 
 static ptowsp_kernel kernel_make(const fixture *t, const char *name, ptowsp_kernel_fn fn) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
     const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 4, COLS};
     desc.tiles[0] = tile;
     desc.scalars[0].name = "by";
@@ -54,11 +51,7 @@ static ptowsp_kernel kernel_make(const fixture *t, const char *name, ptowsp_kern
 
 static void task_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_expr i,
                       ptowsp_expr by) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = i;
-    desc.views[0].tensor = x;
+    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = i, .views[0].tensor = x};
     desc.views[0].row = ptowsp_mul(i, ptowsp_i64(t->f.m, 4));
     desc.scalars[0] = by;
     ptowsp_task_make(t->f.m, &desc);
@@ -69,9 +62,7 @@ static void task_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x, p
 static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x) {
     ptowsp_module *m = t->f.m;
     ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), times = ptowsp_axis_ragged(m, "times");
-    ptowsp_view first;
-    memset(&first, 0, sizeof first);
-    first.tensor = x;
+    ptowsp_view first = {.tensor = x};
     PTOWSP_WORKLOAD(m, "work") {
         PTOWSP_COMBINE(m) {
             PTOWSP_PARALLEL(m, i, batch) {
@@ -94,12 +85,7 @@ static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor 
 }
 
 static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uint64_t slot) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = t->x;
-    buffer.rank = 2;
-    buffer.shape[0] = batch * 4;
-    buffer.shape[1] = COLS;
+    ptowsp_buffer buffer = {.data = t->x, .rank = 2, .shape[0] = batch * 4, .shape[1] = COLS};
     t->batch = batch;
     for (int32_t i = 0; i < batch * 4 * COLS; i++) {
         t->before[i] = (int32_t)(i % 5 + 1 + (int32_t)slot);
@@ -130,13 +116,8 @@ static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
     npu_module_make(&t->f, "work");
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "x";
-    desc.dtype = PTOWSP_I32;
-    desc.rank = 2;
-    desc.shape[0] = PTOWSP_DYNAMIC;
-    desc.shape[1] = COLS;
+    ptowsp_tensor_desc desc = {
+        .name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape[0] = PTOWSP_DYNAMIC, .shape[1] = COLS};
     ptowsp_tensor x = ptowsp_tensor_make(t->f.m, &desc);
     workload_make(t, kernel_make(t, kernel, fn), x);
     npu_fixture_compile(&t->f, NULL);
@@ -175,14 +156,10 @@ static void is_equal(fixture *t) {
     memcpy(wanted, t->x, sizeof wanted);
     const ptowsp_run_stats *stats = ptowsp_run_result(t->run);
     for (uint32_t i = 0; i < 8; i++) {
-        ptowsp_npu_options options;
         ptowsp_npu_result result;
-        memset(&options, 0, sizeof options);
-        options.aicpu_count = i % 4 + 1;
-        options.ring_size = i < 4 ? 2 : 0;
-        options.core_count = i % 3;
-        ptowsp_span spans[64];
-        memset(spans, 0, sizeof spans);
+        ptowsp_npu_options options = {
+            .aicpu_count = i % 4 + 1, .ring_size = i < 4 ? 2 : 0, .core_count = i % 3};
+        ptowsp_span spans[64] = {0};
         options.spans = spans;
         options.span_capacity = 64;
         uint64_t before = ptowsp_clock_ns();
@@ -258,8 +235,7 @@ TEST(execute__errors_are_those_of_the_library) {
     test_error_is(t.f.context, PTOWSP_UNSUPPORTED_SIZE, 1,
                   "work/combine/parallel i/when/task refuse (i = 3): task 1 failed: "
                   "UNSUPPORTED_SIZE");
-    ptowsp_npu_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_npu_options options = {0};
     for (options.aicpu_count = 1; options.aicpu_count <= 4; options.aicpu_count++) {
         ptowsp_npu_result result;
         assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result),

@@ -75,8 +75,7 @@ TEST(expand__writes_pipelines_as_the_reference_has_them) {
     }
     static sim_sample *samples[PIPELINES];
     uint64_t seed = test_seed() + 44, tasks = 0, runs = 0;
-    words_unit unit;
-    memset(&unit, 0, sizeof unit);
+    words_unit unit = {0};
     for (unsigned number = 0, made = 0; made < PIPELINES; number++) {
         sim_sample *s = sim_sample_random(seed, number);
         bool is_simple = made % 2 == 0;

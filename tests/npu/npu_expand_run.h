@@ -41,10 +41,8 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
                                   bool with_enums) {
     static const char *const prefixes[] = {"AXIS",   "ARRAY",  "SYMBOL",
                                            "TENSOR", "KERNEL", "CHANNEL"};
-    npu_emitter emitter;
     npu_text text = {NULL, 0, 0, false};
-    memset(&emitter, 0, sizeof emitter);
-    emitter.context = context;
+    npu_emitter emitter = {.context = context};
     assert_true(npu_read(&emitter, program));
     npu_names_make(&emitter);
     for (int kind = 0; with_enums && kind <= NPU_CHANNEL; kind++) {
@@ -280,8 +278,7 @@ static uint64_t words_load(void *user, const words_view *view, int64_t r, int64_
 static void words_submit(void *user, const words_task *task) {
     words_over *over = (words_over *)user;
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_task as_task;
-    memset(&as_task, 0, sizeof as_task);
+    ptowsp_task as_task = {0};
     for (uint32_t i = 0; i < task->tile_count; i++) {
         int64_t rows, cols;
         tiles[i] = words_tile(over, &task->tiles[i], &rows, &cols);

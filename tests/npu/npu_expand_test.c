@@ -61,8 +61,7 @@ TEST(expand__walks_random_programs_as_the_reference_does) {
     uint64_t seed = test_seed() + 33, tasks = 0;
     static walk walks[PROGRAMS];
     static ptowsp_program *programs[PROGRAMS];
-    words_unit unit;
-    memset(&unit, 0, sizeof unit);
+    words_unit unit = {0};
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         walk *w = &walks[number];
         w->s = sample_make(seed, number);

@@ -710,8 +710,7 @@ TEST(text__errors_of_expressions_are_told_where_a_run_tells_them) {
     static const int32_t lengths[2] = {2, 2};
     static int32_t data[64];
     uint32_t nodes[FAULT_COUNT + 1][WORDS_PLACE_MAX];
-    words_unit unit;
-    memset(&unit, 0, sizeof unit);
+    words_unit unit = {0};
     for (int which = 0; which <= FAULT_COUNT; which++) {
         fixture_make(&fixtures[which], "faulty");
         faulty_make(&fixtures[which], which);

@@ -101,8 +101,7 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
     }
     static fixture fixtures[PROGRAMS];
     static evaluator evaluators[PROGRAMS];
-    words_unit unit;
-    memset(&unit, 0, sizeof unit);
+    words_unit unit = {0};
     generator g = {NULL, test_seed() + 55};
     for (int number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         fixture *f = &fixtures[number];
@@ -227,8 +226,7 @@ TEST(expr__the_deepest_and_largest_compile) {
     }
     fixture f;
     evaluator e;
-    words_unit unit;
-    memset(&unit, 0, sizeof unit);
+    words_unit unit = {0};
     fixture_make(&f);
     ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), deep = x, choice = x, large = x;
     for (int i = 1; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {

@@ -27,8 +27,7 @@ static inline size_t param_bytes(const kt_param *p) {
 }
 
 static inline outcome outcome_begin(const kt *t) {
-    outcome out;
-    memset(&out, 0, sizeof out);
+    outcome out = {0};
     for (uint32_t i = 0; i < t->param_count; i++) {
         out.bytes[i] = (uint8_t *)malloc(param_bytes(&t->params[i]));
         assert_non_null(out.bytes[i]);
@@ -56,9 +55,7 @@ static inline outcome run_library(kt *t, const ptowsp_program *program, const si
         buffer.shape[1] = p->col + at->cols[i];
         assert_int_equal(ptowsp_run_bind_tensor(run, p->name, &buffer), PTOWSP_OK);
     }
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.cost.model = model;
+    ptowsp_run_options options = {.cost.model = model};
     out.status = ptowsp_run_execute(run, &options);
     out.cycles = out.status == PTOWSP_OK ? ptowsp_run_result(run)->makespan_cycles : 0;
     ptowsp_run_destroy(run);

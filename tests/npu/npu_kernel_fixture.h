@@ -52,8 +52,7 @@ static inline void npu_shell(const char *format, ...) {
 }
 
 static inline npu_object npu_object_begin(void) {
-    npu_object o;
-    memset(&o, 0, sizeof o);
+    npu_object o = {0};
     snprintf(o.directory, sizeof o.directory, "/tmp/ptowsp_npu_XXXXXX");
     assert_non_null(mkdtemp(o.directory));
     char path[128];

@@ -17,9 +17,7 @@ typedef struct fixture {
 
 // out = the sum over tokens t < length of exp(q k_t) v_t.
 static ptowsp_kernel kernel_make(const fixture *t) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "weigh";
+    ptowsp_body_desc desc = {.name = "weigh"};
     ptowsp_body *k = ptowsp_kernel_begin(t->f.m, &desc);
     ptowsp_value query = ptowsp_tile_in(k, "q", PTOWSP_F32, GROUP, DIM);
     ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F32, DIM, CACHE);
@@ -41,21 +39,14 @@ static ptowsp_kernel kernel_make(const fixture *t) {
 }
 
 static ptowsp_tensor tensor_make(const fixture *t, const char *name, int64_t rows, int64_t cols) {
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dtype = PTOWSP_F32;
-    desc.rank = 2;
-    desc.shape[0] = rows;
-    desc.shape[1] = cols;
+    ptowsp_tensor_desc desc = {
+        .name = name, .dtype = PTOWSP_F32, .rank = 2, .shape[0] = rows, .shape[1] = cols};
     return ptowsp_tensor_make(t->f.m, &desc);
 }
 
 static ptowsp_view view_of(const fixture *t, ptowsp_tensor tensor, ptowsp_expr i, int64_t rows,
                            int64_t cols) {
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = tensor;
+    ptowsp_view view = {.tensor = tensor};
     view.row = ptowsp_mul(i, ptowsp_i64(t->f.m, rows));
     view.col = ptowsp_mul(i, ptowsp_i64(t->f.m, cols));
     return view;
@@ -65,12 +56,10 @@ static void bind(fixture *t) {
     static const char *const names[] = {"q", "k", "v", "out"};
     float *data[] = {t->q, t->k, t->v, t->out};
     for (int i = 0; i < 4; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = data[i];
-        buffer.rank = 2;
-        buffer.shape[0] = i == 1 ? DIM : TASKS * (i == 2 ? CACHE : GROUP);
-        buffer.shape[1] = i == 1 ? TASKS * CACHE : DIM;
+        ptowsp_buffer buffer = {.data = data[i],
+                                .rank = 2,
+                                .shape[0] = i == 1 ? DIM : TASKS * (i == 2 ? CACHE : GROUP),
+                                .shape[1] = i == 1 ? TASKS * CACHE : DIM};
         assert_int_equal(ptowsp_run_bind_tensor(t->run, names[i], &buffer), PTOWSP_OK);
     }
     assert_int_equal(ptowsp_run_bind_array(t->run, "lengths", PTOWSP_I32, t->lengths, TASKS),
@@ -81,9 +70,7 @@ static void make(fixture *t) {
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
     npu_module_make(&t->f, "loops");
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel_make(t);
+    ptowsp_task_desc task = {.kernel = kernel_make(t)};
     ptowsp_tensor q = tensor_make(t, "q", TASKS * GROUP, DIM);
     ptowsp_tensor k = tensor_make(t, "k", DIM, TASKS * CACHE);
     ptowsp_tensor v = tensor_make(t, "v", TASKS * CACHE, DIM);
@@ -123,20 +110,15 @@ TEST(tree__loops_as_often_as_each_task_says) {
     static const int32_t lengths[TASKS] = {0, 16, 1, 33, 15, 48, 64};
     memcpy(t.lengths, lengths, sizeof lengths);
     for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_A2A3; model++) {
-        ptowsp_run_options how;
-        memset(&how, 0, sizeof how);
-        how.cost.model = (ptowsp_model)model;
+        ptowsp_run_options how = {.cost.model = (ptowsp_model)model};
         float wanted[TASKS * GROUP * DIM];
         assert_int_equal(ptowsp_run_execute(t.run, &how), PTOWSP_OK);
         memcpy(wanted, t.out, sizeof wanted);
         ptowsp_cycles cycles = ptowsp_run_result(t.run)->makespan_cycles;
         for (uint32_t i = 0; i < 4; i++) {
-            ptowsp_npu_options options;
             ptowsp_npu_result result;
-            memset(&options, 0, sizeof options);
-            options.aicpu_count = i + 1;
-            options.core_count = i % 3;
-            options.cost.model = (ptowsp_model)model;
+            ptowsp_npu_options options = {
+                .aicpu_count = i + 1, .core_count = i % 3, .cost.model = (ptowsp_model)model};
             memset(t.out, 0xff, sizeof t.out);
             if (ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result) != PTOWSP_OK) {
                 fail_msg("%s", ptowsp_context_error(t.f.context).text);

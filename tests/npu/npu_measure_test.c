@@ -29,10 +29,7 @@ static uint16_t a[M * K], b[K * N];
 static ptowsp_kernel tile_kernel(const program *p, which kind) {
     const ptowsp_machine machine =
         p->family == PTOWSP_FAMILY_A5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = tile_names[kind];
-    desc.machine = &machine;
+    ptowsp_body_desc desc = {.name = tile_names[kind], .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(p->f.m, &desc);
     if (kind == SOFTMAX) {
         ptowsp_value out = ptowsp_tile_out(k, "y", PTOWSP_F32, M, K);
@@ -65,11 +62,8 @@ static ptowsp_kernel own_kernel(const program *p, which kind) {
     static const ptowsp_pto_arg gemm[] = {{PTOWSP_PTO_DATA, 0, 0}, {PTOWSP_PTO_DATA, 1, 0},
                                           {PTOWSP_PTO_DATA, 2, 0}, {PTOWSP_PTO_ROWS, 1, 0},
                                           {PTOWSP_PTO_COLS, 1, 0}, {PTOWSP_PTO_COLS, 2, 0}};
-    ptowsp_pto_source pto;
-    ptowsp_kernel_desc desc;
-    memset(&pto, 0, sizeof pto);
-    memset(&desc, 0, sizeof desc);
-    desc.name = own_names[kind];
+    ptowsp_pto_source pto = {0};
+    ptowsp_kernel_desc desc = {.name = own_names[kind]};
     desc.cycles = 7;  // measuring does not take them
     desc.pto = &pto;
     pto.family = p->family;
@@ -107,12 +101,8 @@ static ptowsp_kernel own_kernel(const program *p, which kind) {
 
 // Sets a flag that nobody waits for.
 static ptowsp_kernel broken_kernel(const program *p) {
-    ptowsp_pto_source pto;
-    ptowsp_kernel_desc desc;
-    memset(&pto, 0, sizeof pto);
-    memset(&desc, 0, sizeof desc);
-    desc.name = "broken";
-    desc.pto = &pto;
+    ptowsp_pto_source pto = {0};
+    ptowsp_kernel_desc desc = {.name = "broken", .pto = &pto};
     pto.family = p->family;
     pto.text = "#include <pto/pto-inst.hpp>\n"
                "void broken(float *, float *) { set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3); }\n";
@@ -123,9 +113,7 @@ static ptowsp_kernel broken_kernel(const program *p) {
 
 static void task_make(const program *p, ptowsp_kernel kernel, const ptowsp_tensor *tensors,
                       uint32_t count) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
+    ptowsp_task_desc task = {.kernel = kernel};
     for (uint32_t i = 0; i < count; i++) {
         task.views[i].tensor = tensors[i];
     }
@@ -142,11 +130,8 @@ static void program_begin(program *p, ptowsp_family family) {
     const char *const names[] = {"y", "x", "c", "a", "b", "slots"};
     ptowsp_tensor tensors[6];
     for (int i = 0; i < 6; i++) {
-        ptowsp_tensor_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = names[i];
-        desc.dtype = i == 3 || i == 4 ? PTOWSP_F16 : PTOWSP_F32;
-        desc.rank = 2;
+        ptowsp_tensor_desc desc = {
+            .name = names[i], .dtype = i == 3 || i == 4 ? PTOWSP_F16 : PTOWSP_F32, .rank = 2};
         memcpy(desc.shape, shapes[i], sizeof shapes[i]);
         tensors[i] = ptowsp_tensor_make(p->f.m, &desc);
     }
@@ -294,9 +279,7 @@ TEST(measure__a_source_takes_the_cycles_of_the_tile_kernel_that_does_the_same) {
         program_begin(&p, (ptowsp_family)family);
         measured_under(&p, NULL);
         for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
-            ptowsp_cost cost;
-            memset(&cost, 0, sizeof cost);
-            cost.model = (ptowsp_model)model;
+            ptowsp_cost cost = {.model = (ptowsp_model)model};
             if (model == PTOWSP_MODEL_USER) {
                 continue;
             }
@@ -433,8 +416,7 @@ TEST(measure__what_does_not_go_together_is_refused) {
 TEST(cost__is_checked_as_functions_that_take_one_do) {
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_cost cost;
-    memset(&cost, 0, sizeof cost);
+    ptowsp_cost cost = {0};
     assert_int_equal(ptowsp_cost_check(context, NULL), PTOWSP_OK);
     for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
         cost.model = (ptowsp_model)model;

@@ -82,9 +82,7 @@ TEST(memory__of_kernels_may_be_refused_at_every_point) {
 
 static ptowsp_kernel kernel_of(const npu_fixture *f, const char *name, ptowsp_kernel_fn fn,
                                const char *text, const ptowsp_pto_source *pto) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
+    ptowsp_kernel_desc desc = {.name = name};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
     desc.tiles[0] = tile;
     desc.tiles[0].direction = strcmp(name, "make") == 0 ? PTOWSP_OUT : PTOWSP_INOUT;
@@ -102,10 +100,7 @@ static ptowsp_tensor tensor_of(const npu_fixture *f, const char *name) {
 }
 
 static void task_of(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = tensor;
+    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = tensor};
     ptowsp_task_make(f->m, &task);
 }
 
@@ -121,10 +116,9 @@ NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
     assert_true(fputs("int one;\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
     npu_module_make(f, "sources");
-    ptowsp_pto_source pto;
-    memset(&pto, 0, sizeof pto);
-    pto.text = "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}";
-    pto.include_dirs[0] = f->directory;
+    ptowsp_pto_source pto = {.text =
+                                 "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}",
+                             .include_dirs[0] = f->directory};
     const ptowsp_kernel kernels[] = {
         kernel_of(f, "lines", npu_scale, NPU_SCALE_TEXT, NULL),
         kernel_of(f, "line", npu_scale,
@@ -152,13 +146,9 @@ NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
     const ptowsp_axis lanes = ptowsp_axis_plan_lanes(m, "kv");
     const ptowsp_tensor_desc made = {
         "made", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_channel_desc channel;
-    memset(&channel, 0, sizeof channel);
-    channel.name = "tokens";
-    channel.depth = 2;
+    ptowsp_channel_desc channel = {.name = "tokens", .depth = 2};
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
-        memset(sizes, 0, sizeof sizes);
+        ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX] = {0};
         sizes[0] = ptowsp_mul(ptowsp_axis_size(m, rows), ptowsp_i64(m, 8));
         const ptowsp_tensor transient = ptowsp_tensor_transient(m, &made, sizes);
         task_of(f, make, transient);
@@ -199,12 +189,9 @@ NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
 NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
     char path[128];
     float data[2][16 * 8] = {{0}};
-    ptowsp_npu_desc tree;
-    ptowsp_body_desc twice;
     npu_module_make(f, "runtime");
-    memset(&tree, 0, sizeof tree);
-    memset(&twice, 0, sizeof twice);
-    twice.name = "twice";
+    ptowsp_npu_desc tree = {0};
+    ptowsp_body_desc twice = {.name = "twice"};
     ptowsp_body *body = ptowsp_kernel_begin(f->m, &twice);
     const ptowsp_value in = ptowsp_tile_in(body, "x", PTOWSP_F32, 16, 8);
     ptowsp_tile_store(ptowsp_tile_out(body, "y", PTOWSP_F32, 16, 8), ptowsp_tile_add(in, in));
@@ -215,21 +202,16 @@ NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point)
     PTOWSP_WORKLOAD(f->m, "runtime") {
         const ptowsp_tensor between = ptowsp_tensor_transient(f->m, &made, NULL);
         for (int i = 0; i < 2; i++) {
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
-            task.kernel = kernel;
-            task.views[0].tensor = i ? between : x;
-            task.views[1].tensor = i ? y : between;
+            ptowsp_task_desc task = {.kernel = kernel,
+                                     .views[0].tensor = i ? between : x,
+                                     .views[1].tensor = i ? y : between};
             ptowsp_task_make(f->m, &task);
         }
     }
     npu_fixture_compile(f, NULL);
     assert_int_equal(ptowsp_run_create(f->context, f->program, &tree.run), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.dtype = PTOWSP_F32;
-        buffer.data = data[i];
+        ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = data[i]};
         assert_int_equal(ptowsp_run_bind_tensor(tree.run, i ? "y" : "x", &buffer), PTOWSP_OK);
     }
     snprintf(path, sizeof path, "%s/tree", f->directory);

@@ -246,8 +246,8 @@ TEST(names__of_all_things_in_programs_may_be_any) {
             snprintf(name, sizeof name, "%s!", word);
             ptowsp_tensor_desc tensor = {
                 name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, PTOWSP_LOCATION_GLOBAL};
-            ptowsp_task_desc task = {.kernel = step};
-            task.views[0].tensor = ptowsp_tensor_make(m, &tensor);
+            ptowsp_task_desc task = {.kernel = step,
+                                     .views[0].tensor = ptowsp_tensor_make(m, &tensor)};
             ptowsp_expr v = ptowsp_for_each_begin(m, word, ptowsp_axis_dynamic(m, word));
             snprintf(name, sizeof name, "%s.", word);
             ptowsp_expr at = ptowsp_array_at(m, name, PTOWSP_I32, v);
@@ -304,9 +304,7 @@ TEST(names__of_kernels_may_be_any) {
     char path[128];
     names_begin(&f, path);
     ptowsp_module *m = f.m;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.axes[0] = ptowsp_i64(m, 0);
+    ptowsp_task_desc task = {.axes[0] = ptowsp_i64(m, 0)};
     PTOWSP_WORKLOAD(m, "main") {
         for (uint32_t i = 0; i < names.count; i++) {
             const int which = (int)(i % FUNCTIONS);
@@ -314,9 +312,11 @@ TEST(names__of_kernels_may_be_any) {
                      "static ptowsp_cycles %s(const ptowsp_task *task, void *user) "
                      "{ (void)task; (void)user; return 1; }",
                      functions[which]);
-            ptowsp_kernel_desc desc = {.name = name_at(i), .axis_count = 1, .fn = nothing};
-            desc.source.text = sources[which];
-            desc.source.fn = functions[which];
+            ptowsp_kernel_desc desc = {.name = name_at(i),
+                                       .axis_count = 1,
+                                       .fn = nothing,
+                                       .source.text = sources[which],
+                                       .source.fn = functions[which]};
             task.kernel = ptowsp_kernel_make(m, &desc);
             ptowsp_task_make(m, &task);
         }
@@ -348,8 +348,7 @@ TEST(names__of_tile_kernels_and_operands_may_be_any) {
             if (strncmp(names.at[i], "wsp_", 4) != 0 || !names.at[i][4]) {
                 continue;
             }
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
+            ptowsp_task_desc task = {0};
             ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = names.at[i] + 4});
             ptowsp_value sum = {NULL, 0};
             for (uint32_t n = 0; n < 5; n++) {

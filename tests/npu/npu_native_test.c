@@ -72,8 +72,7 @@ typedef struct native {
 } native;
 
 static native native_begin(void) {
-    native n;
-    memset(&n, 0, sizeof n);
+    native n = {0};
     assert_int_equal(ptowsp_context_create(NULL, &n.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(n.context, NULL, &n.m), PTOWSP_OK);
     return n;
@@ -81,15 +80,9 @@ static native native_begin(void) {
 
 // A program of one task of a kernel with a tile (or two), an axis argument of 3 and a scalar of 5.
 static void native_compile(native *n, const ptowsp_kernel_desc *desc) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(n->m, desc);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(n->m, desc)};
     for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = desc->tiles[i].name;
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = desc->tiles[i].name, .dtype = PTOWSP_F32, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
         task.views[i].tensor = ptowsp_tensor_make(n->m, &tensor);
     }
@@ -110,10 +103,7 @@ static void native_end(native *n) {
 }
 
 static ptowsp_kernel_desc native_desc(const char *name, ptowsp_kernel_fn fn) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
     ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     ptowsp_tile_param y = {"y", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
     ptowsp_scalar_param s = {"s", PTOWSP_TYPE_U64};
@@ -135,8 +125,7 @@ typedef struct memory {
 
 // Rows of 18 values, m and l. All m are alike and l a power of two: merging is exact.
 static memory memory_make(void) {
-    memory data;
-    memset(&data, 0, sizeof data);
+    memory data = {0};
     for (int r = 0; r < ROWS; r++) {
         for (int c = 0; c < PITCH; c++) {
             data.x[r * PITCH + c] = (float)(r * 7 - c);
@@ -159,9 +148,7 @@ static void native_compare(npu_object *o, uint32_t number, native *n) {
     uint64_t cycles = status == PTOWSP_OK ? ptowsp_run_result(run)->makespan_cycles : 0;
     ptowsp_run_destroy(run);
 
-    wsp_task task;
-    memset(&task, 0, sizeof task);
-    task.kernel = 1;
+    wsp_task task = {.kernel = 1};
     task.axis_count = task.scalar_count = 1;
     task.tile_count = 2;
     uint64_t args[] = {3, ROWS, COLS, 1, 18, 5};
@@ -220,11 +207,7 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
         native_compare(&o, i, &all[i]);
     }
     float x = 0;
-    wsp_task task;
-    memset(&task, 0, sizeof task);
-    task.kernel = 1;
-    task.tile_count = 1;
-    task.tiles[0].data = (uint64_t)(uintptr_t)&x;
+    wsp_task task = {.kernel = 1, .tile_count = 1, .tiles[0].data = (uint64_t)(uintptr_t)&x};
     npu_object_run(&o, 6)(&task);
     assert_int_equal(task.cycles, 42);
     assert_true(x == 4);
@@ -287,9 +270,8 @@ TEST(native__kernels_of_one_source_share_a_file) {
     ptowsp_kernel_desc b = native_desc("fail_with_a_status", fail_with_a_status);
     memset(a.tiles, 0, sizeof a.tiles);
     memset(b.tiles, 0, sizeof b.tiles);
-    ptowsp_task_desc first, second;
-    memset(&first, 0, sizeof first);
-    first.axes[0] = ptowsp_i64(n.m, 0);
+    ptowsp_task_desc second;
+    ptowsp_task_desc first = {.axes[0] = ptowsp_i64(n.m, 0)};
     first.scalars[0] = ptowsp_u64(n.m, 0);
     second = first;
     first.kernel = ptowsp_kernel_make(n.m, &a);
@@ -342,24 +324,16 @@ TEST(native__without_source_is_refused_by_name) {
 TEST(native__tile_kernels_of_two_families_are_refused) {
     native n = native_begin();
     ptowsp_machine machine = ptowsp_machine_950pr();
-    ptowsp_task_desc tasks[2];
-    memset(tasks, 0, sizeof tasks);
+    ptowsp_task_desc tasks[2] = {0};
     for (int i = 0; i < 2; i++) {
-        ptowsp_body_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = i ? "new" : "old";
-        desc.machine = i ? &machine : NULL;
+        ptowsp_body_desc desc = {.name = i ? "new" : "old", .machine = i ? &machine : NULL};
         ptowsp_body *k = ptowsp_kernel_begin(n.m, &desc);
         ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
         ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 8);
         ptowsp_tile_store(y, ptowsp_tile_neg(x));
         tasks[i].kernel = ptowsp_kernel_end(k);
     }
-    ptowsp_tensor_desc tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = "x";
-    tensor.dtype = PTOWSP_F32;
-    tensor.rank = 2;
+    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_F32, .rank = 2};
     tensor.shape[0] = tensor.shape[1] = 8;
     ptowsp_tensor x = ptowsp_tensor_make(n.m, &tensor);
     PTOWSP_WORKLOAD(n.m, "w") {

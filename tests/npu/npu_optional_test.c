@@ -529,8 +529,7 @@ static void check_plans(bool has_lanes) {
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
         for (size_t k = 0;
              plans[i].has_lanes == has_lanes && k < sizeof readers / sizeof readers[0]; k++) {
-            plan p;
-            memset(&p, 0, sizeof p);
+            plan p = {0};
             plans[i].make(&p);
             readers[k].read(&s, &p);
         }

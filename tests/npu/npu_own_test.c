@@ -19,19 +19,13 @@ typedef struct memory {
 } memory;
 
 static ptowsp_tensor tensor_make(npu_fixture *f, const char *name, int64_t rows, int64_t cols) {
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dtype = PTOWSP_F32;
-    desc.rank = 2;
-    desc.shape[0] = rows;
-    desc.shape[1] = cols;
+    ptowsp_tensor_desc desc = {
+        .name = name, .dtype = PTOWSP_F32, .rank = 2, .shape[0] = rows, .shape[1] = cols};
     return ptowsp_tensor_make(f->m, &desc);
 }
 
 static ptowsp_kernel_desc kernel_desc(const char *name, const ptowsp_pto_source *pto) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     const char *const names[] = {"out", "one", "other"};
     desc.name = name;
     for (int i = 0; i < 3; i++) {
@@ -74,14 +68,9 @@ static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *o
     pto.file = "tests/npu/own/attend.hpp";
     pto.is_mixed = true;
     memcpy(pto.args, args, sizeof args);
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "attend";
-    desc.cycles = cycles;
-    desc.pto = &pto;
+    ptowsp_kernel_desc desc = {.name = "attend", .cycles = cycles, .pto = &pto};
     for (int i = 0; i < 5; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
+        ptowsp_tensor_desc tensor = {0};
         tensor.name = desc.tiles[i].name = names[i];
         tensor.dtype = desc.tiles[i].dtype = i >= 1 && i <= 3 ? PTOWSP_F16 : PTOWSP_F32;
         tensor.rank = 2;
@@ -96,12 +85,8 @@ static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *o
 
 static void task_make(npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor out, ptowsp_tensor one,
                       ptowsp_tensor other, const ptowsp_expr *axis) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0].tensor = out;
-    task.views[1].tensor = one;
-    task.views[2].tensor = other;
+    ptowsp_task_desc task = {
+        .kernel = kernel, .views[0].tensor = out, .views[1].tensor = one, .views[2].tensor = other};
     if (axis) {
         task.axes[0] = *axis;
     }
@@ -145,9 +130,7 @@ static void program_make(npu_fixture *f, ptowsp_cycles cycles) {
         }
         task_make(f, kernels[1], y, x, gamma, NULL);
         task_make(f, kernels[2], c, left, right, NULL);
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = attend;
+        ptowsp_task_desc task = {.kernel = attend};
         for (int i = 0; i < 5; i++) {
             task.views[i].tensor = heads[i];
         }
@@ -158,14 +141,12 @@ static void program_make(npu_fixture *f, ptowsp_cycles cycles) {
 
 static void tensor_bind(ptowsp_run *run, const char *name, void *data, int64_t rows, int64_t cols,
                         int64_t pitch) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
-    buffer.rank = 2;
-    buffer.shape[0] = rows;
-    buffer.shape[1] = cols;
-    buffer.strides[0] = pitch;
-    buffer.strides[1] = 1;
+    ptowsp_buffer buffer = {.data = data,
+                            .rank = 2,
+                            .shape[0] = rows,
+                            .shape[1] = cols,
+                            .strides[0] = pitch,
+                            .strides[1] = 1};
     assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
 }
 
@@ -291,11 +272,8 @@ static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory
                         ptowsp_model model) {
     uint64_t makespan = 0;
     for (uint32_t threads = 1; threads <= 4; threads++) {
-        ptowsp_npu_options options;
         ptowsp_npu_result result;
-        memset(&options, 0, sizeof options);
-        options.aicpu_count = threads;
-        options.cost.model = model;
+        ptowsp_npu_options options = {.aicpu_count = threads, .cost.model = model};
         memory_bind(run, data);
         if (ptowsp_npu_execute(npu, run, &options, NULL, 0, &result) != PTOWSP_OK) {
             fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -335,9 +313,7 @@ TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
                   "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
     ptowsp_npu_destroy(npu);
     ptowsp_run_destroy(run);
@@ -388,9 +364,7 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     // Time is known where cycles are given: the blocks of add are one after the other.
     static memory data;
     ptowsp_run *run;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
     memory_bind(run, &data);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
@@ -432,16 +406,10 @@ TEST(own__sources_are_given_pointers_to_their_elements) {
         npu_fixture_begin(&f);
         npu_module_make(&f, "types");
         ptowsp_kernel kernel = ptowsp_kernel_make(f.m, &desc);
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = "x";
-        tensor.dtype = cases[i].dtype;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = "x", .dtype = cases[i].dtype, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = 4;
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = kernel;
-        task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
+        ptowsp_task_desc task = {.kernel = kernel,
+                                 .views[0].tensor = ptowsp_tensor_make(f.m, &tensor)};
         PTOWSP_WORKLOAD(f.m, "types") {
             ptowsp_task_make(f.m, &task);
         }

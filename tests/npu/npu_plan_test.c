@@ -280,14 +280,12 @@ static void bind_memory(subject *s) {
 
 // Runs what is bound in the library and in the tree; returns what the library said.
 static ptowsp_status compare(subject *s, uint64_t random) {
-    npu_subject both;
-    memset(&both, 0, sizeof both);
-    both.context = s->context;
-    both.run = s->run;
-    both.npu = s->npu;
-    both.model = PTOWSP_MODEL_UNIT;
-    both.slot_count = NPU_SLOT_MAX;
-    both.random = random;
+    npu_subject both = {.context = s->context,
+                        .run = s->run,
+                        .npu = s->npu,
+                        .model = PTOWSP_MODEL_UNIT,
+                        .slot_count = NPU_SLOT_MAX,
+                        .random = random};
     npu_block_add(&both, s->kv_data, sizeof s->kv_data);
     npu_block_add(&both, s->state_data, sizeof s->state_data);
     npu_block_add(&both, s->out_data, sizeof s->out_data);

@@ -44,10 +44,7 @@ static void build(record *r, const char *symbol) {
     ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &x);
     ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows");
     ptowsp_axis entries = ptowsp_axis_sparse(f->m, "entries");
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "multiply";
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
     desc.tiles[0] = tile;
     desc.scalars[0].name = "by";
@@ -71,10 +68,7 @@ static void build(record *r, const char *symbol) {
             }
         }
         PTOWSP_FOR_EACH(f->m, k, entries) {
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
-            task.kernel = without;
-            task.axes[0] = k;
+            ptowsp_task_desc task = {.kernel = without, .axes[0] = k};
             ptowsp_task_make(f->m, &task);
         }
     }
@@ -95,12 +89,7 @@ static void record_begin(record *r, const char *symbol) {
     memcpy(r->indptr, indptr, sizeof indptr);
     memcpy(r->indices, indices, sizeof indices);
     assert_int_equal(ptowsp_run_create(r->f.context, r->f.program, &r->run), PTOWSP_OK);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = r->x;
-    buffer.rank = 2;
-    buffer.shape[0] = ROWS;
-    buffer.shape[1] = COLS;
+    ptowsp_buffer buffer = {.data = r->x, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
     const ptowsp_csr csr = {PTOWSP_U32, r->indptr, r->indices, 2, 3};
     assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(r->run, "rows", ROWS), PTOWSP_OK);
@@ -188,8 +177,7 @@ RECORD_TEST(record__has_what_was_bound_and_what_came_of_it) {
 RECORD_TEST(record__views_have_strides) {
     char got[TEXT_MAX];
     float after[2 * 4];
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
+    ptowsp_buffer buffer = {0};
     // Two rows of eight columns, every element twice as far: the second one first.
     float wide[2 * 2 * COLS];
     for (int i = 0; i < 2 * 2 * COLS; i++) {
@@ -286,10 +274,7 @@ static void build_many(record *r) {
     tensor_of(f, "unused");
     ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows"), none = ptowsp_axis_dynamic(f->m, "none");
     ptowsp_axis units = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "multiply";
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
     desc.tiles[0] = tile;
     desc.scalars[0].name = "by";
@@ -317,12 +302,7 @@ static void build_many(record *r) {
 }
 
 static void bind_rows(const record *r, const char *name, float *data, int64_t row_count) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
-    buffer.rank = 2;
-    buffer.shape[0] = row_count;
-    buffer.shape[1] = COLS;
+    ptowsp_buffer buffer = {.data = data, .rank = 2, .shape[0] = row_count, .shape[1] = COLS};
     assert_int_equal(ptowsp_run_bind_tensor(r->run, name, &buffer), PTOWSP_OK);
 }
 
@@ -347,9 +327,7 @@ static void many_begin(many *m) {
         m->units[i].params[1] = 4 + i;
         m->begin[i + 1] = i + 1;
     }
-    ptowsp_attention_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.units = m->units;
+    ptowsp_attention_plan plan = {.units = m->units};
     plan.unit_capacity = plan.unit_count = 2;
     plan.unit_begin = m->begin;
     plan.lane_count = 2;
@@ -417,10 +395,7 @@ static void named_build(record *r, int named) {
     ptowsp_axis_plan(f->m, "idle work");
     ptowsp_symbol(f->m, "idle symbol");
     ptowsp_array_at(f->m, "idle array", PTOWSP_I32, ptowsp_i64(f->m, 0));
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "multiply";
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
     desc.tiles[0] = tile;
     desc.scalars[0].name = "by";

@@ -69,10 +69,7 @@ static ptowsp_status take(void *user, const char *path, const char *text, size_t
 }
 
 static void task_of(const source *s, ptowsp_kernel kernel, const ptowsp_tensor *tensors) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.axes[0] = ptowsp_i64(s->f.m, 3);
+    ptowsp_task_desc task = {.kernel = kernel, .axes[0] = ptowsp_i64(s->f.m, 3)};
     for (int i = 0; i < 3; i++) {
         task.views[i].tensor = tensors[i];
     }
@@ -86,11 +83,8 @@ static void task_of(const source *s, ptowsp_kernel kernel, const ptowsp_tensor *
 static void source_compile(source *s, const ptowsp_kernel_desc *other) {
     ptowsp_tensor tensors[3];
     for (int i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = s->desc.tiles[i].name;
-        tensor.dtype = s->desc.tiles[i].dtype;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {
+            .name = s->desc.tiles[i].name, .dtype = s->desc.tiles[i].dtype, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = 8;
         tensors[i] = ptowsp_tensor_make(s->f.m, &tensor);
     }

@@ -255,11 +255,8 @@ TEST(names__that_clash_get_numbers_in_the_order_of_the_tables) {
         ptowsp_scope_end(f.m);
     }
     npu_fixture_compile(&f, NULL);
-    npu_emitter emitter;
-    memset(&emitter, 0, sizeof emitter);
-    emitter.context = f.context;
-    emitter.program = f.program;
-    emitter.tables = ptowsp_program_read(f.program);
+    npu_emitter emitter = {
+        .context = f.context, .program = f.program, .tables = ptowsp_program_read(f.program)};
     npu_names_make(&emitter);
     assert_int_equal(emitter.status, PTOWSP_OK);
     assert_string_equal(npu_name(&emitter, NPU_AXIS, a.id), "a_b");
@@ -312,10 +309,7 @@ TEST(names__of_any_characters_are_identifiers_and_differ) {
         }
         if (ptowsp_module_error(f.m).status == PTOWSP_OK) {
             npu_fixture_compile(&f, NULL);
-            npu_emitter emitter;
-            memset(&emitter, 0, sizeof emitter);
-            emitter.program = f.program;
-            emitter.tables = ptowsp_program_read(f.program);
+            npu_emitter emitter = {.program = f.program, .tables = ptowsp_program_read(f.program)};
             npu_names_make(&emitter);
             uint32_t count = ptowsp_program_read(f.program)->axis_count;
             for (uint32_t i = 1; i < count; i++) {

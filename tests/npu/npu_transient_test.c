@@ -169,13 +169,8 @@ static void bind(subject *s, int64_t rows, uint64_t random) {
 
 // Runs in the library and in the tree: the library says `expected`, and so does the tree.
 static void compare(subject *s, uint64_t random, ptowsp_status expected) {
-    npu_subject both;
-    memset(&both, 0, sizeof both);
-    both.context = s->context;
-    both.run = s->run;
-    both.npu = s->npu;
-    both.slot_count = 1;
-    both.random = random;
+    npu_subject both = {
+        .context = s->context, .run = s->run, .npu = s->npu, .slot_count = 1, .random = random};
     npu_block_add(&both, s->out, sizeof s->out);
     npu_subject_check(&both);
     if (both.status != expected) {

@@ -102,13 +102,8 @@ TEST(linear__matrices_that_are_none_are_refused) {
 static const ptowsp_mesh mesh = {.axis_count = 1, .names = {"tp"}, .sizes = {2}};
 
 static ptowsp_mesh_layout layout_of(uint32_t rank, int64_t rows, int64_t cols) {
-    ptowsp_mesh_layout layout;
-    memset(&layout, 0, sizeof layout);
-    layout.name = "t";
-    layout.element_bytes = 4;
-    layout.rank = rank;
-    layout.shape[0] = rows;
-    layout.shape[1] = cols;
+    ptowsp_mesh_layout layout = {
+        .name = "t", .element_bytes = 4, .rank = rank, .shape[0] = rows, .shape[1] = cols};
     return layout;
 }
 
@@ -229,13 +224,11 @@ TEST(layout__parts_joins_and_relayouts) {
 // -- collectives, links, hubs ---------------------------------------------------------------------
 
 static ptowsp_collective good_collective(void) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_ALL_REDUCE;
-    c.algorithm = PTOWSP_ALGORITHM_RING;
-    c.dtype = PTOWSP_F32;
-    c.count = 8;
-    c.members = 4;
+    ptowsp_collective c = {.kind = PTOWSP_ALL_REDUCE,
+                           .algorithm = PTOWSP_ALGORITHM_RING,
+                           .dtype = PTOWSP_F32,
+                           .count = 8,
+                           .members = 4};
     return c;
 }
 

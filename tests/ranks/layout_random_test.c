@@ -25,17 +25,12 @@ typedef struct member {
 
 static void *member_main(void *user) {
     member *own = (member *)user;
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_OWN;
-    desc.lane_count = own->lane_count;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = own->lane_count};
     ptowsp_context *context = NULL;
     ptowsp_ranks *ranks = NULL;
-    ptowsp_ranks_desc ranks_desc;
-    memset(&ranks_desc, 0, sizeof ranks_desc);
-    ranks_desc.rank = own->rank;
-    ranks_desc.rank_count = own->all->plans->rank_count;
-    ranks_desc.transport = ptowsp_hub_transport(own->hub, own->rank);
+    ptowsp_ranks_desc ranks_desc = {.rank = own->rank,
+                                    .rank_count = own->all->plans->rank_count,
+                                    .transport = ptowsp_hub_transport(own->hub, own->rank)};
     bool is_good = ptowsp_context_create(&desc, &context) == PTOWSP_OK &&
                    ptowsp_ranks_create(context, &ranks_desc, &ranks) == PTOWSP_OK;
     while (is_good && own->failed < own->all->count) {
@@ -50,15 +45,12 @@ static void *member_main(void *user) {
 
 static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     const uint32_t rank_count = all->plans->rank_count;
-    member members[PLAN_RANKS];
     ptowsp_context *context = NULL;
     ptowsp_hub *hub = NULL;
-    ptowsp_hub_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank_count = rank_count;
+    ptowsp_hub_desc desc = {.rank_count = rank_count};
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
-    memset(members, 0, sizeof members);
+    member members[PLAN_RANKS] = {0};
     for (uint32_t r = 0; r < rank_count; r++) {
         members[r].all = all;
         members[r].hub = hub;
@@ -89,9 +81,7 @@ TEST(layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank
     for (uint64_t done = 0; done < count; done += BATCH, seed += BATCH) {
         static const char *const names[] = {"dp", "tp"};
         uint64_t random = seed;
-        ptowsp_mesh mesh;
-        memset(&mesh, 0, sizeof mesh);
-        mesh.axis_count = 1 + plan_below(&random, 4) % 2;
+        ptowsp_mesh mesh = {.axis_count = 1 + plan_below(&random, 4) % 2};
         for (uint32_t a = 0; a < mesh.axis_count; a++) {
             mesh.names[a] = names[a];
             mesh.sizes[a] = 1 + plan_below(&random, 4);

@@ -28,20 +28,17 @@ static ptowsp_context *context_make(void) {
 }
 
 static ptowsp_collective sum_of(uint64_t count) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_ALL_REDUCE;
-    c.algorithm = PTOWSP_ALGORITHM_RING;
-    c.dtype = PTOWSP_F32;
-    c.count = count;
-    c.members = 4;
+    ptowsp_collective c = {.kind = PTOWSP_ALL_REDUCE,
+                           .algorithm = PTOWSP_ALGORITHM_RING,
+                           .dtype = PTOWSP_F32,
+                           .count = count,
+                           .members = 4};
     return c;
 }
 
 static ptowsp_links links_of(uint64_t latency_ps, uint64_t bytes_per_us) {
     const ptowsp_link link = {latency_ps, bytes_per_us, PTOWSP_LINK_PORT};
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
+    ptowsp_links links = {0};
     links.inside = links.between = link;
     return links;
 }
@@ -102,10 +99,8 @@ TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
     ptowsp_hub *hub = NULL;
     ptowsp_ranks *ranks = (ptowsp_ranks *)context;  // anything: it is cleared
     assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
-    ptowsp_ranks_desc good, desc;
-    memset(&good, 0, sizeof good);
-    good.rank_count = 1;
-    good.transport = ptowsp_hub_transport(hub, 0);
+    ptowsp_ranks_desc desc;
+    ptowsp_ranks_desc good = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
 #define REFUSED(change, index, text)                                                               \
     desc = good;                                                                                   \
     change;                                                                                        \
@@ -140,10 +135,7 @@ TEST(ranks_faults__collectives_need_members_and_apart_memory) {
     float in[16] = {0}, out[8];
     bool is_done = false;
     assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank_count = 1;
-    desc.transport = ptowsp_hub_transport(hub, 0);
+    ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_OK);
     ptowsp_collective good = sum_of(8), c;
     good.members = 1;

@@ -136,13 +136,11 @@ typedef struct rank_job {
 static void *rank_main(void *arg) {
     rank_job *job = (rank_job *)arg;
     static const ptowsp_context_desc serial;
-    ptowsp_ranks_desc desc;
     ptowsp_context *context = NULL;
     ptowsp_ranks *ranks = NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = job->rank;
-    desc.rank_count = job->rank_count;
-    desc.transport = ptowsp_hub_transport(job->hub, job->rank);
+    ptowsp_ranks_desc desc = {.rank = job->rank,
+                              .rank_count = job->rank_count,
+                              .transport = ptowsp_hub_transport(job->hub, job->rank)};
     job->wrong = ptowsp_context_create(&serial, &context) != PTOWSP_OK ||
                  ptowsp_ranks_create(context, &desc, &ranks) != PTOWSP_OK;
     for (uint32_t i = 0; i < case_count && !job->wrong; i++) {
@@ -166,10 +164,9 @@ static void *rank_main(void *arg) {
 
 static void run_cases(uint32_t rank_count) {
     ptowsp_context *context;
-    rank_job jobs[RANK_MAX];
     pthread_t threads[RANK_MAX];
     const ptowsp_hub_desc desc = {rank_count, 256, false};
-    memset(jobs, 0, sizeof jobs);
+    rank_job jobs[RANK_MAX] = {0};
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_hub *hub;
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);

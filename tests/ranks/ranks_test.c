@@ -21,8 +21,7 @@ static void nap(uint64_t ms) {
 }
 
 static ptowsp_context *context_of(test_memory *memory) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_context_desc desc = {0};
     if (memory) {
         desc.resize = test_resize;
         desc.resize_user = memory;
@@ -54,14 +53,12 @@ struct rank_job {
 static void *rank_main(void *arg) {
     rank_job *job = (rank_job *)arg;
     ptowsp_context *context = context_of(job->has_context ? &job->memory : NULL);
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = job->rank;
-    desc.rank_count = job->count;
-    desc.transport = job->transport;
-    desc.fingerprint = job->fingerprint;
-    desc.time_limit_ns = job->time_limit_ns;
-    desc.links = job->links;
+    ptowsp_ranks_desc desc = {.rank = job->rank,
+                              .rank_count = job->count,
+                              .transport = job->transport,
+                              .fingerprint = job->fingerprint,
+                              .time_limit_ns = job->time_limit_ns,
+                              .links = job->links};
     ptowsp_ranks *ranks = NULL;
     job->created = ptowsp_ranks_create(context, &desc, &ranks);
     if (job->arrived) {
@@ -142,19 +139,17 @@ static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks)
                      n < 9 && p % node == 0 &&
                      collective_has(collective_kinds[k], (ptowsp_algorithm)a);
                      n++) {
-                    ptowsp_collective c;
-                    memset(&c, 0, sizeof c);
-                    c.kind = collective_kinds[k];
-                    c.algorithm = (ptowsp_algorithm)a;
-                    c.count = counts[n];
-                    c.members = p;
-                    c.node_size = is_hierarchical ? node : 0;
-                    c.dtype = types[runs % 9];
-                    c.reduction = runs % 5 == 3   ? PTOWSP_REDUCTION_MAX
-                                  : runs % 5 == 4 ? PTOWSP_REDUCTION_MIN
-                                                  : PTOWSP_REDUCTION_SUM;
-                    c.root = runs % p;
-                    c.target = runs / 2 % p;
+                    ptowsp_collective c = {.kind = collective_kinds[k],
+                                           .algorithm = (ptowsp_algorithm)a,
+                                           .count = counts[n],
+                                           .members = p,
+                                           .node_size = is_hierarchical ? node : 0,
+                                           .dtype = types[runs % 9],
+                                           .reduction = runs % 5 == 3   ? PTOWSP_REDUCTION_MAX
+                                                        : runs % 5 == 4 ? PTOWSP_REDUCTION_MIN
+                                                                        : PTOWSP_REDUCTION_SUM,
+                                           .root = runs % p,
+                                           .target = runs / 2 % p};
                     if (!run_one(job, context, ranks, &c, runs++ % 2)) {
                         job->status = PTOWSP_KERNEL_FAILED;
                         return;
@@ -167,8 +162,7 @@ static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks)
 
 TEST(ranks__every_collective_is_as_documented_bit_for_bit) {
     for (uint32_t p = 1; p <= P_MAX; p++) {
-        rank_job jobs[P_MAX];
-        memset(jobs, 0, sizeof jobs);
+        rank_job jobs[P_MAX] = {0};
         for (uint32_t i = 0; i < p; i++) {
             jobs[i].time_limit_ns = UINT64_C(1000000000000);  // all may have one busy processor
         }
@@ -212,8 +206,7 @@ static void run_groups(rank_job *job, ptowsp_context *context, ptowsp_ranks *ran
 }
 
 TEST(ranks__lines_of_a_mesh_exchange_ragged_counts) {
-    rank_job jobs[P_MAX];
-    memset(jobs, 0, sizeof jobs);
+    rank_job jobs[P_MAX] = {0};
     run_ranks(jobs, 6, 0, run_groups, NULL);
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(jobs[i].created, PTOWSP_OK);
@@ -222,10 +215,7 @@ TEST(ranks__lines_of_a_mesh_exchange_ragged_counts) {
 }
 
 TEST(ranks__sums_are_near_those_in_double) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_F32;
-    c.count = COUNT_MAX;
+    ptowsp_collective c = {.dtype = PTOWSP_F32, .count = COUNT_MAX};
     for (c.members = 2; c.members <= P_MAX; c.members++) {
         for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
             c.algorithm = (ptowsp_algorithm)a;
@@ -246,8 +236,7 @@ TEST(ranks__sums_are_near_those_in_double) {
 static uint64_t time_of(ptowsp_collective c, ptowsp_algorithm algorithm,
                         const ptowsp_links *links) {
     ptowsp_context *context = context_of(NULL);
-    ptowsp_collective_cost cost;
-    memset(&cost, 0, sizeof cost);
+    ptowsp_collective_cost cost = {0};
     c.algorithm = algorithm;
     assert_int_equal(ptowsp_collective_time(context, &c, links, &cost), PTOWSP_OK);
     ptowsp_context_destroy(context);
@@ -257,14 +246,9 @@ static uint64_t time_of(ptowsp_collective c, ptowsp_algorithm algorithm,
 TEST(ranks__times_are_those_worked_out_on_paper) {
     // 1 us, 1 byte/ns; 4000 bytes on 4 ranks: all of it takes 4 us, a part 1 us.
     const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
+    ptowsp_links links = {0};
     links.inside = links.between = link;
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_F32;
-    c.count = 1000;
-    c.members = 4;
+    ptowsp_collective c = {.dtype = PTOWSP_F32, .count = 1000, .members = 4};
     const uint64_t us = 1000000;
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_RING, &links), 2 * 3 * (1 + 1) * us);
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), 2 * (1 + 4) * us);
@@ -312,17 +296,11 @@ TEST(ranks__times_are_those_worked_out_on_paper) {
 TEST(ranks__a_cap_of_a_rank_stands_beside_the_links) {
     static const uint64_t caps[] = {0, 4000, 2000, 500};
     static const uint64_t nanoseconds[] = {2000, 2000, 2500, 7000};
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.inside.latency_ps = 1000000;
-    links.inside.bytes_per_us = 1000;
-    links.inside.sharing = PTOWSP_LINK_PAIR;
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_ALL_TO_ALL;
-    c.dtype = PTOWSP_F32;
-    c.count = 1000;
-    c.members = 4;
+    ptowsp_links links = {.inside.latency_ps = 1000000,
+                          .inside.bytes_per_us = 1000,
+                          .inside.sharing = PTOWSP_LINK_PAIR};
+    ptowsp_collective c = {
+        .kind = PTOWSP_ALL_TO_ALL, .dtype = PTOWSP_F32, .count = 1000, .members = 4};
     for (int i = 0; i < 4; i++) {
         links.rank_bytes_per_us = caps[i];
         assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), nanoseconds[i] * 1000);
@@ -368,15 +346,9 @@ TEST(ranks__a_cap_of_a_rank_stands_beside_the_links) {
 TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
     ptowsp_context *context = context_of(NULL);
     const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
-    ptowsp_links links;
-    memset(&links, 0, sizeof links);
-    links.name = "paper";
+    ptowsp_links links = {.name = "paper"};
     links.inside = links.between = link;
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_F32;
-    c.count = 1000;
-    c.members = 4;
+    ptowsp_collective c = {.dtype = PTOWSP_F32, .count = 1000, .members = 4};
     char line[200];
     ptowsp_output_buffer buffer = {line, sizeof line, 0};
     assert_int_equal(
@@ -405,14 +377,12 @@ TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
 // -- plans ----------------------------------------------------------------------------------------
 
 TEST(ranks__plans_are_printed) {
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_I32;
-    c.count = 5;
-    c.members = 2;
-    c.first = 1;
-    c.stride = 3;
-    c.algorithm = PTOWSP_ALGORITHM_RING;
+    ptowsp_collective c = {.dtype = PTOWSP_I32,
+                           .count = 5,
+                           .members = 2,
+                           .first = 1,
+                           .stride = 3,
+                           .algorithm = PTOWSP_ALGORITHM_RING};
     char text[500];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_collective_print(&c, 0, ptowsp_output_to_buffer(&buffer));
@@ -436,12 +406,9 @@ TEST(ranks__plans_are_printed) {
 TEST(ranks__wrong_collectives_are_refused_with_a_text) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_collective_size size;
-    ptowsp_collective good, c;
-    memset(&good, 0, sizeof good);
-    good.algorithm = PTOWSP_ALGORITHM_RING;
-    good.dtype = PTOWSP_F32;
-    good.count = 8;
-    good.members = 4;
+    ptowsp_collective c;
+    ptowsp_collective good = {
+        .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F32, .count = 8, .members = 4};
 #define REFUSED(change, status, index, text)                                                       \
     c = good;                                                                                      \
     change;                                                                                        \
@@ -478,8 +445,7 @@ static void run_nothing(rank_job *job, ptowsp_context *context, ptowsp_ranks *ra
 }
 
 TEST(ranks__other_fingerprints_are_an_error_on_all) {
-    rank_job jobs[P_MAX];
-    memset(jobs, 0, sizeof jobs);
+    rank_job jobs[P_MAX] = {0};
     for (uint32_t i = 0; i < 5; i++) {
         jobs[i].fingerprint = i == 3 ? 0xbad : 0xc0de;
     }
@@ -537,13 +503,11 @@ static void late_close(void *user, bool has_failed) {
 
 // Rank 4 hears from rank 2 when the others have found the difference and ended.
 TEST(ranks__a_rank_that_is_late_finds_the_same_difference) {
-    rank_job jobs[P_MAX];
-    late_end ends[5];
     atomic_uint ended;
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, 5, 0, false);
-    memset(jobs, 0, sizeof jobs);
-    memset(ends, 0, sizeof ends);
+    rank_job jobs[P_MAX] = {0};
+    late_end ends[5] = {0};
     atomic_init(&ended, 0);
     for (uint32_t i = 0; i < 5; i++) {
         const ptowsp_transport late = {&ends[i],  late_send,   late_receive,
@@ -594,9 +558,7 @@ static void *forge(void *user) {
 // still none of the library's.
 TEST(ranks__another_cap_of_ranks_is_an_error) {
     for (int is_alone = 0; is_alone < 2; is_alone++) {
-        rank_job jobs[P_MAX];
-        memset(jobs, 0, sizeof jobs);
-        jobs[0].links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+        rank_job jobs[P_MAX] = {[0].links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B)};
         if (!is_alone) {
             jobs[1].links = jobs[0].links;
         }
@@ -620,10 +582,7 @@ TEST(ranks__another_version_or_other_links_are_an_error) {
         forger f = {ptowsp_hub_transport(hub, 1), word};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, forge, &f), 0);
-        ptowsp_ranks_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.rank_count = 2;
-        desc.transport = ptowsp_hub_transport(hub, 0);
+        ptowsp_ranks_desc desc = {.rank_count = 2, .transport = ptowsp_hub_transport(hub, 0)};
         ptowsp_ranks *ranks = NULL;
         assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_RANK_FAILED);
         pthread_join(thread, NULL);
@@ -640,13 +599,11 @@ static void run_other_counts(rank_job *job, ptowsp_context *context, ptowsp_rank
     uint64_t counts[9] = {1, 2, 3, 4, 0, 6, 7, 8, 9};
     counts[4] = job->rank == 2;
     uint32_t in[64] = {0}, out[64];
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_ALL_TO_ALL;
-    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
-    c.dtype = PTOWSP_U32;
-    c.members = 3;
-    c.counts = counts;
+    ptowsp_collective c = {.kind = PTOWSP_ALL_TO_ALL,
+                           .algorithm = PTOWSP_ALGORITHM_DIRECT,
+                           .dtype = PTOWSP_U32,
+                           .members = 3,
+                           .counts = counts};
     job->status = ptowsp_ranks_run(ranks, &c, in, out);
     snprintf(job->first_text, sizeof job->first_text, "%s", ptowsp_context_error(context).text);
     if (job->status == PTOWSP_RANK_FAILED) {  // and so is all after it
@@ -655,8 +612,7 @@ static void run_other_counts(rank_job *job, ptowsp_context *context, ptowsp_rank
 }
 
 TEST(ranks__ragged_counts_that_disagree_are_an_error_on_all) {
-    rank_job jobs[P_MAX];
-    memset(jobs, 0, sizeof jobs);
+    rank_job jobs[P_MAX] = {0};
     run_ranks(jobs, 3, 0, run_other_counts, NULL);
     bool is_told = false;  // by those that look at a message before they hear of a failure
     for (uint32_t i = 0; i < 3; i++) {
@@ -779,14 +735,12 @@ static void bad_close(void *user, bool has_failed) {
 static void run_sends(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
     (void)context;
     uint32_t in[4] = {1, 2, 3, 4}, out[4];
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_SEND;
-    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
-    c.dtype = PTOWSP_U32;
-    c.members = 2;
-    c.count = 4;
-    c.target = 1;
+    ptowsp_collective c = {.kind = PTOWSP_SEND,
+                           .algorithm = PTOWSP_ALGORITHM_DIRECT,
+                           .dtype = PTOWSP_U32,
+                           .members = 2,
+                           .count = 4,
+                           .target = 1};
     for (int i = 0; i < 5 && job->status == PTOWSP_OK; i++) {
         job->status = ptowsp_ranks_run(ranks, &c, in, out);
     }
@@ -804,12 +758,8 @@ TEST(ranks__messages_that_are_wrong_are_found) {
     for (int fault = 1; fault <= 7; fault++) {
         ptowsp_context *context = context_of(NULL);
         ptowsp_hub *hub = hub_of(context, 2, 0, false);
-        bad_transport bad;
-        memset(&bad, 0, sizeof bad);
-        bad.inner = ptowsp_hub_transport(hub, 0);
-        bad.fault = fault;
-        rank_job jobs[P_MAX];
-        memset(jobs, 0, sizeof jobs);
+        bad_transport bad = {.inner = ptowsp_hub_transport(hub, 0), .fault = fault};
+        rank_job jobs[P_MAX] = {0};
         const ptowsp_transport wrong = {&bad,     bad_send,   bad_receive,
                                         bad_test, bad_cancel, bad_close};
         jobs[0].transport = wrong;
@@ -838,12 +788,8 @@ static void run_late(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks
     (void)context;
     late *l = (late *)job->user;
     float x = 1, y = 0;
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.algorithm = PTOWSP_ALGORITHM_RING;
-    c.dtype = PTOWSP_F32;
-    c.members = 3;
-    c.count = 1;
+    ptowsp_collective c = {
+        .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F32, .members = 3, .count = 1};
     if (job->rank == 1) {
         if (l->ends) {
             return;
@@ -908,19 +854,13 @@ static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t r
     if (ptowsp_context_create(NULL, &context) != PTOWSP_OK) {
         return 3;
     }
-    ptowsp_ranks_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = rank;
-    desc.rank_count = count;
-    desc.transport = ptowsp_hub_transport(hub, rank);
-    desc.time_limit_ns = time_limit_ns;
+    ptowsp_ranks_desc desc = {.rank = rank,
+                              .rank_count = count,
+                              .transport = ptowsp_hub_transport(hub, rank),
+                              .time_limit_ns = time_limit_ns};
     ptowsp_ranks *ranks = NULL;
     ptowsp_status status = ptowsp_ranks_create(context, &desc, &ranks);
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_I32;
-    c.members = count;
-    c.count = 37;
+    ptowsp_collective c = {.dtype = PTOWSP_I32, .members = count, .count = 37};
     int32_t x[37], y[37];
     for (uint32_t i = 0; status == PTOWSP_OK && i < rounds; i++) {
         c.algorithm = (ptowsp_algorithm)(i % 5);
@@ -1033,11 +973,7 @@ TEST(ranks__when_a_process_is_killed_all_others_end) {
 static void run_twice(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
     (void)context;
     float x[40] = {1}, y[40];
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.dtype = PTOWSP_F32;
-    c.members = job->count;
-    c.count = 40;
+    ptowsp_collective c = {.dtype = PTOWSP_F32, .members = job->count, .count = 40};
     job->status = ptowsp_ranks_run(ranks, &c, x, y);
     const size_t allocations = job->memory.allocations;
     if (job->status == PTOWSP_OK) {
@@ -1051,10 +987,7 @@ static void run_twice(rank_job *job, ptowsp_context *context, ptowsp_ranks *rank
 TEST(ranks__every_allocation_may_be_refused) {
     bool is_done = false;
     for (size_t n = 2; !is_done; n++) {  // the first is the test's context and its pool
-        rank_job jobs[P_MAX];
-        memset(jobs, 0, sizeof jobs);
-        jobs[1].has_context = true;
-        jobs[1].memory.refuse_at = n < 3 ? 3 : n;
+        rank_job jobs[P_MAX] = {[1].has_context = true, [1].memory.refuse_at = n < 3 ? 3 : n};
         run_ranks(jobs, 3, 0, run_twice, NULL);
         is_done = jobs[1].memory.allocations < jobs[1].memory.refuse_at;
         const ptowsp_status due = is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
@@ -1066,8 +999,7 @@ TEST(ranks__every_allocation_may_be_refused) {
         }
         assert_int_equal(jobs[1].memory.live_blocks, 0);
     }
-    test_memory memory;
-    memset(&memory, 0, sizeof memory);
+    test_memory memory = {0};
     ptowsp_context *context = context_of(&memory);
     const ptowsp_hub_desc desc = {3, 0, false};
     for (size_t n = 1; n <= 3; n++) {

@@ -25,15 +25,11 @@ static bool has_cost = true;  // its source has one
 static void make(fixture *f, const char *text, const ptowsp_schedule *schedule) {
     memset(f, 0, sizeof *f);
     f->room = sizeof f->text - 1;
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
-    desc.threads = PTOWSP_THREADS_OWN;
-    desc.lane_count = 2;
-    ptowsp_parse_kernel kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "use";
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &f->memory,
+                                .threads = PTOWSP_THREADS_OWN,
+                                .lane_count = 2};
+    ptowsp_parse_kernel kernel = {.name = "use"};
     kernel.fn = kernel.cost = nothing;
     kernel.source.text = "// a source";
     kernel.source.cost = has_cost ? "cost" : NULL;
@@ -90,15 +86,12 @@ static const char text[] = "module m\n"
 
 TEST(decisions__of_measuring_time) {
     fixture f;
-    ptowsp_schedule schedule;
-    ptowsp_run_options options;
-    memset(&schedule, 0, sizeof schedule);
-    memset(&options, 0, sizeof options);
-    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    schedule.lane_count = 2;
-    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    schedule.window = 6;
-    schedule.window_policy = PTOWSP_WINDOW_BENCHMARK;
+    ptowsp_run_options options = {0};
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
+                                .lane_count = 2,
+                                .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                .window = 6,
+                                .window_policy = PTOWSP_WINDOW_BENCHMARK};
     make(&f, text, &schedule);
     // Before an execution.
     assert_string_equal(written(&f, PTOWSP_REPORT_TEXT),
@@ -116,9 +109,7 @@ TEST(decisions__of_measuring_time) {
                         "  target   tensor x: recorded by ascend_npu; location l2\n"
                         "  target   kernel produce: refused by ascend_npu; it has no source\n");
     // With sums: 30 of 3,030 cycles.
-    ptowsp_buffer x;
-    memset(&x, 0, sizeof x);
-    x.dtype = PTOWSP_F32;
+    ptowsp_buffer x = {.dtype = PTOWSP_F32};
     assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.record_tasks = true;
@@ -163,10 +154,8 @@ TEST(decisions__of_executing) {
                                 "  parallel u in p\n"
                                 "    task use(u)\n";
     fixture f;
-    ptowsp_run_options options;
-    ptowsp_work work[4];
-    memset(&options, 0, sizeof options);
-    memset(work, 0, sizeof work);
+    ptowsp_run_options options = {0};
+    ptowsp_work work[4] = {0};
     make(&f, small, NULL);
     assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
@@ -215,24 +204,17 @@ TEST(decisions__of_executing) {
 // What else a kernel can be, and says how long it takes: a PTO-ISA source, a collective, a tile kernel of
 // two halves.
 TEST(decisions__of_all_kinds_of_kernels) {
-    fixture f;
-    memset(&f, 0, sizeof f);
+    fixture f = {0};
     f.room = sizeof f.text - 1;
     ptowsp_module *m;
     assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
     m = f.module;
-    ptowsp_pto_source pto;
-    ptowsp_kernel_desc desc;
-    ptowsp_collective_desc sum;
-    ptowsp_tensor_desc tensor;
-    ptowsp_task_desc task;
-    memset(&pto, 0, sizeof pto);
-    memset(&desc, 0, sizeof desc);
-    memset(&sum, 0, sizeof sum);
-    memset(&tensor, 0, sizeof tensor);
-    memset(&task, 0, sizeof task);
-    pto.text = "void source() {}";
+    ptowsp_kernel_desc desc = {0};
+    ptowsp_collective_desc sum = {0};
+    ptowsp_tensor_desc tensor = {0};
+    ptowsp_task_desc task = {0};
+    ptowsp_pto_source pto = {.text = "void source() {}"};
     desc.name = "source", desc.cycles = 7, desc.pto = &pto;
     const ptowsp_kernel source = ptowsp_kernel_make(m, &desc);
     desc.name = "filed", desc.pto = NULL;
@@ -288,20 +270,16 @@ TEST(decisions__of_plans) {
                                 "  parallel u in p\n"
                                 "    task use(u)\n";
     fixture f;
-    ptowsp_schedule schedule;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 2;
-    schedule.timing = PTOWSP_TIMING_BATCHED;
-    schedule.timing_count = 2;
-    schedule.timing_cycles = 5;
-    schedule.start = PTOWSP_START_THRESHOLD;
-    schedule.start_threshold = 3;
+    ptowsp_run_options options = {0};
+    ptowsp_schedule schedule = {.lane_count = 2,
+                                .timing = PTOWSP_TIMING_BATCHED,
+                                .timing_count = 2,
+                                .timing_cycles = 5,
+                                .start = PTOWSP_START_THRESHOLD,
+                                .start_threshold = 3};
     make(&f, small, &schedule);
     assert_null(strstr(written(&f, PTOWSP_REPORT_TEXT), "  bind "));
-    ptowsp_work work[4];
-    memset(work, 0, sizeof work);
+    ptowsp_work work[4] = {0};
     assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
     options.mode = PTOWSP_RUN_TIME_ONLY;
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);

@@ -76,8 +76,7 @@ TEST_F(options__make_bars_short) {
     static const ptowsp_export_format formats[] = {PTOWSP_EXPORT_CHROME, PTOWSP_EXPORT_TABLE};
     execute(f, PTOWSP_RECORD_EDGES);
     for (uint32_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        ptowsp_export_options options;
-        memset(&options, 0, sizeof options);
+        ptowsp_export_options options = {0};
         export_as(f, formats[i], &options);
         has(true, "w order=40 axis1=1");
         has(true, "w order=-50 axis1=2");
@@ -92,8 +91,7 @@ TEST_F(options__make_bars_short) {
     static const ptowsp_export_format others[] = {PTOWSP_EXPORT_SVG, PTOWSP_EXPORT_EDGES,
                                                   PTOWSP_EXPORT_DOT, PTOWSP_EXPORT_PERFETTO};
     for (uint32_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        ptowsp_export_options options;
-        memset(&options, 0, sizeof options);
+        ptowsp_export_options options = {0};
         export_as(f, others[i], &options);
         const size_t length = written.length;
         options.is_short = true;
@@ -104,8 +102,7 @@ TEST_F(options__make_bars_short) {
 
 // RFC 8259: quotes, backslashes and control characters are escaped, and text is UTF-8.
 TEST_F(options__take_any_title) {
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     execute(f, PTOWSP_RECORD_EDGES);
     options.title = "a\"b\\c\x7f\x01 \xc3\xa9 \xff.";
     export_as(f, PTOWSP_EXPORT_CHROME, &options);
@@ -402,8 +399,7 @@ TEST_F(options__name_each_replica) {
 
 // A report draws a run that has been recorded and has as many lanes as may be drawn.
 TEST_F(options__leave_pictures_out) {
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     execute(f, PTOWSP_RECORD_TOTALS);
     for (uint32_t is_recorded = 0; is_recorded < 2; is_recorded++) {
         for (options.lane_max = 0; options.lane_max < 2; options.lane_max++) {

@@ -253,13 +253,8 @@ static void check_spans(const ptowsp_span_set *set, uint32_t wait_count) {
 static const char *const names[] = {"k"};
 
 static ptowsp_span_set set_of(const ptowsp_span *spans, uint64_t count) {
-    ptowsp_span_set set;
-    memset(&set, 0, sizeof set);
-    set.title = "t";
-    set.spans = spans;
-    set.count = count;
-    set.names = names;
-    set.name_count = 1;
+    ptowsp_span_set set = {
+        .title = "t", .spans = spans, .count = count, .names = names, .name_count = 1};
     return set;
 }
 

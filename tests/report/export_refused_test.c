@@ -64,8 +64,7 @@ TEST_F(refused__before_there_is_anything_to_export) {
     is_refused(f, ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, good),
                "export: no transient tensors have been placed (ptowsp_run_size_transients)");
     ptowsp_run *runs[2] = {f->run, NULL};
-    ptowsp_run_group group;
-    memset(&group, 0, sizeof group);
+    ptowsp_run_group group = {0};
     char text[128];
     for (uint32_t i = 0; i < 3; i++) {
         group.rank_count = i == 0 ? 0 : i == 1 ? PTOWSP_RANK_COUNT_MAX + 1 : 1;

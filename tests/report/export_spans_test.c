@@ -59,12 +59,7 @@ static void has(uint32_t count, const char *part) {
 static const char *const names[] = {"decode", "merge", ""};
 
 static ptowsp_span_set set_of(const ptowsp_span *spans, uint64_t count) {
-    ptowsp_span_set set;
-    memset(&set, 0, sizeof set);
-    set.spans = spans;
-    set.count = count;
-    set.names = names;
-    set.name_count = 3;
+    ptowsp_span_set set = {.spans = spans, .count = count, .names = names, .name_count = 3};
     return set;
 }
 
@@ -113,8 +108,7 @@ static void span_label(void *user, uint64_t i, ptowsp_output text) {
 
 TEST_F(spans__have_no_title_and_no_label) {
     static const ptowsp_span spans[] = {{5, 10, 0, 0}, {10, 20, 0, 2}};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     ptowsp_span_set set = set_of(spans, 1);
     export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
     has(1, "<title></title>");
@@ -140,9 +134,7 @@ TEST_F(spans__that_are_narrow_become_columns) {
     static const ptowsp_span spans[] = {{0, 1000000, 1, 0},   {10000, 10100, 0, 0},
                                         {10200, 10300, 0, 0}, {11000, 11100, 0, 0},
                                         {20000, 20100, 0, 0}, {21000, 21100, 0, 1}};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.width = 84 + 1000 + 16;
+    ptowsp_export_options options = {.width = 84 + 1000 + 16};
     const ptowsp_span_set set = set_of(spans, 6);
     export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
     has(4, "height=\"20\" fill=");
@@ -161,10 +153,7 @@ TEST_F(spans__have_arrows_in_a_window_of_time) {
     set.arrows = arrows;
     set.arrow_count = 2;
     for (int i = 0; i < 4; i++) {
-        ptowsp_export_options options;
-        memset(&options, 0, sizeof options);
-        options.begin = windows[i][0];
-        options.end = windows[i][1];
+        ptowsp_export_options options = {.begin = windows[i][0], .end = windows[i][1]};
         export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
         has((uint32_t)windows[i][2], "<line x1=");
     }
@@ -173,9 +162,7 @@ TEST_F(spans__have_arrows_in_a_window_of_time) {
 // Ticks end where time does: they do not go round.
 TEST_F(spans__may_end_at_the_last_time_there_is) {
     static const ptowsp_span spans[] = {{0, UINT64_MAX, 0, 0}, {1, UINT64_MAX, 1, 0}};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.width = 320;
+    ptowsp_export_options options = {.width = 320};
     ptowsp_span_set set = set_of(spans, 1);
     set.has_cycles = true;
     export_as(f, &set, PTOWSP_EXPORT_SVG, &options);

@@ -39,9 +39,7 @@ static ptowsp_status export_to(see *s, ptowsp_export_format format,
 }
 
 static ptowsp_schedule lanes(uint32_t count) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = count;
+    ptowsp_schedule schedule = {.lane_count = count};
     return schedule;
 }
 
@@ -337,9 +335,7 @@ static const char *track_name(const reader *r, uint64_t uuid) {
 static void check_perfetto(see *s, bool is_short) {
     static reader r;
     bytes b = {0};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.is_short = is_short;
+    ptowsp_export_options options = {.is_short = is_short};
     assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, &options, &b), PTOWSP_OK);
     read_trace(&r, &b);
     uint64_t count = ptowsp_run_trace_count(s->run), path_count, found = 0;
@@ -539,9 +535,8 @@ static void check_python(see *s, const char *kind, ptowsp_export_format format,
 }
 
 static void check_all(see *s, const char *const *processes) {
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.title = "a \"title\" <&> \\ with \x01 \t and \xc3\xa9 \xff \xed\xa0\x80 end";
+    ptowsp_export_options options = {
+        .title = "a \"title\" <&> \\ with \x01 \t and \xc3\xa9 \xff \xed\xa0\x80 end"};
     write_expected(s, processes);
     check_python(s, "json", PTOWSP_EXPORT_CHROME, &options, "");
     check_python(s, "csv", PTOWSP_EXPORT_CSV, &options, "");
@@ -628,10 +623,8 @@ TEST(export__have_the_wall_clock_as_well) {
     bytes b = {0};
     ptowsp_schedule schedule = lanes(3);
     ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
-    ptowsp_run_options how;
-    ptowsp_export_options options;
-    memset(&how, 0, sizeof how);
-    memset(&options, 0, sizeof options);
+    ptowsp_run_options how = {0};
+    ptowsp_export_options options = {0};
     s.context_desc.threads = PTOWSP_THREADS_OWN;
     s.context_desc.lane_count = how.lane_count = 2;
     see_make(&s, &schedule, 12);
@@ -770,9 +763,7 @@ TEST(export__edges_are_lines_of_dot_and_text) {
     ptowsp_schedule schedule = lanes(2);
     unsigned counts[PTOWSP_EDGE_COUNT] = {0};
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.title = "\"quoted\" \\";
+    ptowsp_export_options options = {.title = "\"quoted\" \\"};
     see_make(&s, &schedule, 5);
     see_run(&s, &edges);
     assert_true(ptowsp_run_edges(s.run, PTOWSP_NO_INDEX, count_edge, counts));
@@ -825,8 +816,7 @@ TEST(export__edges_are_lines_of_dot_and_text) {
 TEST(export__cycles_become_the_time_of_a_clock) {
     see s = {0};
     bytes b = {0};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     see_make(&s, NULL, 2);
     see_run_tasks(&s);
     options.clock_mhz = 500;
@@ -868,8 +858,7 @@ TEST(export__titles_are_escaped_byte_by_byte) {
 #undef BAD
     see s = {0};
     bytes b = {0};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     see_make(&s, NULL, 1);
     see_run_tasks(&s);
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
@@ -921,10 +910,9 @@ static void refused(see *s, ptowsp_export_format format, const ptowsp_export_opt
 
 TEST(export__refuses_what_it_cannot_draw) {
     see s = {0};
-    ptowsp_export_options options;
     const ptowsp_output nothing = {NULL, NULL};
     see_make(&s, NULL, 4);
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     refused(&s, PTOWSP_EXPORT_CHROME, NULL, PTOWSP_INVALID_PARAMS,
             "export: the run has recorded nothing (ptowsp_run_record)");
     see_run_tasks(&s);
@@ -1023,8 +1011,7 @@ TEST(export__times_up_to_the_last_cycle) {
 TEST(export__a_picture_of_a_window_has_the_tasks_in_it) {
     see s = {0};
     ptowsp_schedule schedule = lanes(3);
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     see_make(&s, &schedule, 12);
     see_run_tasks(&s);
     for (uint64_t begin = 1; begin < 60; begin += 7) {
@@ -1041,14 +1028,12 @@ TEST(export__a_failed_run_has_what_was_done) {
     static reader r;
     see s = {0};
     bytes b = {0};
-    ptowsp_run_options run;
     ptowsp_schedule schedule = lanes(2);
     const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     schedule.window_policy = PTOWSP_WINDOW_ABORT;
     schedule.window = 8;
-    memset(&run, 0, sizeof run);
-    run.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};
     see_make(&s, &schedule, 6);
     assert_int_equal(ptowsp_run_record(s.run, &tasks), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(s.run, &run), PTOWSP_LIMIT_EXCEEDED);

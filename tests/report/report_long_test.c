@@ -10,9 +10,7 @@ static char text[TEXT_MAX];
 
 // Compiles the module that is in `text`, and executes it.
 static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = lanes;
+    ptowsp_schedule schedule = {.lane_count = lanes};
     const ptowsp_program_desc desc = {NULL, &schedule};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = has_records};
     program_make(f, text, NULL, &desc);
@@ -220,12 +218,10 @@ TEST_F(report__has_collectives_and_pools) {
         "  task sum() data = a of 96 x 1\n";
     const ptowsp_schedule schedule = {
         .pools = PTOWSP_POOLS_BY_UNIT, .vector_lane_count = 1, .cube_lane_count = 1};
-    ptowsp_run_ranks ranks;
-    memset(&ranks, 0, sizeof ranks);
-    ranks.rank_count = 2;
-    ranks.links.inside.latency_ps = 1000000;
-    ranks.links.inside.bytes_per_us = 1000;
-    ranks.cycles_per_us = 1000;
+    ptowsp_run_ranks ranks = {.rank_count = 2,
+                              .links.inside.latency_ps = 1000000,
+                              .links.inside.bytes_per_us = 1000,
+                              .cycles_per_us = 1000};
     execute_text(f, module, &schedule, &ranks);
     ptowsp_run_bounds bounds;
     assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);

@@ -32,9 +32,7 @@ static ptowsp_status report_of(see *s, ptowsp_report_format format,
 }
 
 static ptowsp_schedule lanes(uint32_t count) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = count;
+    ptowsp_schedule schedule = {.lane_count = count};
     return schedule;
 }
 
@@ -198,9 +196,7 @@ TEST(report__json_and_html_are_read_back) {
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
     const ptowsp_what_if what = {1, 50, 14, 0};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    options.title = "a \"<&>\\";
+    ptowsp_export_options options = {.title = "a \"<&>\\"};
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1), PTOWSP_OK);

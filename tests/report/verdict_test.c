@@ -19,10 +19,8 @@ static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
                  ptowsp_record_level level) {
     const ptowsp_program_desc desc = {NULL, schedule};
     const ptowsp_record_options records = {level, 0, 0, 0, false};
-    ptowsp_run_options options;
     memset(&v, 0, sizeof v);
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
     ptowsp_status status = ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL);
     if (status == PTOWSP_OK) {
@@ -78,9 +76,7 @@ static void done(void) {
     "workload w\n  parallel i in n\n    task a(i)\n"
 
 static ptowsp_schedule lanes(uint32_t count) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = count;
+    ptowsp_schedule schedule = {.lane_count = count};
     return schedule;
 }
 
@@ -126,10 +122,8 @@ TEST(verdict__barriers_without_data_are_counted) {
                  orders[i]);
         const ptowsp_program_desc desc = {NULL, &schedule};
         const ptowsp_record_options records = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-        ptowsp_run_options options;
         memset(&v, 0, sizeof v);
-        memset(&options, 0, sizeof options);
-        options.mode = PTOWSP_RUN_TIME_ONLY;
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
         assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
         if (ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL) != PTOWSP_OK) {
             fail_msg("%s", ptowsp_context_error(v.context).text);
@@ -138,8 +132,7 @@ TEST(verdict__barriers_without_data_are_counted) {
         assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_size(v.run, "n", 6), PTOWSP_OK);
         static float data[6][8];
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
+        ptowsp_buffer buffer = {0};
         buffer.data = data, buffer.size = sizeof data, buffer.rank = 2, buffer.dtype = PTOWSP_F32;
         buffer.shape[0] = 6, buffer.shape[1] = 8;
         assert_int_equal(ptowsp_run_bind_tensor(v.run, "t", &buffer), PTOWSP_OK);

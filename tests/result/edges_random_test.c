@@ -86,10 +86,8 @@ static void expect_data(const sample *s, const ptowsp_schedule *schedule, int fr
 }
 
 static found expected_of(const sample *s, const ptowsp_schedule *schedule, int from, int to) {
-    found out;
-    memset(&out, 0, sizeof out);
     uint32_t kinds = schedule->dependencies;
-    out.structure = (kinds & PTOWSP_DEPENDENCIES_STRUCTURE) && is_next(s, from, to);
+    found out = {.structure = (kinds & PTOWSP_DEPENDENCIES_STRUCTURE) && is_next(s, from, to)};
     out.after =
         (kinds & PTOWSP_DEPENDENCIES_EXPLICIT) && ref_is_after(&s->program, &s->x, from, to);
     out.stream = s->schedule.stream_key != 0 && is_next_in_stream(s, from, to);

@@ -225,9 +225,8 @@ TEST(trace__on_lanes_and_on_one_thread_are_the_same) {
     for (int kind = 0; kind < 3; kind++) {
         see one = {0}, many = {0};
         ptowsp_schedule schedule;
-        ptowsp_run_options options;
         const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-        memset(&options, 0, sizeof options);
+        ptowsp_run_options options = {0};
         schedule_of(kind, &schedule);
         many.context_desc = test_lanes_desc(4);
         see_make(&one, &schedule, 50);
@@ -267,12 +266,10 @@ TEST(trace__without_memory_is_an_error) {
             test_memory memory = {0, 0, 0, 0};
             see s = {0};
             ptowsp_schedule schedule;
-            ptowsp_run_options options;
             const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
             size_t size = 0;
             const ptowsp_output output = {discard, &size};
-            memset(&options, 0, sizeof options);
-            options.mode = PTOWSP_RUN_TIME_ONLY;
+            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
             schedule_of(kind % 3, &schedule);
             s.context_desc.resize = test_resize;
             s.context_desc.resize_user = &memory;
@@ -285,9 +282,7 @@ TEST(trace__without_memory_is_an_error) {
             memory.refuse_at = memory.allocations + n;
             ptowsp_status status = ptowsp_run_execute(s.run, &options);
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
-                ptowsp_export_options how;
-                memset(&how, 0, sizeof how);
-                how.fold = (ptowsp_fold)(n % 3);
+                ptowsp_export_options how = {.fold = (ptowsp_fold)(n % 3)};
                 status = ptowsp_run_export(s.run, (ptowsp_export_format)f, &how, output);
             }
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_REPORT_HTML; f++) {

@@ -40,14 +40,9 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
                                          .resize_user = &f->memory};
     assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
-    ptowsp_kernel_desc desc;
-    ptowsp_task_desc first, last;
-    memset(&desc, 0, sizeof desc);
-    memset(&first, 0, sizeof first);
-    memset(&last, 0, sizeof last);
-    desc.axis_count = 1;
-    desc.fn = spend;
-    desc.user = f;
+    ptowsp_task_desc first = {0};
+    ptowsp_task_desc last = {0};
+    ptowsp_kernel_desc desc = {.axis_count = 1, .fn = spend, .user = f};
     desc.cycles = has_cost ? 10 : 0;  // known before it runs
     desc.name = "first";
     first.kernel = ptowsp_kernel_make(f->m, &desc);
@@ -137,13 +132,11 @@ static void check(const fixture *f, uint64_t every, uint64_t before, uint64_t af
 TEST(wall__tells_when_and_where_kernels_ran) {
     static fixture f;
     for (uint32_t kind = 0; kind < 12; kind++) {
-        ptowsp_schedule schedule;
-        ptowsp_run_options options;
-        memset(&schedule, 0, sizeof schedule);
-        memset(&options, 0, sizeof options);
-        schedule.lane_count = 2;
-        schedule.dispatch = kind % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_DEFAULT;
-        schedule.ready = PTOWSP_READY_FIFO;
+        ptowsp_run_options options = {0};
+        ptowsp_schedule schedule = {.lane_count = 2,
+                                    .dispatch = kind % 2 ? PTOWSP_DISPATCH_WORK_STEALING
+                                                         : PTOWSP_DISPATCH_DEFAULT,
+                                    .ready = PTOWSP_READY_FIFO};
         make(&f, kind / 2 % 2, &schedule);
         uint64_t every = kind % 4 == 3 ? 3 : 1;
         options.lane_count = kind / 4 + 1;
@@ -242,8 +235,7 @@ static ptowsp_cycles fail_third(const ptowsp_task *task, void *user) {
 TEST(wall__of_tasks_that_did_not_run_is_none) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     const ptowsp_record_options wrong = {PTOWSP_RECORD_TOTALS, 0, 0, 0, true};
-    fixture f;
-    memset(&f, 0, sizeof f);
+    fixture f = {0};
     assert_int_equal(ptowsp_context_create(&context_desc, &f.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
     ptowsp_kernel_desc desc = {.name = "k", .fn = fail_third};
@@ -397,12 +389,12 @@ TEST(wall__of_graphs) {
         const ptowsp_graph_desc desc = {.cube_lane_count = cubes};
         assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
         for (int i = 0; i < NODES; i++) {
-            ptowsp_graph_task_desc task = {.user = saw};
-            task.fn = i == 2 ? NULL : node_spend;
-            task.range = i == 2 ? node_range : NULL;
-            task.item_count = i == 2 ? ITEMS : 0;
-            task.grain = i == 2 ? 1 : 0;
-            task.unit = i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+            ptowsp_graph_task_desc task = {.user = saw,
+                                           .fn = i == 2 ? NULL : node_spend,
+                                           .range = i == 2 ? node_range : NULL,
+                                           .item_count = i == 2 ? ITEMS : 0,
+                                           .grain = i == 2 ? 1 : 0,
+                                           .unit = i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
             assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
         }
         ptowsp_graph_edge_make(graph, 0, 1);

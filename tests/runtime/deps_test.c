@@ -379,11 +379,9 @@ TEST(deps__groups_that_are_apart_share_no_bytes) {
 TEST(deps__the_usual_packings_are_as_good_as_apart) {
     enum { COUNT = 24, HEADS = 4, DIM = 8, TOKENS = 64 };
     for (uint32_t by_head = 0; by_head < 2; by_head++) {
-        pwsp_timed timed;
-        pwsp_bound_tensor bound[COUNT + 1];
         bool flags[COUNT + 1] = {false};
-        memset(&timed, 0, sizeof timed);
-        memset(bound, 0, sizeof bound);
+        pwsp_timed timed = {0};
+        pwsp_bound_tensor bound[COUNT + 1] = {0};
         timed.tensor_is_written = timed.tensor_is_loaded = flags;
         timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
         for (uint32_t i = 1; i <= COUNT; i++) {
@@ -439,11 +437,9 @@ static uint32_t longest_list(const pwsp_deps *deps) {
 // lists stay short.
 TEST(deps__lists_are_short_whatever_comes_first) {
     enum { SIDE = 64 };
-    pwsp_timed timed;
-    pwsp_bound_tensor bound[2];
     bool flags[2] = {false, false};
-    memset(&timed, 0, sizeof timed);
-    memset(bound, 0, sizeof bound);
+    pwsp_timed timed = {0};
+    pwsp_bound_tensor bound[2] = {0};
     timed.tensor_is_written = timed.tensor_is_loaded = flags;
     timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
     timed.schedule.hazards = 7;
@@ -513,9 +509,11 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     static const char names[3][2] = {"a", "b", "c"};
     for (uint32_t i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
-        tensor.shape[0] = COUNT * 16;
-        tensor.shape[1] = 16;
+        ptowsp_tensor_desc tensor = {.name = names[i],
+                                     .dtype = PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape[0] = COUNT * 16,
+                                     .shape[1] = 16};
         task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
     }
     PTOWSP_WORKLOAD(m, "main") {
@@ -556,8 +554,9 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
 TEST(memory__a_task_of_three_tiles_in_flight_takes_264_bytes) {
     static const uint32_t windows[] = {8192, 12000, 20000};
     for (uint32_t i = 0; i < 12; i++) {
-        ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW, .window = windows[i / 4]};
-        schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+        ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
+                                    .window = windows[i / 4],
+                                    .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN};
         schedule.issue = i % 4 == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
         schedule.dispatch = i % 4 == 2 ? PTOWSP_DISPATCH_WORK_STEALING : schedule.dispatch;
         schedule.ready = i % 4 == 3 ? PTOWSP_READY_PRIORITY : PTOWSP_READY_FIFO;

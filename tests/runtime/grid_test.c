@@ -367,8 +367,7 @@ TEST(grid__a_sweep_keeps_what_is_not_over) {
 TEST(grid__a_sweep_may_lack_memory) {
     for (int way = 0; way < 3;
          way++) {  // at a query, at one of a grid, when adding what is only loaded
-        test_memory memory;
-        memset(&memory, 0, sizeof memory);
+        test_memory memory = {0};
         grid_world *w = plain_make(&memory, way == 2 ? PTOWSP_DEPENDENCIES_STRUCTURE
                                                      : PTOWSP_DEPENDENCIES_OVERLAP);
         pwsp_deps *deps = &w->grids;
@@ -434,8 +433,7 @@ TEST(grid__its_end_may_lack_memory) {
     for (int way = 0; way < 2; way++) {
         uint32_t refused = 0;
         for (size_t n = 1;; n++) {
-            test_memory memory;
-            memset(&memory, 0, sizeof memory);
+            test_memory memory = {0};
             grid_world *w = plain_make(&memory, PTOWSP_DEPENDENCIES_OVERLAP);
             pwsp_deps *deps = &w->grids;
             const pwsp_token token = {1000, 1};

@@ -307,8 +307,7 @@ static bool random_task(void) {
     const uint32_t number = the->task_count;
     sample_task *task = &the->tasks[number];
     uint32_t after[2], before[2];
-    pwsp_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
+    pwsp_arrival arrival = {0};
     pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_TASK);
     if (!entry) {
         return false;
@@ -443,8 +442,7 @@ TEST(issue__a_load_returns_when_its_element_is_written) {
     const pwsp_issue_desc desc = {8, 0, 1, TILES, true, 0, 0};
     scene_make(test_seed(), 0, &desc);
     for (uint32_t i = 0; i < 3; i++) {
-        pwsp_arrival arrival;
-        memset(&arrival, 0, sizeof arrival);
+        pwsp_arrival arrival = {0};
         pwsp_tile_at tile = {1, 1, SIDE, PWSP_TILE_WRITTEN, 0, i, 0};
         pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_TASK);
         pwsp_entry_words(entry)[0] = i;
@@ -454,11 +452,8 @@ TEST(issue__a_load_returns_when_its_element_is_written) {
         the->task_count++;
         assert_true(pwsp_issue_submit(&the->issue, &arrival));
     }
-    pwsp_arrival load;
     pwsp_tile_at element = {1, 1, 1, PWSP_TILE_READ, 0, 1, 4};
-    memset(&load, 0, sizeof load);
-    load.tiles = &element;
-    load.tile_count = 1;
+    pwsp_arrival load = {.tiles = &element, .tile_count = 1};
     assert_non_null(pwsp_issue_open(&the->issue, PWSP_ENTRY_LOAD));
     assert_true(pwsp_issue_submit(&the->issue, &load));
     assert_true(the->tasks[1].has_run);
@@ -486,8 +481,7 @@ TEST(issue__a_process_ends_where_a_task_before_has_failed) {
         bool is_good = true;
         uint32_t count = 0;
         for (; is_good && count < SIDE * SIDE; count++) {
-            pwsp_arrival arrival;
-            memset(&arrival, 0, sizeof arrival);
+            pwsp_arrival arrival = {0};
             pwsp_tile_at tile = {1, 1, 1, PWSP_TILE_WRITTEN, 0, count / SIDE, count % SIDE};
             pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_PROCESS_TASK);
             assert_non_null(entry);

@@ -341,8 +341,7 @@ static void play_round(uint32_t failing) {
 }
 
 static void play(bool is_fixed) {
-    test_memory heap;
-    memset(&heap, 0, sizeof heap);
+    test_memory heap = {0};
     const pwsp_memory under = pwsp_memory_make(test_resize, &heap);
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
@@ -385,8 +384,7 @@ TEST(reorder__the_same_holds_where_memory_is_given_once) {
 // Two joins, each of two entries that nobody has run yet, and whose holder has let go of it. A third one has
 // to wait until one of them is done, for which the walking thread runs entries itself.
 TEST(reorder__a_join_is_waited_for_where_all_are_in_flight) {
-    test_memory heap;
-    memset(&heap, 0, sizeof heap);
+    test_memory heap = {0};
     const pwsp_memory under = pwsp_memory_make(test_resize, &heap);
     pwsp_blocks blocks;
     const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);

@@ -7,20 +7,18 @@
 
 // 2 x 3 matrices of 4 x 10, row-major: a matrix has 40 elements, three of them 120.
 static pwsp_bound_tensor tensor_make(int32_t *data) {
-    pwsp_bound_tensor tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.data = (char *)data;
-    tensor.lead_shape[0] = 2;
-    tensor.lead_shape[1] = 3;
-    tensor.lead_strides[0] = 120;
-    tensor.lead_strides[1] = 40;
-    tensor.rows = 4;
-    tensor.cols = 10;
-    tensor.row_stride = 10;
-    tensor.col_stride = 1;
-    tensor.element_size = 4;
-    tensor.dtype = PTOWSP_I32;
-    tensor.is_bound = true;
+    pwsp_bound_tensor tensor = {.data = (char *)data,
+                                .lead_shape[0] = 2,
+                                .lead_shape[1] = 3,
+                                .lead_strides[0] = 120,
+                                .lead_strides[1] = 40,
+                                .rows = 4,
+                                .cols = 10,
+                                .row_stride = 10,
+                                .col_stride = 1,
+                                .element_size = 4,
+                                .dtype = PTOWSP_I32,
+                                .is_bound = true};
     return tensor;
 }
 
@@ -42,9 +40,8 @@ static bool view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows
 
 TEST(walk_check__limits_tiles) {
     const pwsp_bound_tensor tensor = tensor_make(NULL);
-    pwsp_tile_at at;
     pwsp_error error;
-    memset(&at, 0, sizeof at);
+    pwsp_tile_at at = {0};
     pwsp_view_size size = {3, 0, 2, 20};  // 3 rows, at most 2; all columns, at most 20
     assert_true(pwsp_view_tile(&tensor, 0, 4, &size, &at));
     assert_true(at.rows == 2 && at.cols == 6);
@@ -64,9 +61,8 @@ TEST(walk_check__limits_tiles) {
 
 TEST(walk_check__finds_tiles) {
     const pwsp_bound_tensor tensor = tensor_make(NULL);
-    pwsp_tile_at at;
     int64_t lead = 0;
-    memset(&at, 0, sizeof at);
+    pwsp_tile_at at = {0};
     assert_true(pwsp_view_lead(&tensor, 0, 1, &lead));
     assert_true(pwsp_view_lead(&tensor, 1, 2, &lead));
     assert_int_equal(lead, 120 + 2 * 40);
@@ -121,8 +117,7 @@ TEST(walk_check__loads_elements) {
     }
     const pwsp_bound_tensor tensor = tensor_make(data);
     pwsp_error error;
-    pwsp_tile_at at;
-    memset(&at, 0, sizeof at);
+    pwsp_tile_at at = {0};
     assert_true(pwsp_view_lead(&tensor, 0, 1, &at.lead));
     assert_true(view_tile(&tensor, 2, 0, 3, 4, &at));
     assert_int_equal(pwsp_view_element(&error, 2, 0, &at), PTOWSP_INVALID_PARAMS);

@@ -31,22 +31,18 @@ static ptowsp_cycles cost_of(const ptowsp_task *task, void *user) {
 // Tasks i and j share a tile, and so an order, if i % chains == j % chains.
 static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
     const ptowsp_module_desc module = {"some_tasks", 8};
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &t->memory;
-    desc.threads = t->lane_count ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
-    desc.lane_count = t->lane_count;
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &t->memory,
+                                .threads =
+                                    t->lane_count ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
+                                .lane_count = t->lane_count};
     t->count = count;
     assert_int_equal(ptowsp_context_create(&desc, &t->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(t->context, &module, &t->m), PTOWSP_OK);
     ptowsp_module *m = t->m;
-    ptowsp_kernel_desc kernel;
-    ptowsp_task_desc task;
-    ptowsp_tensor_desc tensor;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&task, 0, sizeof task);
-    memset(&tensor, 0, sizeof tensor);
+    ptowsp_kernel_desc kernel = {0};
+    ptowsp_task_desc task = {0};
+    ptowsp_tensor_desc tensor = {0};
     tensor.name = "cells", tensor.dtype = PTOWSP_F32, tensor.rank = 2;
     tensor.shape[0] = TASKS_MAX, tensor.shape[1] = 1;
     kernel.name = "work", kernel.axis_count = 1, kernel.cost = has_cost ? cost_of : NULL;
@@ -74,9 +70,7 @@ static void tasks_free(tasks *t) {
 
 static ptowsp_status tasks_bind(void *user, ptowsp_run *run) {
     tasks *t = (tasks *)user;
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = cells;
+    ptowsp_buffer buffer = {.data = cells};
     __atomic_fetch_add(&t->bind_count, 1, __ATOMIC_RELAXED);
     ptowsp_status status = t->bind_status;
     status = status ? status : ptowsp_run_bind_size(run, "count", t->count);
@@ -86,12 +80,10 @@ static ptowsp_status tasks_bind(void *user, ptowsp_run *run) {
 }
 
 static ptowsp_search_desc desc_of(tasks *t) {
-    ptowsp_search_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.base.dispatch_key = t->key;
-    desc.base.priority_key = t->priority;
-    desc.bind = tasks_bind;
-    desc.user = t;
+    ptowsp_search_desc desc = {.base.dispatch_key = t->key,
+                               .base.priority_key = t->priority,
+                               .bind = tasks_bind,
+                               .user = t};
     return desc;
 }
 
@@ -299,11 +291,9 @@ static const ptowsp_ready all_orders[] = {PTOWSP_READY_FIFO, PTOWSP_READY_WORK_S
 
 static void brute_add(brute *b, tasks *t, const ptowsp_schedule *schedule, uint64_t place) {
     ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_run_options options;
     ptowsp_program *program;
     ptowsp_run *run;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     b->makespans[place] = UINT64_MAX;
     if (ptowsp_schedule_check(t->m, schedule, PTOWSP_TARGET_CPU_SIM) != PTOWSP_OK) {
         b->refused++;
@@ -328,14 +318,12 @@ static void brute_make(brute *b, tasks *t, const uint32_t *windows, const uint32
     b->count = 0;
     b->refused = 0;
     for (int i = 0; i < 2 * 5 * 3 * 4 * 3; i++, place++) {
-        ptowsp_schedule s;
-        memset(&s, 0, sizeof s);
-        s.lane_count = lanes[i % 3];
-        s.window = windows[i / 3 % 4];
-        s.ready = all_orders[i / 12 % 3];
-        s.dispatch = all_dispatches[i / 36 % 5];
-        s.issue = all_issues[i / 180];
-        s.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+        ptowsp_schedule s = {.lane_count = lanes[i % 3],
+                             .window = windows[i / 3 % 4],
+                             .ready = all_orders[i / 12 % 3],
+                             .dispatch = all_dispatches[i / 36 % 5],
+                             .issue = all_issues[i / 180],
+                             .dependencies = PTOWSP_DEPENDENCIES_HYBRID};
         if (s.dispatch >= PTOWSP_DISPATCH_AFFINITY && s.dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
             s.dispatch_key = t->key;
         }
@@ -378,8 +366,7 @@ TEST(search__agrees_with_brute_force) {
     uint64_t seed = test_seed();
     for (unsigned i = 0; TEST_ROUNDS(i, 60); i++) {
         uint64_t random = seed + i;
-        tasks t = {0};
-        t.lane_count = i % 3 ? 4 : 0;
+        tasks t = {.lane_count = i % 3 ? 4 : 0};
         ptowsp_cycles cycles[TASKS_MAX];
         int64_t count = test_random_in(&random, 1, 24);
         uint32_t windows[4] = {0, 1, 2, 6}, lanes[3] = {3, 2, 5};
@@ -470,8 +457,7 @@ static void check_at_once(tasks *t, const ptowsp_search_desc *desc) {
 
 TEST(search__finds_the_same_on_any_number_of_lanes) {
     const uint32_t windows[] = {0, 1, 2, 6}, lanes[] = {3, 2, 5};
-    tasks t = {0};
-    t.lane_count = 4;
+    tasks t = {.lane_count = 4};
     tasks_make(&t, 20, 7, true);
     for (int i = 0; i < TASKS_MAX; i++) {
         task_cycles[i] = (ptowsp_cycles)(i * 37 % 23);
@@ -539,8 +525,7 @@ TEST(search__ranks_what_had_ended_behind_what_had_not) {
     static const ptowsp_dispatch dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
     static const ptowsp_ready order = PTOWSP_READY_FIFO;
     static const uint32_t lanes[] = {1, 2, 3, 4};
-    tasks t = {0};
-    t.lane_count = 2;
+    tasks t = {.lane_count = 2};
     tasks_make(&t, 6, TASKS_MAX, true);
     for (int i = 0; i < TASKS_MAX; i++) {
         task_cycles[i] = 10;
@@ -647,8 +632,7 @@ static void search_inside(void *user, uint64_t begin, uint64_t end, uint32_t lan
 }
 
 TEST(search__on_lanes_is_refused_inside_a_job) {
-    tasks t = {0};
-    t.lane_count = 2;
+    tasks t = {.lane_count = 2};
     tasks_make(&t, 4, TASKS_MAX, true);
     inner_search inner = {&t, PTOWSP_OK, true};
     assert_int_equal(ptowsp_parallel_for(t.context, 1, 1, search_inside, &inner), PTOWSP_OK);
@@ -734,10 +718,9 @@ TEST(search__refuses) {
 
 // Refuses each allocation in turn. Which one the n-th is depends on the lanes, but it is always told.
 static void refuse_all(uint32_t lane_count, uint32_t at_once) {
-    tasks t = {0};
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    t.lane_count = lane_count;
+    tasks t = {.lane_count = lane_count};
     tasks_make(&t, 4, 2, true);
     ptowsp_search_desc desc = desc_of(&t);
     desc.has_path = true;

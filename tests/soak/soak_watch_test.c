@@ -19,8 +19,7 @@ typedef struct look {
 } look;
 
 static void check(const look *looks, size_t count, uint64_t patience) {
-    soak_watch watch = {0};
-    watch.patience = patience;
+    soak_watch watch = {.patience = patience};
     for (size_t i = 0; i < count; i++) {
         if (soak_watch_look(&watch, looks[i].clock, looks[i].ticks, looks[i].cases) !=
             looks[i].is_stuck) {
@@ -62,8 +61,7 @@ TEST(watch__a_rank_that_ended_during_a_look_takes_nothing_away) {
 
 TEST(watch__a_busy_machine_makes_nothing_stuck) {
     // A tick in a long time: 0.1 s of the case's own took 100 times as long.
-    soak_watch watch = {0};
-    watch.patience = 100;
+    soak_watch watch = {.patience = 100};
     for (uint64_t i = 0; i < 10; i++) {
         assert_false(soak_watch_look(&watch, 100 * i, 50 + i, 1));
     }

@@ -364,11 +364,9 @@ static inline char *case_contents(const char *path) {
 
 // Adds all cases of a file.
 static inline void case_read(case_list *list, const char *path) {
-    case_reader r;
     const char *text;
     size_t length;
-    memset(&r, 0, sizeof r);
-    r.list = list;
+    case_reader r = {.list = list};
     r.file = (case_file *)case_alloc(sizeof *r.file);
     r.file->path = case_copy(path, strlen(path));
     r.at = case_contents(path);

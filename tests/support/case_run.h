@@ -516,10 +516,7 @@ static inline void case_fill(case_subject *s) {
 }
 
 static inline ptowsp_buffer case_buffer(const case_tensor *tensor, void *data) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
-    buffer.size = data ? tensor->size : 0;
+    ptowsp_buffer buffer = {.data = data, .size = data ? tensor->size : 0};
     if (tensor->is_transposed) {
         const int64_t *shape = tensor->desc.shape;
         uint32_t rank = buffer.rank = tensor->desc.rank;

@@ -7,9 +7,8 @@
 
 static inline ptowsp_device *device_of(ptowsp_context *context, uint32_t scheduler_count,
                                        uint32_t vector_count, uint32_t cube_count) {
-    ptowsp_device_desc desc = {.scheduler_count = scheduler_count};
-    desc.vector_count = vector_count;
-    desc.cube_count = cube_count;
+    ptowsp_device_desc desc = {
+        .scheduler_count = scheduler_count, .vector_count = vector_count, .cube_count = cube_count};
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
     return device;

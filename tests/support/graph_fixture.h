@@ -37,8 +37,8 @@ static inline ptowsp_context *lanes_context(size_t kind) {
                  {3, NULL},
                  {8, NULL},
                  {1, test_run_lanes_on_threads}};
-    ptowsp_context_desc desc = {.lane_count = kinds[kind].lane_count};
-    desc.run_lanes = kinds[kind].run_lanes;
+    ptowsp_context_desc desc = {.lane_count = kinds[kind].lane_count,
+                                .run_lanes = kinds[kind].run_lanes};
     desc.threads = desc.run_lanes         ? PTOWSP_THREADS_USER
                    : desc.lane_count == 1 ? PTOWSP_THREADS_SERIAL
                                           : PTOWSP_THREADS_OWN;
@@ -125,8 +125,8 @@ static inline ptowsp_status shape_count(void *user, uint64_t task, uint32_t lane
 }
 
 static inline shape shape_make(ptowsp_context *context, uint64_t task_count) {
-    shape s = {.context = context, .task_count = task_count};
-    s.runs = (uint8_t *)calloc(task_count, 1);
+    shape s = {
+        .context = context, .task_count = task_count, .runs = (uint8_t *)calloc(task_count, 1)};
     assert_non_null(s.runs);
     assert_int_equal(ptowsp_graph_create(context, NULL, &s.graph), PTOWSP_OK);
     ptowsp_graph_task_desc desc = {.fn = shape_count, .user = s.runs};

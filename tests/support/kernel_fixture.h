@@ -113,18 +113,12 @@ static inline void *kt_alloc(kt *t, size_t size) {
 }
 
 static inline kt kt_begin(kt_config config) {
-    kt t;
-    memset(&t, 0, sizeof t);
-    t.config = config;
-    t.state = config.seed;
-    t.blocks = (void **)calloc(KT_BLOCK_MAX, sizeof(void *));
+    kt t = {.config = config,
+            .state = config.seed,
+            .blocks = (void **)calloc(KT_BLOCK_MAX, sizeof(void *))};
     assert_int_equal(ptowsp_context_create(NULL, &t.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(t.context, NULL, &t.m), PTOWSP_OK);
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "k";
-    desc.is_fused = config.is_fused;
-    desc.machine = config.machine;
+    ptowsp_body_desc desc = {.name = "k", .is_fused = config.is_fused, .machine = config.machine};
     t.k = ptowsp_kernel_begin(t.m, &desc);
     assert_non_null(t.k);
     return t;
@@ -160,10 +154,7 @@ static inline int64_t kt_pick_size(kt *t) {
 
 static inline kt_value kt_value_make(kt *t, ptowsp_value v, ptowsp_dtype dtype, int64_t rows,
                                      int64_t cols) {
-    kt_value value;
-    memset(&value, 0, sizeof value);
-    value.v = v;
-    value.dtype = dtype;
+    kt_value value = {.v = v, .dtype = dtype};
     value.rows = value.valid_rows = rows;
     value.cols = value.valid_cols = cols;
     size_t count = rows ? (size_t)(rows * cols) : 1;
@@ -415,16 +406,10 @@ static inline ptowsp_program *kt_compile(kt *t) {
     if (t->program) {
         return t->program;
     }
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = t->kernel;
+    ptowsp_task_desc desc = {.kernel = t->kernel};
     for (uint32_t i = 0; i < t->param_count; i++) {
         const kt_param *p = &t->params[i];
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = p->name;
-        tensor.dtype = p->dtype;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = p->name, .dtype = p->dtype, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
         desc.views[i].tensor = ptowsp_tensor_make(t->m, &tensor);
         desc.views[i].row = ptowsp_i64(t->m, p->row);
@@ -446,14 +431,12 @@ static inline ptowsp_program *kt_compile(kt *t) {
 }
 
 static inline ptowsp_buffer kt_buffer(const kt_param *p) {
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = p->block + (size_t)p->origin * ptowsp_dtype_size(p->dtype);
-    buffer.rank = 2;
-    buffer.shape[0] = p->tensor_rows;
-    buffer.shape[1] = p->tensor_cols;
-    buffer.strides[0] = p->row_stride;
-    buffer.strides[1] = p->col_stride;
+    ptowsp_buffer buffer = {.data = p->block + (size_t)p->origin * ptowsp_dtype_size(p->dtype),
+                            .rank = 2,
+                            .shape[0] = p->tensor_rows,
+                            .shape[1] = p->tensor_cols,
+                            .strides[0] = p->row_stride,
+                            .strides[1] = p->col_stride};
     return buffer;
 }
 
@@ -469,9 +452,7 @@ static inline ptowsp_status kt_execute(kt *t) {
             fail_msg("%s", ptowsp_context_error(t->context).text);
         }
     }
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     ptowsp_status status = ptowsp_run_execute(run, &options);
     if (status == PTOWSP_OK) {
         uint64_t counted = ptowsp_run_result(run)->makespan_cycles;
@@ -589,9 +570,7 @@ static inline void kt_play(kt_scene scene, int which, int count, kt_config confi
 }
 
 static inline kt_config kt_any(uint64_t seed) {
-    kt_config config;
-    memset(&config, 0, sizeof config);
-    config.seed = seed;
+    kt_config config = {.seed = seed};
     return config;
 }
 

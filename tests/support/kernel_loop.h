@@ -32,10 +32,7 @@ static inline ptowsp_value lp_const(kt *t, int64_t x) {
 // begin and end as the task has them, and as the loop is told (id 0: constants).
 static inline lp lp_begin_as(kt *t, bool is_looped, int64_t begin, int64_t end, int64_t step,
                              ptowsp_value from, ptowsp_value to) {
-    lp l;
-    memset(&l, 0, sizeof l);
-    l.t = t;
-    l.is_looped = is_looped;
+    lp l = {.t = t, .is_looped = is_looped};
     l.begin = l.at = begin;
     l.end = end;
     l.step = step;
@@ -503,9 +500,7 @@ static inline void lp_random_loop(kt *t, bool is_looped, lp_pool *p, kt_value x,
 
 // A random kernel with one or two loops. Both ways of building it take the same random numbers.
 static inline void lp_random(kt *t, bool is_looped, int which) {
-    lp_pool p;
-    memset(&p, 0, sizeof p);
-    p.height = test_random_in(&t->state, 0, 1) ? 16 : 8;
+    lp_pool p = {.height = test_random_in(&t->state, 0, 1) ? 16 : 8};
     p.width = test_random_in(&t->state, 0, 1) ? 16 : 24;
     int64_t chunks = test_random_in(&t->state, 1, 4);
     kt_value x = lp_in(t, PTOWSP_F32, chunks * p.height, p.width, chunks * p.height, p.width);

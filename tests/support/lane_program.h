@@ -62,13 +62,8 @@ static inline ptowsp_cycles lp_kernel(const ptowsp_task *task, void *user) {
 
 static inline ptowsp_kernel lp_kernel_make(lp *p, const char *name, bool has_tile,
                                            ptowsp_direction direction, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.fn = lp_kernel;
-    desc.cycles = cycles;
-    desc.user = p;
+    ptowsp_kernel_desc desc = {
+        .name = name, .axis_count = 1, .fn = lp_kernel, .cycles = cycles, .user = p};
     if (has_tile) {
         const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, PTOWSP_DYNAMIC,
                                         PTOWSP_DYNAMIC};
@@ -100,19 +95,13 @@ static inline ptowsp_expr lp_number(const lp *p, int64_t value) {
 }
 
 static inline ptowsp_node lp_step(const lp *p, int64_t value) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = p->step;
-    desc.axes[0] = lp_number(p, value);
+    ptowsp_task_desc desc = {.kernel = p->step, .axes[0] = lp_number(p, value)};
     return ptowsp_task_make(p->m, &desc);
 }
 
 static inline ptowsp_view lp_view(const lp *p, int64_t row, int64_t col, int64_t rows,
                                   int64_t cols) {
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = p->x;
-    view.row = lp_number(p, row);
+    ptowsp_view view = {.tensor = p->x, .row = lp_number(p, row)};
     view.col = lp_number(p, col);
     view.rows = rows;
     view.cols = cols;
@@ -122,10 +111,7 @@ static inline ptowsp_view lp_view(const lp *p, int64_t row, int64_t col, int64_t
 // A task of a kernel on rows x cols elements of x.
 static inline ptowsp_node lp_task(const lp *p, ptowsp_kernel kernel, int64_t row, int64_t col,
                                   int64_t rows, int64_t cols) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = lp_number(p, 1);
+    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = lp_number(p, 1)};
     desc.views[0] = lp_view(p, row, col, rows, cols);
     return ptowsp_task_make(p->m, &desc);
 }
@@ -137,9 +123,7 @@ static inline void lp_load(const lp *p, uint32_t slot, int64_t row, int64_t col)
 
 // A schedule of dataflow issue that waits for this beside data.
 static inline ptowsp_schedule lp_schedule(uint32_t dependencies) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.dependencies = dependencies;
+    ptowsp_schedule schedule = {.dependencies = dependencies};
     return schedule;
 }
 
@@ -148,10 +132,7 @@ static inline ptowsp_status lp_try_compile(lp *p, const ptowsp_schedule *schedul
     ptowsp_status status = ptowsp_program_create(p->context, p->m, &desc, &p->program);
     status = status ? status : ptowsp_run_create(p->context, p->program, &p->run);
     if (status == PTOWSP_OK) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = p->data;
-        buffer.size = sizeof p->data;
+        ptowsp_buffer buffer = {.data = p->data, .size = sizeof p->data};
         (void)ptowsp_run_bind_tensor(p->run, "x", &buffer);
     }
     return status;
@@ -176,11 +157,8 @@ static inline void lp_end(lp *p) {
 
 // On so many lanes; data is zero before.
 static inline ptowsp_status lp_execute(lp *p, uint32_t lane_count) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.lane_count = lane_count;
-    options.record_tasks = true;
-    options.token_limit = p->token_limit;
+    ptowsp_run_options options = {
+        .lane_count = lane_count, .record_tasks = true, .token_limit = p->token_limit};
     memset(p->data, 0, sizeof p->data);
     lane_watch_restart(&p->watch, lane_count, 0);
     ptowsp_status status = ptowsp_run_execute(p->run, &options);

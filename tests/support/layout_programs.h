@@ -82,11 +82,7 @@ static uint32_t plan_below(uint64_t *seed, uint32_t limit) {
 // -- layouts --------------------------------------------------------------------------------------
 
 static ptowsp_mesh_layout plan_layout(const int64_t *shape, const ptowsp_spread *spreads) {
-    ptowsp_mesh_layout layout;
-    memset(&layout, 0, sizeof layout);
-    layout.name = "t";
-    layout.element_bytes = sizeof(float);
-    layout.rank = 2;
+    ptowsp_mesh_layout layout = {.name = "t", .element_bytes = sizeof(float), .rank = 2};
     memcpy(layout.shape, shape, 2 * sizeof *shape);
     memcpy(layout.spreads, spreads, sizeof layout.spreads);
     return layout;
@@ -98,8 +94,7 @@ static ptowsp_mesh_layout plan_layout_of(const plan *p, uint32_t tensor) {
 
 static ptowsp_mesh_layout_part plan_part(const plan *p, const ptowsp_mesh_layout *layout,
                                          uint32_t rank) {
-    ptowsp_mesh_layout_part part;
-    memset(&part, 0, sizeof part);
+    ptowsp_mesh_layout_part part = {0};
     if (ptowsp_mesh_layout_part_of(NULL, &p->mesh, layout, rank, &part) != PTOWSP_OK) {
         abort();
     }
@@ -611,11 +606,8 @@ static ptowsp_cycles plan_kernel(const ptowsp_task *task, void *user) {
 static void plan_kernels(ptowsp_module *m, ptowsp_kernel *kernels) {
     static const char names[3][2] = {"a", "b", "c"};
     for (uint32_t i = 0; i < PLAN_KIND_COUNT; i++) {
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = plan_kinds[i].name;
-        desc.fn = plan_kernel;
-        desc.user = (void *)(uintptr_t)(i + 1);
+        ptowsp_kernel_desc desc = {
+            .name = plan_kinds[i].name, .fn = plan_kernel, .user = (void *)(uintptr_t)(i + 1)};
         for (uint32_t t = 0; t <= plan_kinds[i].operands; t++) {
             const bool is_last = t == plan_kinds[i].operands;
             desc.tiles[t].name = names[t];
@@ -637,9 +629,7 @@ static void plan_task(const plan *p, ptowsp_module *m, const plan_op *op, ptowsp
     const uint32_t count = plan_kinds[op->kind].operands;
     const ptowsp_mesh_layout out = plan_layout_of(p, op->on[count]);
     const int64_t half = plan_part(p, &out, 0).sizes[0] / 2;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
+    ptowsp_task_desc task = {.kernel = kernel};
     ptowsp_expr row = {NULL, 0};
     if (op->is_blocks) {
         row = ptowsp_mul(ptowsp_parallel_begin(m, "half", halves), ptowsp_i64(m, half));
@@ -669,11 +659,7 @@ static ptowsp_module *plan_module(const plan *p, ptowsp_context *context) {
     plan_kernels(m, kernels);
     for (uint32_t i = 0; i < p->tensor_count; i++) {
         const char name[2] = {(char)('a' + i), '\0'};
-        ptowsp_tensor_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = name;
-        desc.dtype = PTOWSP_F32;
-        desc.rank = 2;
+        ptowsp_tensor_desc desc = {.name = name, .dtype = PTOWSP_F32, .rank = 2};
         memcpy(desc.shape, p->tensors[i].shape, sizeof p->tensors[i].shape);
         tensors[i] = p->tensors[i].is_transient ? ptowsp_tensor_transient(m, &desc, NULL)
                                                 : ptowsp_tensor_make(m, &desc);
@@ -714,9 +700,7 @@ static bool plan_run(const plan *p, ptowsp_context *context, ptowsp_ranks *ranks
     ptowsp_module *m = plan_module(p, context);
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_run_ranks bound;
-    memset(&bound, 0, sizeof bound);
-    bound.ranks = ranks;
+    ptowsp_run_ranks bound = {.ranks = ranks};
     bool is_good = own && m && ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK &&
                    ptowsp_run_create(context, program, &run) == PTOWSP_OK &&
                    ptowsp_run_bind_ranks(run, &bound) == PTOWSP_OK;
@@ -724,10 +708,8 @@ static bool plan_run(const plan *p, ptowsp_context *context, ptowsp_ranks *ranks
         const char name[2] = {(char)('a' + i), '\0'};
         const ptowsp_mesh_layout layout = plan_layout_of(p, i);
         const ptowsp_mesh_layout_part part = plan_part(p, &layout, rank);
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.data = own + i * (sizeof(plan_matrix) / sizeof *own);
-        buffer.size = part.bytes;
+        ptowsp_buffer buffer = {.data = own + i * (sizeof(plan_matrix) / sizeof *own),
+                                .size = part.bytes};
         plan_matrix whole;
         memset(whole, 0, sizeof whole);
         if (i < PLAN_INPUTS) {

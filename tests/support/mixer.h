@@ -56,10 +56,15 @@ static inline ptowsp_cycles add_one(const ptowsp_task *task, void *user) {
 
 static inline ptowsp_kernel kernel_of(mixer *m, const char *name, ptowsp_kernel_fn fn,
                                       ptowsp_unit unit) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1, .fn = fn, .unit = unit, .user = m};
-    desc.tiles[0] = (ptowsp_tile_param){"from", PTOWSP_IN, PTOWSP_I64, 1, COLS};
-    desc.tiles[1] = (ptowsp_tile_param){"to", PTOWSP_INOUT, PTOWSP_I64, 1, COLS};
-    desc.scalars[0] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64};
+    ptowsp_kernel_desc desc = {
+        .name = name,
+        .axis_count = 1,
+        .fn = fn,
+        .unit = unit,
+        .user = m,
+        .tiles[0] = (ptowsp_tile_param){"from", PTOWSP_IN, PTOWSP_I64, 1, COLS},
+        .tiles[1] = (ptowsp_tile_param){"to", PTOWSP_INOUT, PTOWSP_I64, 1, COLS},
+        .scalars[0] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64}};
     return ptowsp_kernel_make(m->module, &desc);
 }
 
@@ -84,8 +89,7 @@ static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes
         PTOWSP_FOR_EACH(mod, step, ptowsp_axis_dense(mod, "steps", STEPS)) {
             PTOWSP_PARALLEL(mod, i, ptowsp_axis_dense(mod, "tasks", TASKS)) {
                 ptowsp_expr at = ptowsp_add(ptowsp_mul(step, ptowsp_i64(mod, TASKS)), i);
-                ptowsp_task_desc task = {.kernel = vector};
-                task.axes[0] = at;
+                ptowsp_task_desc task = {.kernel = vector, .axes[0] = at};
                 task.views[0] = row_of(x, ptowsp_array_at(mod, "left", PTOWSP_I64, at));
                 task.views[1] = row_of(x, ptowsp_array_at(mod, "right", PTOWSP_I64, at));
                 task.scalars[0] = i;
@@ -101,9 +105,8 @@ static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes
             ptowsp_view first = row_of(x, ptowsp_i64(mod, 3));
             ptowsp_slot_load_make(mod, 1, &first, ptowsp_i64(mod, 0), ptowsp_i64(mod, 0));
             PTOWSP_WHEN(mod, ptowsp_lt(ptowsp_slot(mod, 1, PTOWSP_TYPE_I64), ptowsp_i64(mod, 0))) {
-                ptowsp_task_desc task = {.kernel = add};
-                task.axes[0] = step;
-                task.views[0] = row_of(x, step);
+                ptowsp_task_desc task = {
+                    .kernel = add, .axes[0] = step, .views[0] = row_of(x, step)};
                 ptowsp_task_make(mod, &task);
             }
         }
@@ -112,18 +115,15 @@ static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes
             PTOWSP_PROCESS(mod, "make") {
                 ptowsp_produces(mod, channel);
                 PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "rows", ROWS)) {
-                    ptowsp_task_desc task = {.kernel = add};
-                    task.axes[0] = i;
-                    task.views[0] = row_of(x, i);
+                    ptowsp_task_desc task = {.kernel = add, .axes[0] = i, .views[0] = row_of(x, i)};
                     ptowsp_send_task_make(mod, channel, &task);
                 }
             }
             PTOWSP_PROCESS(mod, "use") {
                 ptowsp_consumes(mod, channel);
                 PTOWSP_CONSUME(mod, row, channel) {
-                    ptowsp_task_desc task = {.kernel = add};
-                    task.axes[0] = row;
-                    task.views[0] = row_of(x, row);
+                    ptowsp_task_desc task = {
+                        .kernel = add, .axes[0] = row, .views[0] = row_of(x, row)};
                     ptowsp_task_make(mod, &task);
                 }
             }

@@ -175,9 +175,7 @@ static inline void npu_complain(const npu_subject *s, const ptowsp_npu_options *
 
 // Runs in the library, and keeps what memory was like and has become.
 static inline void npu_run_library(npu_subject *s) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.cost.model = s->model;
+    ptowsp_run_options options = {.cost.model = s->model};
     for (uint32_t i = 0; i < s->block_count; i++) {
         s->blocks[i].before = npu_copy(s->blocks[i].data, s->blocks[i].size);
     }
@@ -291,9 +289,8 @@ static inline void npu_subject_check(npu_subject *s) {
     static const uint32_t rings[] = {1, 2, 7, 3, 16, 0, 9};
     npu_run_library(s);
     for (uint32_t i = 0; i < 7; i++) {
-        ptowsp_npu_options options;
-        memset(&options, 0, sizeof options);
-        options.aicpu_count = i < 4 ? i + 1 : (uint32_t)test_random_in(&s->random, 1, 4);
+        ptowsp_npu_options options = {
+            .aicpu_count = i < 4 ? i + 1 : (uint32_t)test_random_in(&s->random, 1, 4)};
         options.core_count = i < 3 ? i + 1 : (uint32_t)test_random_in(&s->random, 0, 3);
         options.ring_size = rings[i];
         options.cost.model = s->model;
@@ -340,9 +337,7 @@ static inline int npu_job(const char *name, const struct CMUnitTest *tests, size
                           uint32_t job, uint32_t job_count, int out) {
     static struct CMUnitTest mine[4096];
     size_t count = 0;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = npu_took_too_long;
+    struct sigaction action = {.sa_handler = npu_took_too_long};
     sigaction(SIGALRM, &action, NULL);
     for (size_t i = job; i < test_count && count < 4096; i += job_count) {
         mine[count] = tests[i];

@@ -29,8 +29,7 @@ static inline void npu_explain_sample(void *user) {
 // Compares one binding; the library's own outcome is that of the slow reference, too.
 static inline void npu_compare_sample(sample *s, ptowsp_run *run, ptowsp_npu *npu,
                                       uint64_t random) {
-    npu_subject subject;
-    memset(&subject, 0, sizeof subject);
+    npu_subject subject = {0};
     sample_expect(s);
     ref_bind(run, &s->program, &s->bindings, &s->memory, true);
     subject.context = s->context;

@@ -39,10 +39,7 @@ static inline ptowsp_cycles npu_scale(const ptowsp_task *task, void *user) {
 
 static inline ptowsp_kernel npu_native_make(const npu_fixture *f, const char *name,
                                             const char *text) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
+    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
     desc.tiles[0] = tile;
     desc.scalars[0].name = "by";
@@ -55,13 +52,11 @@ static inline ptowsp_kernel npu_native_make(const npu_fixture *f, const char *na
 
 static inline void npu_task_make(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor,
                                  ptowsp_expr row, ptowsp_expr by) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = row;
-    desc.views[0].tensor = tensor;
-    desc.views[0].row = row;
-    desc.scalars[0] = by;
+    ptowsp_task_desc desc = {.kernel = kernel,
+                             .axes[0] = row,
+                             .views[0].tensor = tensor,
+                             .views[0].row = row,
+                             .scalars[0] = by};
     ptowsp_task_make(f->m, &desc);
 }
 
@@ -81,13 +76,11 @@ static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *sc
 // each of a ragged one.
 static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, const char *text) {
     npu_module_make(f, names->module);
-    ptowsp_tensor_desc tensor_desc;
-    memset(&tensor_desc, 0, sizeof tensor_desc);
-    tensor_desc.name = names->tensor;
-    tensor_desc.dtype = PTOWSP_F32;
-    tensor_desc.rank = 2;
-    tensor_desc.shape[0] = PTOWSP_DYNAMIC;
-    tensor_desc.shape[1] = 8;
+    ptowsp_tensor_desc tensor_desc = {.name = names->tensor,
+                                      .dtype = PTOWSP_F32,
+                                      .rank = 2,
+                                      .shape[0] = PTOWSP_DYNAMIC,
+                                      .shape[1] = 8};
     ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &tensor_desc);
     ptowsp_axis axis = ptowsp_axis_dynamic(f->m, names->axis);
     ptowsp_axis lengths = ptowsp_axis_ragged(f->m, "kv lengths of all");

@@ -26,8 +26,7 @@ static inline void sim_sum_step(const sim_step *step, sim_sums *sums) {
 
 // Over all rounds: of a process, of a channel, or with -1 and -1 of everything.
 static inline sim_sums sim_sums_of(const sim_sample *s, int actor, int channel) {
-    sim_sums sums;
-    memset(&sums, 0, sizeof sums);
+    sim_sums sums = {0};
     for (int r = 0; r < s->round_count; r++) {
         const sim_result *result = &s->rounds[r];
         for (int i = 0; i < result->step_count; i++) {

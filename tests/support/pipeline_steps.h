@@ -204,12 +204,8 @@ static inline void sim_check_critical(const sim_walk *walk) {
 // Of an execution with records: each process' steps are those of the reference, their causes are
 // what they waited for, and the critical chain is tight.
 static inline void sim_check_steps(const sim_sample *s, const ptowsp_run *run) {
-    sim_walk walk;
-    memset(&walk, 0, sizeof walk);
-    walk.s = s;
-    walk.run = run;
     uint64_t count = 0;
-    walk.steps = ptowsp_run_steps(run, &count);
+    sim_walk walk = {.s = s, .run = run, .steps = ptowsp_run_steps(run, &count)};
     walk.nths = (uint64_t *)calloc((size_t)count + 1, sizeof *walk.nths);
     assert_non_null(walk.nths);
     for (walk.round = 0; walk.round < s->round_count; walk.round++) {

@@ -204,14 +204,12 @@ static inline void read_task(read_walker *w, uint32_t statement) {
     for (uint32_t i = 0; i < info.scalar_count; i++) {
         args[count++] = read_eval(w, info.scalars[i]);
     }
-    ptowsp_task task;
-    memset(&task, 0, sizeof task);
-    task.args = args;
-    task.arg_count = count;
-    task.axis_arg_count = info.axis_count + 2 * info.tile_count;
-    task.user_axis_count = info.axis_count;
-    task.tile_count = info.tile_count;
-    task.tiles = tiles;
+    ptowsp_task task = {.args = args,
+                        .arg_count = count,
+                        .axis_arg_count = info.axis_count + 2 * info.tile_count,
+                        .user_axis_count = info.axis_count,
+                        .tile_count = info.tile_count,
+                        .tiles = tiles};
     task.index = w->task_count++;
     task.kernel_name = ptowsp_program_kernel_name(w->program, info.kernel);
     w->now = &task;
@@ -240,8 +238,7 @@ static inline void read_loop(read_walker *w, uint32_t at, const ptowsp_statement
     const ptowsp_axis_info axis = read_program(w)->axes[s->axis];
     assert_true(axis.is_used && axis.name != NULL);
     int64_t size = 0, begin = 0;
-    ptowsp_csr csr;
-    memset(&csr, 0, sizeof csr);
+    ptowsp_csr csr = {0};
     if (axis.kind <= PTOWSP_AXIS_DYNAMIC) {
         assert_true(ptowsp_run_bound_size(w->run, s->axis, &size));
     } else if (axis.kind == PTOWSP_AXIS_RAGGED && s->row) {

@@ -31,8 +31,7 @@ static inline void report_has(const ptowsp_run *run, const char *const *parts,
     }
     ptowsp_output_buffer out = {text, sizeof text, 0};
     const ptowsp_output sink = {text_take, &out};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
+    ptowsp_export_options options = {0};
     assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
     assert_non_null(strstr(text, of_picture));
 }

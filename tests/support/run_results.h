@@ -47,10 +47,9 @@ typedef struct step_sums {
 
 // Sums the steps of a process or of a channel.
 static inline step_sums sums_of(const ptowsp_run *run, uint32_t process_id, uint32_t channel_id) {
-    step_sums s;
     uint64_t count = 0;
     const ptowsp_step_record *steps = ptowsp_run_steps(run, &count);
-    memset(&s, 0, sizeof s);
+    step_sums s = {0};
     for (uint64_t i = 0; i < count; i++) {
         const ptowsp_step_record *step = &steps[i];
         uint64_t cycles = step->end - step->arrive;

@@ -37,11 +37,8 @@ static inline ptowsp_cycles see_ten(const ptowsp_task *task, void *user) {
 
 static inline ptowsp_kernel see_kernel(see *s, const char *name, uint32_t axes,
                                        ptowsp_kernel_fn cost, bool has_scalar) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = axes;
-    desc.cost = s->is_free ? see_none : cost;
+    ptowsp_kernel_desc desc = {
+        .name = name, .axis_count = axes, .cost = s->is_free ? see_none : cost};
     desc.fn = see_ten;  // when it runs; its cycles are others
     desc.cycles = cost || s->is_free ? 0 : s->merge_cycles ? s->merge_cycles : 4;
     const ptowsp_tile_param tile = {"o", cost ? PTOWSP_OUT : PTOWSP_INOUT, PTOWSP_F32, 1,
@@ -98,15 +95,13 @@ static inline void see_make(see *s, const ptowsp_schedule *schedule, int64_t req
     }
     assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(s->run, "requests", requests), PTOWSP_OK);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.rank = 2;
-    buffer.dtype = PTOWSP_F32;
-    buffer.shape[0] = requests;
-    buffer.shape[1] = SEE_COLS;
     static float nothing[SEE_COLS * 4096];
-    buffer.data = nothing;
-    buffer.size = sizeof nothing;
+    ptowsp_buffer buffer = {.rank = 2,
+                            .dtype = PTOWSP_F32,
+                            .shape[0] = requests,
+                            .shape[1] = SEE_COLS,
+                            .data = nothing,
+                            .size = sizeof nothing};
     assert_int_equal(ptowsp_run_bind_tensor(s->run, "o", &buffer), PTOWSP_OK);
 }
 
@@ -121,13 +116,8 @@ static inline void see_make_pipeline(see *s) {
     assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
     ptowsp_module *m = s->m;
-    ptowsp_kernel_desc desc;
-    ptowsp_task_desc task;
-    memset(&desc, 0, sizeof desc);
-    memset(&task, 0, sizeof task);
-    desc.axis_count = 1;
-    desc.name = "load";
-    desc.cost = see_load;
+    ptowsp_task_desc task = {0};
+    ptowsp_kernel_desc desc = {.axis_count = 1, .name = "load", .cost = see_load};
     ptowsp_kernel load = ptowsp_kernel_make(m, &desc);
     desc.name = "compute";
     desc.cost = see_ten;
@@ -172,12 +162,9 @@ static inline void see_make_workers(see *s) {
     assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
     ptowsp_module *m = s->m;
-    ptowsp_kernel_desc desc;
-    ptowsp_task_desc loading, computing;
-    memset(&desc, 0, sizeof desc);
-    memset(&loading, 0, sizeof loading);
-    memset(&computing, 0, sizeof computing);
-    desc.axis_count = 1;
+    ptowsp_task_desc loading = {0};
+    ptowsp_task_desc computing = {0};
+    ptowsp_kernel_desc desc = {.axis_count = 1};
     desc.name = "load", desc.cycles = 30;
     loading.kernel = ptowsp_kernel_make(m, &desc);
     desc.name = "compute", desc.cycles = 90;
@@ -217,9 +204,7 @@ static inline void see_free(see *s) {
 
 // Executes without kernels, recording as said.
 static inline void see_run(see *s, const ptowsp_record_options *record) {
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_record(s->run, record), PTOWSP_OK);
     if (ptowsp_run_execute(s->run, &options) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(s->context).text);

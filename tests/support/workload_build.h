@@ -109,11 +109,8 @@ static inline void ref_build_axes(ref_module *b) {
 static inline void ref_build_tensors(ref_module *b) {
     for (int i = 0; i < b->program->tensor_count; i++) {
         const ref_tensor *tensor = &b->program->tensors[i];
-        ptowsp_tensor_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = ref_name('t', i);
-        desc.dtype = tensor->dtype;
-        desc.rank = tensor->rank;
+        ptowsp_tensor_desc desc = {
+            .name = ref_name('t', i), .dtype = tensor->dtype, .rank = tensor->rank};
         memcpy(desc.shape, tensor->shape, sizeof tensor->shape);
         b->tensors[i] = ptowsp_tensor_make(b->module, &desc);
     }
@@ -124,10 +121,7 @@ static inline void ref_build_kernels(ref_module *b) {
     static const char *const scalar_names[] = {"first", "second"};
     for (int i = 0; i < b->program->kernel_count; i++) {
         const ref_kernel *kernel = &b->program->kernels[i];
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = ref_name('k', i);
-        desc.axis_count = kernel->axis_count;
+        ptowsp_kernel_desc desc = {.name = ref_name('k', i), .axis_count = kernel->axis_count};
         for (uint32_t t = 0; t < kernel->tile_count; t++) {
             ptowsp_tile_param param = {tile_names[t], kernel->directions[t], PTOWSP_I32,
                                        kernel->rows[t], kernel->cols[t]};
@@ -154,9 +148,7 @@ static inline void ref_build_kernels(ref_module *b) {
 // -- statements -----------------------------------------------------------------------------------
 
 static inline ptowsp_view ref_build_view(const ref_module *b, const ref_view *view) {
-    ptowsp_view built;
-    memset(&built, 0, sizeof built);
-    built.tensor = b->tensors[view->tensor];
+    ptowsp_view built = {.tensor = b->tensors[view->tensor]};
     for (uint32_t d = 0; d + 2 < b->program->tensors[view->tensor].rank; d++) {
         built.index[d] = ref_build_expr(b, view->index[d]);
     }
@@ -169,9 +161,7 @@ static inline ptowsp_view ref_build_view(const ref_module *b, const ref_view *vi
 
 static inline ptowsp_node ref_build_task(const ref_module *b, const ref_stmt *stmt) {
     const ref_kernel *kernel = &b->program->kernels[stmt->kernel];
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = b->kernels[stmt->kernel];
+    ptowsp_task_desc desc = {.kernel = b->kernels[stmt->kernel]};
     for (uint32_t i = 0; i < kernel->axis_count; i++) {
         desc.axes[i] = ref_build_expr(b, stmt->axes[i]);
     }
@@ -372,8 +362,7 @@ static inline void ref_bind(ptowsp_run *run, const ref_program *p, const ref_bin
     for (int t = 0; t < p->tensor_count; t++) {
         const ref_tensor *tensor = &p->tensors[t];
         size_t size = ref_dtype_size(tensor->dtype);
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
+        ptowsp_buffer buffer = {0};
         if (with_data || p->is_loaded[t]) {
             buffer.data = (unsigned char *)memory->tensors[tensor->memory_of] +
                           (size_t)(b->origin[t] - b->block[t]) * size;

@@ -1270,14 +1270,13 @@ static inline void ref_run(const ref_program *program, ref_expansion *x,
     if (!REF_LOAD_SEES_COVERED_WRITES) {
         ref_find_hidden(x);
     }
-    ref_timing t;
-    memset(&t, 0, sizeof t);
-    t.program = program;
-    t.x = x;
-    t.s = schedule->schedule;
-    t.named = schedule;
-    t.priority_is_signed = program->exprs[schedule->priority_key].type == PTOWSP_TYPE_I64;
-    t.out = out;
+    ref_timing t = {.program = program,
+                    .x = x,
+                    .s = schedule->schedule,
+                    .named = schedule,
+                    .priority_is_signed =
+                        program->exprs[schedule->priority_key].type == PTOWSP_TYPE_I64,
+                    .out = out};
     t.free_at = (uint64_t *)calloc(out->lane_count, sizeof *t.free_at);
     t.holders = (int *)calloc(out->lane_count, sizeof *t.holders);
     assert_non_null(t.free_at);

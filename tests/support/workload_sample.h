@@ -141,8 +141,8 @@ static inline ptowsp_status sample_compile(sample *s, ref_module *module,
 
 static inline ptowsp_status sample_execute(sample *s, ptowsp_run *run, ptowsp_run_mode mode,
                                            bool record_tasks) {
-    ptowsp_run_options options = {.mode = mode, .record_tasks = record_tasks};
-    options.lane_count = s->lane_count;
+    ptowsp_run_options options = {
+        .mode = mode, .record_tasks = record_tasks, .lane_count = s->lane_count};
     s->module.watch.calls = 0;
     return ptowsp_run_execute(run, &options);
 }

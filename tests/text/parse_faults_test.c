@@ -28,12 +28,8 @@ static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
 
 // What texts may attach: a function, and a builder that makes another kernel than the text says.
 static ptowsp_kernel make_other(ptowsp_module *module, void *user) {
-    ptowsp_kernel_desc desc;
     (void)user;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "other";
-    desc.axis_count = 2;
-    desc.cycles = 1;
+    ptowsp_kernel_desc desc = {.name = "other", .axis_count = 2, .cycles = 1};
     return ptowsp_kernel_make(module, &desc);
 }
 

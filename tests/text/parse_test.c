@@ -236,12 +236,8 @@ TEST(parse__refuses_deep_nesting) {
 
 TEST(parse__survives_any_refused_allocation_and_any_mutation) {
     uint64_t random = test_seed(), good = 0;
-    test_memory memory;
-    memset(&memory, 0, sizeof memory);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &memory;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context;
     ptowsp_module *module;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);

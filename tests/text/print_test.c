@@ -109,18 +109,15 @@ typedef struct attention {
 } attention;
 
 static void note(const fixture *f, const attention *a, ptowsp_expr axis) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = a->note;
-    desc.axes[0] = axis;
+    ptowsp_task_desc desc = {.kernel = a->note, .axes[0] = axis};
     ptowsp_task_make(f->m, &desc);
 }
 
 // One head of one sequence: short ones at once, long ones in two chunks that are merged.
 static void build_tier(const fixture *f, const attention *a) {
     ptowsp_module *m = f->m;
-    ptowsp_task_desc at_once, chunk, merge;
-    memset(&at_once, 0, sizeof at_once);
+    ptowsp_task_desc chunk, merge;
+    ptowsp_task_desc at_once = {0};
     PTOWSP_WORKLOAD(m, "tier") {
         ptowsp_expr b = ptowsp_workload_param(m, "b", PTOWSP_TYPE_I64);
         ptowsp_expr h = ptowsp_workload_param(m, "h", PTOWSP_TYPE_I64);
@@ -205,10 +202,7 @@ static void build_attention(fixture *f) {
             note(f, &a, ptowsp_i64(m, 0));
             PTOWSP_SEQUENCE(m) {
                 const ptowsp_expr none = {NULL, 0};
-                ptowsp_view view;
-                memset(&view, 0, sizeof view);
-                view.tensor = a.done;
-                view.col = ptowsp_i64(m, 1);
+                ptowsp_view view = {.tensor = a.done, .col = ptowsp_i64(m, 1)};
                 ptowsp_slot_load_make(m, 4, &view, none, none);
                 view.cols = 2;
                 ptowsp_slot_load_make(m, 5, &view, none, ptowsp_i64(m, 1));
@@ -351,15 +345,14 @@ TEST(print__a_program_shows_its_operations) {
     fixture f;
     for (int i = 0; i < 2; i++) {
         ptowsp_program *program;
-        ptowsp_schedule schedule;
         fixture_make(&f, "attention");
         build_attention(&f);
-        memset(&schedule, 0, sizeof schedule);
-        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-        schedule.dispatch_key = ptowsp_task_tag(f.m, "level");
-        schedule.lane_count = 2;
-        schedule.window = 8;
-        schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT;
+        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                    .dispatch_key = ptowsp_task_tag(f.m, "level"),
+                                    .lane_count = 2,
+                                    .window = 8,
+                                    .dependencies =
+                                        PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
         const ptowsp_program_desc desc = {NULL, &schedule};
         assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &program), PTOWSP_OK);
         ptowsp_module_destroy(f.m);  // which the program does not need any more
@@ -473,13 +466,8 @@ static ptowsp_cycles ten_times_axis(const ptowsp_task *task, void *user) {
 //
 // Task 3 is issued at 20, when task 1 has left the window.
 static void build_four_tasks(fixture *f) {
-    ptowsp_kernel_desc desc;
-    ptowsp_task_desc task;
-    memset(&desc, 0, sizeof desc);
-    memset(&task, 0, sizeof task);
-    desc.name = "work";
-    desc.axis_count = 1;
-    desc.cost = ten_times_axis;
+    ptowsp_task_desc task = {0};
+    ptowsp_kernel_desc desc = {.name = "work", .axis_count = 1, .cost = ten_times_axis};
     task.kernel = ptowsp_kernel_make(f->m, &desc);
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "three", 3)) {
@@ -492,13 +480,10 @@ static void build_four_tasks(fixture *f) {
 }
 
 FIXTURE_TEST(print__a_run_says_where_time_went, "four") {
-    ptowsp_schedule schedule;
     ptowsp_program *program;
     ptowsp_run *run;
     build_four_tasks(f);
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = 2;
-    schedule.window = 2;
+    ptowsp_schedule schedule = {.lane_count = 2, .window = 2};
     const ptowsp_program_desc desc = {NULL, &schedule};
     assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(f->context, program, &run), PTOWSP_OK);

@@ -231,9 +231,7 @@ TEST_F(decisions__tell_kernels_apart) {
              "workload main\n  task fn()\n  task costed()\n  task tile() t = x\n");
     compile(f, &attached);
     float data[64] = {0};
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = data;
+    ptowsp_buffer buffer = {.data = data};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);

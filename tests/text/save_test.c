@@ -103,9 +103,8 @@ static size_t sealed(const char *text, size_t length, char *out) {
 }
 
 static ptowsp_context *context_make(test_memory *memory) {
-    ptowsp_context_desc desc;
     ptowsp_context *context;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_context_desc desc = {0};
     memset(memory, 0, sizeof *memory);
     desc.resize = test_resize;
     desc.resize_user = memory;
@@ -133,9 +132,7 @@ TEST(save__writes_what_it_reads) {
     size_t module_length = (size_t)(strstr(body, "program part") - body);
     assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
                      PTOWSP_OK);
-    ptowsp_schedule s;
-    memset(&s, 0, sizeof s);
-    s.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    ptowsp_schedule s = {.dispatch = PTOWSP_DISPATCH_AFFINITY};
     s.dispatch_key = ptowsp_add(
         ptowsp_cast(ptowsp_array_at(module, "home", PTOWSP_I32, ptowsp_task_variable(module, "i")),
                     PTOWSP_TYPE_U64),
@@ -209,12 +206,8 @@ TEST(save__keys_have_names_of_any_kind) {
         ptowsp_module *module;
         assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
         ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
-        ptowsp_kernel_desc kernel;
-        ptowsp_task_desc task;
-        memset(&kernel, 0, sizeof kernel);
-        memset(&task, 0, sizeof task);
-        kernel.name = "k";
-        kernel.cycles = 1;
+        ptowsp_task_desc task = {0};
+        ptowsp_kernel_desc kernel = {.name = "k", .cycles = 1};
         task.kernel = ptowsp_kernel_make(module, &kernel);
         task.tags[0].name = names[i];
         ptowsp_workload_begin(module, "w");
@@ -223,12 +216,10 @@ TEST(save__keys_have_names_of_any_kind) {
         ptowsp_task_make(module, &task);
         ptowsp_scope_end(module);
         ptowsp_scope_end(module);
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.dispatch = PTOWSP_DISPATCH_HASH;
-        schedule.lane_count = 3;
-        schedule.dispatch_key = ptowsp_task_variable(module, names[i]);
-        schedule.stream_count = 2;
+        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_HASH,
+                                    .lane_count = 3,
+                                    .dispatch_key = ptowsp_task_variable(module, names[i]),
+                                    .stream_count = 2};
         schedule.stream_key = ptowsp_task_tag(module, names[i]);
         const ptowsp_program_desc desc = {NULL, &schedule};
         if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
@@ -260,13 +251,8 @@ TEST(save__refuses_what_text_cannot_say) {
     ptowsp_module *module;
     ptowsp_program *program;
     assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
-    ptowsp_kernel_desc kernel;
-    ptowsp_task_desc task;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&task, 0, sizeof task);
-    kernel.name = "k";
-    kernel.axis_count = 1;
-    kernel.cycles = 1;
+    ptowsp_task_desc task = {0};
+    ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
     task.kernel = ptowsp_kernel_make(module, &kernel);
     ptowsp_workload_begin(module, "w");
     ptowsp_for_each_begin(module, "i", ptowsp_axis_dense(module, "n", 2));

@@ -153,8 +153,8 @@ TEST(batch__times_are_those_of_the_rules_done_slowly) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 150); sample++) {
         uint64_t random = seed + sample;
-        batch_sample s = {0};
-        s.lane_count = (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : LANES_MAX);
+        batch_sample s = {.lane_count =
+                              (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : LANES_MAX)};
         s.scopes = (uint32_t)test_random_in(&random, 1, 3);
         s.task_count = (uint32_t)test_random_in(&random, 1, TASKS_MAX / 3) * s.scopes;
         s.window = (uint32_t)test_random_in(&random, 1, sample % 2 ? 1000 : 100);
@@ -169,14 +169,13 @@ TEST(batch__times_are_those_of_the_rules_done_slowly) {
 // Lanes that are busy for 2^50 cycles, and tasks in flight of which all but one end early.
 TEST(batch__ends_far_away_and_ends_that_crowd_are_found) {
     for (uint32_t i = 0; i < 64; i++) {
-        batch_sample s = {0};
-        s.lane_count = 1 + i / 2 % 4;
-        s.scopes = 1;
-        s.task_count = 1500;
-        s.window = i / 8 % 2 ? 64 : 100;
-        s.kind = 5 + i % 2;
-        s.is_in_order = i / 16 % 2;
-        s.has_keys = i / 32;
+        batch_sample s = {.lane_count = 1 + i / 2 % 4,
+                          .scopes = 1,
+                          .task_count = 1500,
+                          .window = i / 8 % 2 ? 64 : 100,
+                          .kind = 5 + i % 2,
+                          .is_in_order = i / 16 % 2,
+                          .has_keys = i / 32};
         check_sample(&s);
     }
 }
@@ -409,8 +408,7 @@ TEST(batch__a_ring_of_the_window_stays_below_32_bits) {
     test_memory memory = {0};
     const pwsp_memory from = pwsp_memory_make(test_resize, &memory);
     pwsp_flight_queue queue = {.capacity = 1u << 30, .count = 1u << 30};
-    pwsp_window window = {.queues = &queue};
-    window.tournament.lane_count = 1;
+    pwsp_window window = {.queues = &queue, .tournament.lane_count = 1};
     assert_false(pwsp_window_grow(&window, &from, 0));
     assert_int_equal(memory.allocations, 0);
     assert_int_equal(queue.capacity, 1u << 30);

@@ -229,8 +229,7 @@ static void build(ptowsp_module *m, tiles_sample *s) {
                                          .fn = do_nothing,
                                          .cost = task_cycles,
                                          .user = s};
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
+            ptowsp_task_desc task = {0};
             for (uint32_t k = 0; k < TILES; k++) {
                 const ptowsp_tile_param tile = {names[k],
                                                 tiles[k].is_written ? PTOWSP_OUT : PTOWSP_IN,
@@ -326,9 +325,7 @@ TEST(batch__tasks_wait_for_rows_that_others_have_written) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 300); sample++) {
         uint64_t random = seed + sample;
-        tiles_sample s;
-        memset(&s, 0, sizeof s);
-        s.rows = test_random_in(&random, 1, sample % 4 ? ROWS_MAX : 20);
+        tiles_sample s = {.rows = test_random_in(&random, 1, sample % 4 ? ROWS_MAX : 20)};
         s.lane_count = (uint32_t)test_random_in(&random, 1, LANES_MAX);
         s.window = test_random(&random) % 2 ? 0 : (uint32_t)test_random_in(&random, 1, 100);
         s.is_in_order = test_random(&random) % 2;
@@ -354,14 +351,12 @@ TEST(batch__tasks_wait_for_rows_that_others_have_written) {
 TEST(batch__a_grid_that_ends_in_a_batch_keeps_all_waits) {
     static const int64_t at[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 500, 699};
     for (uint32_t i = 0; i < 8 * sizeof at / sizeof at[0]; i++) {
-        tiles_sample s;
-        memset(&s, 0, sizeof s);
-        s.rows = ROWS_MAX;
-        s.lane_count = 3;
-        s.window = i % 2 ? 0 : 20;
-        s.is_in_order = i / 2 % 2;
-        s.salt = i;
-        s.fail_at = UINT64_MAX;
+        tiles_sample s = {.rows = ROWS_MAX,
+                          .lane_count = 3,
+                          .window = i % 2 ? 0 : 20,
+                          .is_in_order = i / 2 % 2,
+                          .salt = i,
+                          .fail_at = UINT64_MAX};
         for (uint32_t loop = 0; loop < LOOPS; loop++) {
             s.counts[loop] = loop ? 60 : TASKS_MAX;
             for (uint32_t k = 0; k < TILES; k++) {

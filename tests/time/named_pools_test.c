@@ -31,17 +31,13 @@ static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
 
 static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
     static const char *const names[] = {"work", "load", "mul", "mix it"};
-    ptowsp_context_desc desc;
-    ptowsp_parse_kernel kernels[4];
-    ptowsp_parse_desc attach;
     memset(f, 0, sizeof *f);
-    memset(&desc, 0, sizeof desc);
-    memset(kernels, 0, sizeof kernels);
-    memset(&attach, 0, sizeof attach);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
-    desc.threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
-    desc.lane_count = lanes;
+    ptowsp_parse_kernel kernels[4] = {0};
+    ptowsp_parse_desc attach = {0};
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &f->memory,
+                                .threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
+                                .lane_count = lanes};
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
     for (int i = 0; i < 4; i++) {
         kernels[i].name = names[i];
@@ -76,14 +72,11 @@ static ptowsp_status run_in(fixture *f, const ptowsp_schedule *schedule, ptowsp_
     ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
     status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
     const ptowsp_buffer buffer = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
-    ptowsp_run_ranks ranks;
-    ptowsp_run_options options;
-    memset(&ranks, 0, sizeof ranks);
-    memset(&options, 0, sizeof options);
-    ranks.rank_count = 2;
-    ranks.links.inside.latency_ps = 1000000;
-    ranks.links.inside.bytes_per_us = 1000;
-    ranks.cycles_per_us = 1000;
+    ptowsp_run_options options = {0};
+    ptowsp_run_ranks ranks = {.rank_count = 2,
+                              .links.inside.latency_ps = 1000000,
+                              .links.inside.bytes_per_us = 1000,
+                              .cycles_per_us = 1000};
     options.mode = mode;
     options.record_tasks = true;
     options.lane_count = lanes;
@@ -109,11 +102,7 @@ static const ptowsp_pool three[] = {{.name = "cores", .lane_count = 2},
                                     {.name = "cubes", .lane_count = 2, .kernels = {"mul"}}};
 
 static ptowsp_schedule on_pools(const ptowsp_pool *pools, uint32_t count) {
-    ptowsp_schedule s;
-    memset(&s, 0, sizeof s);
-    s.pools = PTOWSP_POOLS_NAMED;
-    s.named_pools = pools;
-    s.pool_count = count;
+    ptowsp_schedule s = {.pools = PTOWSP_POOLS_NAMED, .named_pools = pools, .pool_count = count};
     return s;
 }
 
@@ -189,15 +178,13 @@ FIXTURE_TEST(pools__are_kept_by_a_search) {
                                                  PTOWSP_DISPATCH_WORK_STEALING};
     static const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     static const uint32_t lane_count = 2;
-    ptowsp_search_desc desc;
     ptowsp_search_result results[4];
     ptowsp_search_summary summary;
-    memset(&desc, 0, sizeof desc);
-    desc.base = on_pools(three, 3);
-    desc.dispatches = dispatches;
-    desc.dispatch_count = 2;
-    desc.orders = orders;
-    desc.order_count = 1;
+    ptowsp_search_desc desc = {.base = on_pools(three, 3),
+                               .dispatches = dispatches,
+                               .dispatch_count = 2,
+                               .orders = orders,
+                               .order_count = 1};
     assert_int_equal(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
                      PTOWSP_OK);
     assert_int_equal(summary.result_count, 2);
@@ -236,9 +223,7 @@ FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
                         "schedule\n  issue dataflow\n  dispatch round robin over pools\n" POOLS_TEXT
                         "  dependencies structure overlap\n");
     ptowsp_program_desc desc = {NULL, &s};
-    ptowsp_parse_desc attach;
-    memset(&attach, 0, sizeof attach);
-    attach.default_cycles = 1;
+    ptowsp_parse_desc attach = {.default_cycles = 1};
     ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
     assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
@@ -255,10 +240,7 @@ FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     ptowsp_program_print_schedule(f->program, ptowsp_output_to_buffer(&out));
     assert_non_null(strstr(text, POOLS_TEXT));
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    options.record_tasks = true;
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     const ptowsp_buffer a = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
     (void)ptowsp_run_bind_tensor(f->run, "a", &a);
     assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
@@ -273,9 +255,7 @@ static void expect_unreadable(fixture *f, const char *lines, const char *error) 
     char head[80];
     snprintf(text, sizeof text, "%s%sprogram w\nschedule\n  dispatch round robin over pools\n%s",
              HEAD, EIGHT, lines);
-    ptowsp_parse_desc attach;
-    memset(&attach, 0, sizeof attach);
-    attach.default_cycles = 1;
+    ptowsp_parse_desc attach = {.default_cycles = 1};
     snprintf(head, sizeof head, "ptowsp program 1, %zu bytes, %016llx\n", strlen(text),
              (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, text, strlen(text)));
     snprintf(f->text, sizeof f->text, "%s%s", head, text);
@@ -358,10 +338,7 @@ TEST(pools__that_are_wrong_are_refused_by_name) {
     fixture f;
     fixture_begin(&f, EIGHT, 1);
     const ptowsp_kernel load = {2};
-    ptowsp_choice_desc choice;
-    memset(&choice, 0, sizeof choice);
-    choice.name = "any";
-    choice.variants[0].kernel = load;
+    ptowsp_choice_desc choice = {.name = "any", .variants[0].kernel = load};
     (void)ptowsp_kernel_choice(f.m, &choice);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const ptowsp_pool pools[] = {{.name = "cores", .lane_count = 1, .kernels = {"mul"}},
@@ -431,9 +408,7 @@ FIXTURE_TEST(pools__survive_refused_allocations_when_they_are_loaded) {
     ptowsp_schedule s = on_pools(written, 3);
     const ptowsp_program_desc desc = {NULL, &s};
     ptowsp_output_buffer saved = {text, sizeof text, 0};
-    ptowsp_parse_desc attach;
-    memset(&attach, 0, sizeof attach);
-    attach.default_cycles = 1;
+    ptowsp_parse_desc attach = {.default_cycles = 1};
     assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     for (size_t refused = 1;; refused++) {

@@ -32,24 +32,18 @@ static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
 
 static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
     memset(f, 0, sizeof *f);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &f->memory;
-    desc.threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
-    desc.lane_count = lanes;
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &f->memory,
+                                .threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
+                                .lane_count = lanes};
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
     static const char *const names[] = {"work", "make", "use", "pass", "join", "mul"};
-    ptowsp_parse_kernel kernels[6];
-    memset(kernels, 0, sizeof kernels);
+    ptowsp_parse_kernel kernels[6] = {0};
     for (int i = 0; i < 6; i++) {
         kernels[i].name = names[i];
         kernels[i].fn = kernels[i].cost = first_arg;
     }
-    ptowsp_parse_desc attach;
-    memset(&attach, 0, sizeof attach);
-    attach.kernels = kernels;
-    attach.kernel_count = 6;
+    ptowsp_parse_desc attach = {.kernels = kernels, .kernel_count = 6};
     snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
     if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -76,10 +70,7 @@ static ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, uint32_
     ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
     status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
     const ptowsp_buffer buffer = {.data = f->x, .size = sizeof f->x, .rank = 2, .shape = {4, 16}};
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.record_tasks = true;
-    options.lane_count = lanes;
+    ptowsp_run_options options = {.record_tasks = true, .lane_count = lanes};
     if (status == PTOWSP_OK) {
         (void)ptowsp_run_bind_tensor(f->run, "x", &buffer);
         status = ptowsp_run_execute(f->run, &options);
@@ -105,10 +96,9 @@ static void expect_refused(fixture *f, const ptowsp_schedule *schedule, ptowsp_t
 }
 
 static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
-    ptowsp_schedule s;
-    memset(&s, 0, sizeof s);
-    s.dispatch = by_events ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
-    s.lane_count = lanes;
+    ptowsp_schedule s = {.dispatch = by_events ? PTOWSP_DISPATCH_WORK_STEALING
+                                               : PTOWSP_DISPATCH_ROUND_ROBIN,
+                         .lane_count = lanes};
     return s;
 }
 
@@ -474,9 +464,7 @@ TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
         "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
         "  dependencies structure overlap\n");
     ptowsp_program_desc desc = {NULL, &s};
-    ptowsp_parse_desc attach;
-    memset(&attach, 0, sizeof attach);
-    attach.default_cycles = 1;
+    ptowsp_parse_desc attach = {.default_cycles = 1};
     ptowsp_output_buffer saved = {f.text, sizeof f.text, 0};
     assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);

@@ -52,9 +52,8 @@ static void rails_play(ptowsp_rails *rails, const step *steps, size_t count) {
 #define R(name)   PTOWSP_REASON_##name
 
 TEST(rails__follows_proposals_step_by_step) {
-    ptowsp_rails_desc desc;
     ptowsp_rails rails;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_rails_desc desc = {0};
     desc.variant_count = 3, desc.window_count = 3, desc.skip_count = 1;
     desc.regression_permille = 50, desc.gain_permille = 20;
     desc.dwell_time = 100, desc.cooldown_time = 500, desc.trial_time_max = 300;
@@ -117,9 +116,8 @@ TEST(rails__follows_proposals_step_by_step) {
 }
 
 TEST(rails__explores_variants_in_turn) {
-    ptowsp_rails_desc desc;
     ptowsp_rails rails;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_rails_desc desc = {0};
     desc.variant_count = 3, desc.baseline = 1, desc.window_count = 1;
     desc.explore_time = 100, desc.dwell_time = 10, desc.cooldown_time = 1000;
     static const step steps[] = {
@@ -145,10 +143,10 @@ TEST(rails__explores_variants_in_turn) {
 }
 
 TEST(rails__has_defaults_and_limits) {
-    ptowsp_rails_desc desc, bad;
+    ptowsp_rails_desc bad;
     ptowsp_rails rails;
     ptowsp_rails_decision d;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_rails_desc desc = {0};
     desc.variant_count = PTOWSP_RAILS_VARIANT_MAX, desc.baseline = 31;
     desc.regression_permille = 10000, desc.gain_permille = 1000;
     desc.window_count = PTOWSP_RAILS_WINDOW_MAX;
@@ -189,11 +187,9 @@ TEST(rails__has_defaults_and_limits) {
 TEST(rails__keeps_its_rules_whatever_is_called) {
     uint64_t random = test_seed(), tries = 0, promotions = 0;
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
-        ptowsp_rails_desc desc;
         ptowsp_rails rails, copy;
         uint64_t cool[8] = {0}, changed = 0, time = 0;
-        memset(&desc, 0, sizeof desc);
-        desc.variant_count = (uint32_t)test_random_in(&random, 1, 8);
+        ptowsp_rails_desc desc = {.variant_count = (uint32_t)test_random_in(&random, 1, 8)};
         desc.baseline = (uint32_t)(test_random(&random) % desc.variant_count);
         desc.window_count = (uint32_t)test_random_in(&random, 1, 4);
         desc.skip_count = (uint32_t)test_random_in(&random, 0, 2);
@@ -204,10 +200,8 @@ TEST(rails__keeps_its_rules_whatever_is_called) {
         assert_int_equal(ptowsp_rails_init(&desc, 0, &rails), PTOWSP_OK);
         for (int i = 0; i < 400; i++) {
             uint64_t kind = test_random(&random) % 20;
-            step s;
             ptowsp_rails_decision d, again;
-            memset(&s, 0, sizeof s);
-            s.call = kind < 15 ? SAMPLE : kind < 17 ? TICK : kind < 19 ? PROPOSE : FAIL;
+            step s = {.call = kind < 15 ? SAMPLE : kind < 17 ? TICK : kind < 19 ? PROPOSE : FAIL};
             s.time = time += test_random(&random) % 5;
             s.arg = s.call == PROPOSE ? test_random(&random) % desc.variant_count
                                       : 100 + test_random(&random) % 12;

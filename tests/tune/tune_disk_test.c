@@ -88,10 +88,7 @@ int open(const char *path, int flags, ...) {
 enum { BEFORE = 5, KEEP = 2 };
 
 static ptowsp_tuning_key key_of(uint64_t kernel) {
-    ptowsp_tuning_key key;
-    memset(&key, 0, sizeof key);
-    key.kernel = kernel;
-    key.machine = "here";
+    ptowsp_tuning_key key = {.kernel = kernel, .machine = "here"};
     return key;
 }
 

@@ -26,8 +26,7 @@ typedef struct tune {
 } tune;
 
 static tune tune_make(void) {
-    tune t;
-    memset(&t, 0, sizeof t);
+    tune t = {0};
     strcpy(t.directory, "/tmp/ptowsp_tune_XXXXXX");
     assert_non_null(mkdtemp(t.directory));
     snprintf(t.path, sizeof t.path, "%s/records", t.directory);
@@ -36,11 +35,8 @@ static tune tune_make(void) {
 
 // A context of its own for each process and table.
 static ptowsp_context *tune_context(test_memory *memory) {
-    ptowsp_context_desc desc;
     ptowsp_context *context = NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = memory ? test_resize : NULL;
-    desc.resize_user = memory;
+    ptowsp_context_desc desc = {.resize = memory ? test_resize : NULL, .resize_user = memory};
     return ptowsp_context_create(&desc, &context) == PTOWSP_OK ? context : NULL;
 }
 
@@ -87,11 +83,7 @@ static char *read_file(const char *path, size_t *out_size) {
 }
 
 static ptowsp_tuning_key key_of(uint64_t kernel, const char *machine, uint64_t size) {
-    ptowsp_tuning_key key;
-    memset(&key, 0, sizeof key);
-    key.kernel = kernel;
-    key.machine = machine;
-    key.sizes[0] = size;
+    ptowsp_tuning_key key = {.kernel = kernel, .machine = machine, .sizes[0] = size};
     return key;
 }
 
@@ -979,9 +971,8 @@ TEST(measure__calls_what_it_is_told_to) {
     ptowsp_context *context = tune_context(NULL);
     const uint64_t times[] = {9000, 9000, 29, 31, 27, 33, 29};  // a look at the clock takes 1
     measured it = {times, 0, 0, 0, false};
-    ptowsp_measure_desc desc;
     ptowsp_measurement m;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_measure_desc desc = {0};
     desc.fn = measured_fn, desc.user = &it, desc.clock = measured_clock;
     desc.warm_up = 2, desc.repeats = 5, desc.calls = 10;
     assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_OK);
@@ -1032,9 +1023,8 @@ static uint64_t tile_hash(const char *name, uint32_t cols, double factor, bool i
                           const ptowsp_machine *machine) {
     ptowsp_context *context = tune_context(NULL);
     ptowsp_module *module;
-    ptowsp_body_desc desc;
     assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
-    memset(&desc, 0, sizeof desc);
+    ptowsp_body_desc desc = {0};
     desc.name = name, desc.machine = machine;
     ptowsp_body *body = ptowsp_kernel_begin(module, &desc);
     ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, 16, cols);
@@ -1080,8 +1070,7 @@ static uint64_t c_hash(const ptowsp_kernel_desc *desc) {
 }
 
 TEST(kernel_hash__is_that_of_a_c_kernels_name_and_source) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_kernel_desc desc = {0};
     desc.name = "scale", desc.fn = nothing;
     uint64_t hashes[9];
     int count = 0;

@@ -58,11 +58,8 @@ static const example examples[] = {
 
 static void make(fixture *f, const char *body, uint32_t hazards) {
     static char text[2000];
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.issue = PTOWSP_ISSUE_DATAFLOW;
-    schedule.lane_count = 8;
-    schedule.hazards = hazards;
+    ptowsp_schedule schedule = {
+        .issue = PTOWSP_ISSUE_DATAFLOW, .lane_count = 8, .hazards = hazards};
     const ptowsp_program_desc desc = {NULL, &schedule};
     snprintf(text, sizeof text,
              "module m\naxis n 8\naxis two 2\naxis one 1\ntensor x f32 [16, 8] global\n"

@@ -11,8 +11,7 @@
 enum { TEXT = 1 << 14 };
 
 static ptowsp_context *context_of(test_memory *memory) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_context_desc desc = {0};
     if (memory) {
         desc.resize = test_resize;
         desc.resize_user = memory;
@@ -359,23 +358,14 @@ TEST(place__tile_kernels_and_variants_have_rules) {
         tensors[i] = ptowsp_tensor_make(m, &desc);
     }
     ptowsp_tensor_spread(m, tensors[0], &columns);
-    ptowsp_body_desc body;
-    memset(&body, 0, sizeof body);
-    body.name = "exp";
+    ptowsp_body_desc body = {.name = "exp"};
     ptowsp_body *k = ptowsp_kernel_begin(m, &body);
     const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
     ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
-    ptowsp_choice_desc choice;
-    memset(&choice, 0, sizeof choice);
-    choice.name = "either";
-    choice.variants[0].kernel = ptowsp_kernel_end(k);
+    ptowsp_choice_desc choice = {.name = "either", .variants[0].kernel = ptowsp_kernel_end(k)};
     ptowsp_kernel_rule(m, choice.variants[0].kernel, ".. ..");
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "other";
-    desc.cycles = 1;
-    desc.tiles[0].name = "x";
-    desc.tiles[1].name = "y";
+    ptowsp_kernel_desc desc = {
+        .name = "other", .cycles = 1, .tiles[0].name = "x", .tiles[1].name = "y"};
     for (int i = 0; i < 2; i++) {
         desc.tiles[i].direction = i ? PTOWSP_OUT : PTOWSP_IN;
         desc.tiles[i].dtype = PTOWSP_F32;
@@ -386,11 +376,8 @@ TEST(place__tile_kernels_and_variants_have_rules) {
     choice.variants[0].condition = ptowsp_eq(ptowsp_symbol(m, "k"), ptowsp_u64(m, 1));
     const ptowsp_kernel either = ptowsp_kernel_choice(m, &choice);
     ptowsp_workload_begin(m, "w");
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = either;
-    task.views[0].tensor = tensors[0];
-    task.views[1].tensor = tensors[1];
+    ptowsp_task_desc task = {
+        .kernel = either, .views[0].tensor = tensors[0], .views[1].tensor = tensors[1]};
     task.views[0].rows = task.views[1].rows = 8;
     task.views[0].cols = task.views[1].cols = 16;
     ptowsp_task_make(m, &task);
@@ -436,8 +423,7 @@ TEST(place__rules_are_those_of_joins) {
     for (unsigned i = 0; i < 4 * 6 * 6 * 6; i++) {
         pwsp_rule rule;
         assert_null(pwsp_rule_read(rows[i / 216].rule, &rule));
-        pwsp_rule_tile tiles[3];
-        memset(tiles, 0, sizeof tiles);
+        pwsp_rule_tile tiles[3] = {0};
         for (uint32_t t = 0; t < 3; t++) {
             tiles[t].is_read = t < 2;
             tiles[t].is_written = t == 2;
@@ -672,10 +658,8 @@ TEST(place__relayouts_count_as_nodes) {
     snprintf(text, TEXT, TENSORS KERNELS);
     ptowsp_module *m = module_of(context, text);
     assert_non_null(m);
-    ptowsp_task_desc norm, all;
-    memset(&norm, 0, sizeof norm);
-    memset(&all, 0, sizeof all);
-    norm.kernel.id = 4;
+    ptowsp_task_desc all = {0};
+    ptowsp_task_desc norm = {.kernel.id = 4};
     norm.views[0].tensor.id = norm.views[1].tensor.id = 2;  // r2
     all.kernel.id = 5;
     all.views[0].tensor.id = 6;  // s
@@ -779,13 +763,8 @@ TEST(place__wrong_calls_are_refused) {
     };
     for (int i = 0; i < 8; i++) {
         const ptowsp_module_desc desc = {"m", 0};
-        ptowsp_tensor_desc t;
         ptowsp_module *m = NULL;
-        memset(&t, 0, sizeof t);
-        t.name = "t";
-        t.dtype = PTOWSP_I32;
-        t.rank = 1;
-        t.shape[0] = 8;
+        ptowsp_tensor_desc t = {.name = "t", .dtype = PTOWSP_I32, .rank = 1, .shape[0] = 8};
         assert_int_equal(ptowsp_module_create(context, &desc, &m), PTOWSP_OK);
         if (i != 3) {
             ptowsp_module_mesh(m, &mesh, (ptowsp_algorithm)(i == 0 ? 9 : 0));
@@ -885,15 +864,11 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
 
     // An all-reduce of 1 KiB, directly: each sends parts of 256 bytes to three others at 1 byte a ns
     // through one port, and twice: 2 * (3 * 256 ns + 1000 ns) = 3536 ns; then the task of 1 cycle.
-    ptowsp_run_ranks ranks;
-    memset(&ranks, 0, sizeof ranks);
-    ranks.rank_count = 4;
-    ranks.links.inside.latency_ps = 1000000;
-    ranks.links.inside.bytes_per_us = 1000;
-    ranks.cycles_per_us = 1000;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_run_ranks ranks = {.rank_count = 4,
+                              .links.inside.latency_ps = 1000000,
+                              .links.inside.bytes_per_us = 1000,
+                              .cycles_per_us = 1000};
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ptowsp_run_create(context, i ? loaded : program, &run), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
@@ -937,19 +912,12 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
     ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-    ptowsp_run_ranks ranks;
-    ptowsp_run_options options;
-    memset(&ranks, 0, sizeof ranks);
-    memset(&options, 0, sizeof options);
-    ranks.rank_count = 4;
+    ptowsp_run_options options = {0};
+    ptowsp_run_ranks ranks = {.rank_count = 4};
     options.mode = PTOWSP_RUN_TIME_ONLY;
     assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.rank = 2;
-        buffer.shape[0] = 4;
-        buffer.shape[1] = cases[i].in;
+        ptowsp_buffer buffer = {.rank = 2, .shape[0] = 4, .shape[1] = cases[i].in};
         assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
         buffer.shape[1] = cases[i].out;
         assert_int_equal(ptowsp_run_bind_tensor(run, "b", &buffer), PTOWSP_OK);
@@ -995,8 +963,7 @@ TEST(place__no_memory_is_an_error) {
         bool is_done = false;
         filled_text(text, fill, fill % 2 ? fill * 5 % 37 : 0);
         for (size_t n = 1; !is_done; n++) {
-            test_memory memory;
-            memset(&memory, 0, sizeof memory);
+            test_memory memory = {0};
             ptowsp_context *context = context_of(&memory);
             memory.refuse_at = memory.allocations + n;
             ptowsp_module *m = module_of(context, text);

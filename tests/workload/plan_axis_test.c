@@ -448,10 +448,14 @@ static ptowsp_cycles cost_merge(const ptowsp_task *task, void *user) {
 
 static ptowsp_kernel decode_kernel(fixture *f, const char *name, ptowsp_kernel_fn fn,
                                    ptowsp_kernel_fn cost) {
-    ptowsp_kernel_desc desc = {.name = name, .fn = fn, .cost = cost, .user = f};
-    desc.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, 1};
-    desc.tiles[1] = (ptowsp_tile_param){"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
-    desc.scalars[0] = (ptowsp_scalar_param){"length", PTOWSP_TYPE_I64};
+    ptowsp_kernel_desc desc = {
+        .name = name,
+        .fn = fn,
+        .cost = cost,
+        .user = f,
+        .tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, 1},
+        .tiles[1] = (ptowsp_tile_param){"out", PTOWSP_OUT, PTOWSP_I64, 1, 1},
+        .scalars[0] = (ptowsp_scalar_param){"length", PTOWSP_TYPE_I64}};
     return ptowsp_kernel_make(f->m, &desc);
 }
 

@@ -585,12 +585,8 @@ static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size
 }
 
 TEST(read__any_allocation_may_fail) {
-    test_memory memory;
-    memset(&memory, 0, sizeof memory);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &memory;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     size_t live = memory.live_bytes, size = 0, refused = 0;
@@ -611,12 +607,8 @@ TEST(read__any_allocation_may_fail) {
 
 // All that a program holds is in its size.
 TEST(read__the_size_of_a_program_is_all_that_it_holds) {
-    test_memory memory;
-    memset(&memory, 0, sizeof memory);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &memory;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);

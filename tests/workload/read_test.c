@@ -540,8 +540,7 @@ TEST(read__there_are_all_tables_or_none) {
     uint32_t refused = 0;
     for (bool is_over = false; !is_over;) {
         test_memory memory = {0, 0, 0, 0};
-        fixture f;
-        memset(&f, 0, sizeof f);
+        fixture f = {0};
         const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
         assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
         assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);

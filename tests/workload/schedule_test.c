@@ -126,9 +126,8 @@ TEST_F(schedule__choices_that_do_not_exist_are_refused_by_name) {
 
 TEST_F(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning) {
     begin(f);
-    ptowsp_schedule schedule = {.lane_count = 2, .timing = PTOWSP_TIMING_BATCHED};
-    schedule.timing_count = 3;
-    schedule.window = 2;
+    ptowsp_schedule schedule = {
+        .lane_count = 2, .timing = PTOWSP_TIMING_BATCHED, .timing_count = 3, .window = 2};
     check_is(f, &schedule, PTOWSP_STUCK, NULL);
     schedule.window = 3;
     check_is(f, &schedule, PTOWSP_OK, NULL);

@@ -38,12 +38,12 @@ typedef struct world {
 static void world_declare(world *w) {
     static const ptowsp_direction directions[] = {PTOWSP_IN, PTOWSP_OUT, PTOWSP_INOUT};
     for (int i = WORK; i < KERNELS; i++) {
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = kernel_names[i];
-        desc.axis_count = 2;
-        desc.unit = i == CUBE ? PTOWSP_UNIT_CUBE : i == MIX ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
-        desc.cost = first_arg;
+        ptowsp_kernel_desc desc = {.name = kernel_names[i],
+                                   .axis_count = 2,
+                                   .unit = i == CUBE  ? PTOWSP_UNIT_CUBE
+                                           : i == MIX ? PTOWSP_UNIT_MIX
+                                                      : PTOWSP_UNIT_VECTOR,
+                                   .cost = first_arg};
         if (i >= READS) {
             const ptowsp_tile_param tile = {"tile", directions[i - READS], PTOWSP_I32,
                                             PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
@@ -152,10 +152,8 @@ static void make_tree(const world *w, const recipe *r) {
         const entry *e = &r->entries[i];
         if (e->kernel != JOIN) {
             bool is_in[ENTRIES];
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
-            task.kernel = w->kernels[e->kernel];
-            task.axes[0] = ptowsp_i64(m, e->cycles);
+            ptowsp_task_desc task = {.kernel = w->kernels[e->kernel],
+                                     .axes[0] = ptowsp_i64(m, e->cycles)};
             task.axes[1] = ptowsp_i64(m, e->key);
             if (e->kernel >= READS) {
                 task.views[0].tensor = w->x;
@@ -278,12 +276,9 @@ static bool count_explicit(void *user, const ptowsp_edge *edge) {
 static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) {
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_program_desc desc;
-    ptowsp_run_options options;
-    ptowsp_record_options record;
-    memset(&desc, 0, sizeof desc);
-    memset(&options, 0, sizeof options);
-    memset(&record, 0, sizeof record);
+    ptowsp_program_desc desc = {0};
+    ptowsp_run_options options = {0};
+    ptowsp_record_options record = {0};
     memset(o, 0, sizeof *o);
     desc.schedule = schedule;
     options.mode = PTOWSP_RUN_TIME_ONLY;
@@ -416,9 +411,7 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
         arrays a;
         world w;
         outcome o;
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.lane_count = (uint32_t)test_random_in(&seed, 1, 5);
+        ptowsp_schedule schedule = {.lane_count = (uint32_t)test_random_in(&seed, 1, 5)};
         world_make(&w);
         random_recipe(&seed, &r, true);
         make_list(&w, &r, &a);
@@ -470,9 +463,7 @@ TEST(list__of_three_tasks_takes_25_cycles) {
                     3 + joins,
                     0};
         arrays a;
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.lane_count = 2;
+        ptowsp_schedule schedule = {.lane_count = 2};
         world_make(&w);
         make_list(&w, &r, &a);
         PTOWSP_WORKLOAD(w.m, "all") {
@@ -535,9 +526,7 @@ TEST(list__in_a_loop_starts_again) {
                     2,
                     0};
         arrays a;
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.lane_count = 6;
+        ptowsp_schedule schedule = {.lane_count = 6};
         world_make(&w);
         make_list(&w, &r, &a);
         const ptowsp_axis axis = ptowsp_axis_dense(w.m, "steps", 3);
@@ -610,9 +599,7 @@ TEST(list__runs_its_kernels) {
     for (int i = 0; i < 12; i++) {
         in[i] = i - 5;
     }
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = in;
+    ptowsp_buffer buffer = {.data = in};
     assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
     buffer.data = out;
     assert_int_equal(ptowsp_run_bind_tensor(run, "b", &buffer), PTOWSP_OK);
@@ -762,14 +749,12 @@ TEST(list__is_drawn_reported_and_searched) {
         ptowsp_task_list_make(w.m, &a.list);
     }
     const uint32_t lanes[] = {1, 2, 3};
-    ptowsp_search_desc search;
     ptowsp_search_result results[16];
     ptowsp_search_summary summary;
-    memset(&search, 0, sizeof search);
-    search.lane_counts = lanes;
-    search.lane_count_count = 3;
-    search.base.priority_key = ptowsp_task_arg(w.m, 1);
-    search.has_path = true;
+    ptowsp_search_desc search = {.lane_counts = lanes,
+                                 .lane_count_count = 3,
+                                 .base.priority_key = ptowsp_task_arg(w.m, 1),
+                                 .has_path = true};
     assert_int_equal(ptowsp_schedule_search(w.context, w.m, &search, results, 16, &summary),
                      PTOWSP_OK);
     assert_true(summary.result_count > 4);
@@ -860,15 +845,11 @@ TEST(list__survives_every_allocation_that_fails) {
     bool is_done = false;
     for (size_t refuse_at = 1; !is_done; refuse_at++) {
         test_memory memory = {0, 0, 0, refuse_at};
-        ptowsp_context_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.resize = test_resize;
-        desc.resize_user = &memory;
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
         const uint64_t same = seed;
         recipe r;
         arrays a;
-        world w;
-        memset(&w, 0, sizeof w);
+        world w = {0};
         ptowsp_program *program = NULL;
         ptowsp_run *run = NULL;
         random_recipe(&seed, &r, false);

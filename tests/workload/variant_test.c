@@ -36,13 +36,8 @@ static ptowsp_cycles count_half(const ptowsp_task *task, void *user) {
 
 static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_dtype dtype,
                                  ptowsp_kernel_fn fn, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.axis_count = 1;
-    desc.fn = fn;
-    desc.user = f;
-    desc.cycles = cycles;
+    ptowsp_kernel_desc desc = {
+        .name = name, .axis_count = 1, .fn = fn, .user = f, .cycles = cycles};
     const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, dtype, PTOWSP_DYNAMIC, COLS};
     const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
     desc.tiles[0] = tile;
@@ -83,25 +78,21 @@ static ptowsp_expr is_small(const fixture *f) {
 }
 
 static ptowsp_kernel choice_make(fixture *f) {
-    ptowsp_choice_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "scale";
-    desc.variants[0].kernel = f->large;
-    desc.variants[1].kernel = f->half;
-    desc.variants[2].kernel = f->small;
-    desc.variants[2].condition = is_small(f);
+    ptowsp_choice_desc desc = {.name = "scale",
+                               .variants[0].kernel = f->large,
+                               .variants[1].kernel = f->half,
+                               .variants[2].kernel = f->small,
+                               .variants[2].condition = is_small(f)};
     return ptowsp_kernel_choice(f->m, &desc);
 }
 
 static ptowsp_node task_make(fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor, int64_t rows,
                              ptowsp_expr row_count, ptowsp_node after) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.axes[0] = ptowsp_i64(f->m, 7);
-    desc.views[0].tensor = tensor;
-    desc.views[0].rows = rows;
-    desc.views[0].row_count = row_count;
+    ptowsp_task_desc desc = {.kernel = kernel,
+                             .axes[0] = ptowsp_i64(f->m, 7),
+                             .views[0].tensor = tensor,
+                             .views[0].rows = rows,
+                             .views[0].row_count = row_count};
     desc.scalars[0] = ptowsp_u64(f->m, 9);
     desc.after[0] = after;
     return ptowsp_task_make(f->m, &desc);
@@ -215,10 +206,7 @@ TEST(test_after_a_choice) {
     for (int32_t rows = 10; rows <= 20; rows += 10) {
         fixture f;
         ptowsp_run *run;
-        ptowsp_schedule schedule;
-        memset(&schedule, 0, sizeof schedule);
-        schedule.lane_count = 2;
-        schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+        ptowsp_schedule schedule = {.lane_count = 2, .dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
         fixture_begin(&f);
         ptowsp_kernel choice = choice_make(&f);
         PTOWSP_WORKLOAD(f.m, "main") {
@@ -257,11 +245,8 @@ static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_des
 }
 
 FIXTURE_TEST(test_order_and_reasons) {
-    ptowsp_choice_desc desc;
-    ptowsp_task_desc task;
-    memset(&desc, 0, sizeof desc);
-    memset(&task, 0, sizeof task);
-    desc.name = "c";
+    ptowsp_task_desc task = {0};
+    ptowsp_choice_desc desc = {.name = "c"};
     ptowsp_kernel a = kernel_make(f, "a", PTOWSP_F32, count_large, 0);
     ptowsp_kernel b = kernel_make(f, "b", PTOWSP_F32, count_large, 0);
     const ptowsp_variant variants[] = {{b, none, 0, 0},        {a, is_small(f), 0, 0},
@@ -302,12 +287,9 @@ FIXTURE_TEST(test_order_and_reasons) {
 // Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
 // and what it takes of each memory.
 FIXTURE_TEST(test_arrays_and_memories) {
-    ptowsp_choice_desc desc;
-    ptowsp_task_desc task;
-    ptowsp_body_desc body;
-    memset(&desc, 0, sizeof desc);
-    memset(&task, 0, sizeof task);
-    memset(&body, 0, sizeof body);
+    ptowsp_choice_desc desc = {0};
+    ptowsp_task_desc task = {0};
+    ptowsp_body_desc body = {0};
     const ptowsp_expr three = ptowsp_i64(f->m, 3);
     const ptowsp_expr by_task =
         ptowsp_array_at(f->m, "limits", PTOWSP_I64, ptowsp_task_arg(f->m, 0));
@@ -363,8 +345,7 @@ FIXTURE_TEST(test_arrays_and_memories) {
 
 // An argument stands in the condition as it is: together they may be too deep.
 FIXTURE_TEST(test_conditions_too_deep) {
-    ptowsp_choice_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_choice_desc desc = {0};
     ptowsp_expr deep = ptowsp_task_arg(f->m, 0);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
         deep = ptowsp_add(deep, ptowsp_i64(f->m, 1));
@@ -376,9 +357,7 @@ FIXTURE_TEST(test_conditions_too_deep) {
     assert_string_equal(ptowsp_module_error(f->m).text, "");
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", 2)) {
-            ptowsp_task_desc task;
-            memset(&task, 0, sizeof task);
-            task.kernel = choice;
+            ptowsp_task_desc task = {.kernel = choice};
             task.axes[0] = ptowsp_mul(ptowsp_add(i, i), ptowsp_add(ptowsp_mul(i, i), i));
             task.views[0].tensor = f->x;
             task.scalars[0] = ptowsp_u64(f->m, 1);
@@ -393,21 +372,14 @@ FIXTURE_TEST(test_conditions_too_deep) {
 
 // Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
 FIXTURE_TEST(test_sizes_and_what_is_wrong) {
-    ptowsp_choice_desc desc;
-    ptowsp_task_desc task;
-    memset(&desc, 0, sizeof desc);
-    memset(&task, 0, sizeof task);
+    ptowsp_choice_desc desc = {0};
+    ptowsp_task_desc task = {0};
     const ptowsp_tensor_desc row = {"row", PTOWSP_F32, 1, {COLS}, PTOWSP_LOCATION_GLOBAL};
     const ptowsp_tensor_desc open = {
         "open", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS}, PTOWSP_LOCATION_GLOBAL};
     const ptowsp_tensor one = ptowsp_tensor_make(f->m, &row);
     const ptowsp_tensor any = ptowsp_tensor_make(f->m, &open);
-    ptowsp_kernel_desc fixed;
-    memset(&fixed, 0, sizeof fixed);
-    fixed.name = "fixed";
-    fixed.axis_count = 1;
-    fixed.fn = count_large;
-    fixed.cycles = 4;
+    ptowsp_kernel_desc fixed = {.name = "fixed", .axis_count = 1, .fn = count_large, .cycles = 4};
     const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_F32, 16, COLS};
     const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
     fixed.tiles[0] = tile;
@@ -493,10 +465,8 @@ static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) 
 TEST(test_equal_scores) {
     for (int i = 0; i < 2; i++) {
         fixture f;
-        ptowsp_choice_desc desc;
         fixture_begin(&f);
-        memset(&desc, 0, sizeof desc);
-        desc.name = "c";
+        ptowsp_choice_desc desc = {.name = "c"};
         ptowsp_kernel a = kernel_make(&f, "a", PTOWSP_F32, count_large, 0);
         ptowsp_kernel b = kernel_make(&f, "b", PTOWSP_F32, count_large, 0);
         const ptowsp_variant variants[] = {{i ? b : a, none, 3, 7}, {i ? a : b, none, 3, 7}};
@@ -511,9 +481,7 @@ TEST(test_equal_scores) {
 
 TEST(test_declarations_refused) {
     fixture f;
-    ptowsp_choice_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "c";
+    ptowsp_choice_desc desc = {.name = "c"};
     fixture_begin(&f);
     module_says(&f, &desc, "choices: choice c: it has no variants");
     desc.name = "small";
@@ -529,10 +497,7 @@ TEST(test_declarations_refused) {
     desc.variants[0].condition = ptowsp_i64(f.m, 1);
     module_says(&f, &desc,
                 "choices: choice c: the condition of large is not bool, or of another module");
-    ptowsp_kernel_desc other;
-    memset(&other, 0, sizeof other);
-    other.name = "other";
-    other.cycles = 1;
+    ptowsp_kernel_desc other = {.name = "other", .cycles = 1};
     desc.variants[0].kernel = f.large;
     desc.variants[1].kernel = ptowsp_kernel_make(f.m, &other);
     module_says(&f, &desc, "choices: choice c: other takes other arguments than large");
@@ -543,8 +508,7 @@ TEST(test_declarations_refused) {
 
 TEST(test_tasks_refused) {
     fixture f;
-    ptowsp_choice_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_choice_desc desc = {0};
     fixture_begin(&f);
     desc.name = "c";
     desc.variants[0].kernel = f.small;

@@ -31,8 +31,13 @@ static ptowsp_cycles note(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_kernel kernel_of(fixture *f, const char *name, int64_t rows, int64_t cols) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1, .fn = note, .cycles = 10, .user = f};
-    desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_I32, rows, cols};
+    ptowsp_kernel_desc desc = {
+        .name = name,
+        .axis_count = 1,
+        .fn = note,
+        .cycles = 10,
+        .user = f,
+        .tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_I32, rows, cols}};
     return ptowsp_kernel_make(f->m, &desc);
 }
 
@@ -207,17 +212,16 @@ TEST(view_limit__random_tiles_are_the_same_on_lanes) {
     }
     ptowsp_schedule schedule = {.lane_count = 3};
     compile(&f, &schedule);
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = 3};
-    desc.run_lanes = test_run_lanes_on_threads;
+    ptowsp_context_desc desc = {
+        .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = test_run_lanes_on_threads};
     ptowsp_context *context;
     ptowsp_run *many;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(context, f.program, &many), PTOWSP_OK);
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
-        int32_t expected[ROWS * COLS], data[ROWS * COLS], other[ROWS * COLS];
-        memset(other, 0, sizeof other);
-        memset(expected, 0, sizeof expected);
-        memset(data, 0, sizeof data);
+        int32_t other[ROWS * COLS] = {0};
+        int32_t expected[ROWS * COLS] = {0};
+        int32_t data[ROWS * COLS] = {0};
         memset(f.data, 0, sizeof f.data);
         for (int i = 0; i < CASES; i++) {
             int64_t row = test_random_in(&random, 0, ROWS - 1);

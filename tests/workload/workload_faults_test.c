@@ -25,10 +25,7 @@ static ptowsp_tensor tensor_make(const fixture *f, const char *name, ptowsp_dtyp
 }
 
 static ptowsp_kernel_desc kernel_desc(const char *name) {
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.fn = one_cycle;
+    ptowsp_kernel_desc desc = {.name = name, .fn = one_cycle};
     return desc;
 }
 
@@ -108,10 +105,7 @@ static ptowsp_expr no_expr(void) {
 }
 
 static ptowsp_node work(const fixture *f, ptowsp_expr axis) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = f->work;
-    desc.axes[0] = axis;
+    ptowsp_task_desc desc = {.kernel = f->work, .axes[0] = axis};
     return ptowsp_task_make(f->m, &desc);
 }
 
@@ -372,28 +366,21 @@ FIXTURE_TEST(workload_faults__too_many_and_too_deep) {
 
 // A task of a kernel that has at most two views, in a workload of its own.
 static void task(const fixture *f, ptowsp_kernel kernel, ptowsp_view first, ptowsp_view second) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.views[0] = first;
-    desc.views[1] = second;
+    ptowsp_task_desc desc = {.kernel = kernel, .views[0] = first, .views[1] = second};
     PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_task_make(f->m, &desc);
     }
 }
 
 static ptowsp_view view_of(ptowsp_tensor tensor) {
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = tensor;
+    ptowsp_view view = {.tensor = tensor};
     return view;
 }
 
 FIXTURE_TEST(workload_faults__arguments_of_tasks) {
-    ptowsp_task_desc desc;
     ptowsp_task_make(f->m, NULL);
     refused(f, "decode: task: desc is NULL");
-    memset(&desc, 0, sizeof desc);
+    ptowsp_task_desc desc = {0};
     ptowsp_task_make(f->m, &desc);
     refused_as(f, PTOWSP_INVALID_PARAMS, 0, "decode: task: there is no kernel 0");
     desc.kernel.id = 77;
@@ -494,10 +481,8 @@ FIXTURE_TEST(workload_faults__views_of_tasks) {
 }
 
 FIXTURE_TEST(workload_faults__tags_and_after) {
-    ptowsp_task_desc desc, plain;
-    memset(&plain, 0, sizeof plain);
-    plain.kernel = f->work;
-    plain.axes[0] = number(f, 1);
+    ptowsp_task_desc desc;
+    ptowsp_task_desc plain = {.kernel = f->work, .axes[0] = number(f, 1)};
     desc = plain;
     desc.tags[0].name = desc.tags[1].name = "level";
     desc.tags[0].value = desc.tags[1].value = ptowsp_symbol(f->m, "s");
@@ -754,8 +739,7 @@ FIXTURE_TEST(workload_faults__keys_without_their_variable) {
         }
         work(f, number(f, 1));
     }
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
+    ptowsp_schedule schedule = {0};
     const ptowsp_program_desc desc = {"main", &schedule};
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     schedule.lane_count = 2;
@@ -892,16 +876,11 @@ FIXTURE_TEST(workload_faults__schedules_in_order_and_stuck_ones) {
 FIXTURE_TEST(workload_faults__a_unit_without_lanes) {
     ptowsp_kernel_desc desc = kernel_desc("matmul");
     desc.unit = PTOWSP_UNIT_CUBE;
-    ptowsp_task_desc cube;
-    memset(&cube, 0, sizeof cube);
-    cube.kernel = ptowsp_kernel_make(f->m, &desc);
+    ptowsp_task_desc cube = {.kernel = ptowsp_kernel_make(f->m, &desc)};
     PTOWSP_WORKLOAD(f->m, "main") {
         ptowsp_task_make(f->m, &cube);
     }
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.pools = PTOWSP_POOLS_BY_UNIT;
-    schedule.vector_lane_count = 2;
+    ptowsp_schedule schedule = {.pools = PTOWSP_POOLS_BY_UNIT, .vector_lane_count = 2};
     const ptowsp_program_desc program = {"main", &schedule};
     not_compiled_as(f, &program, PTOWSP_INVALID_PARAMS,
                     "main/task matmul: its kernel needs a cube lane, and the schedule has none");
@@ -912,9 +891,7 @@ FIXTURE_TEST(workload_faults__a_unit_without_lanes) {
 FIXTURE_TEST(workload_faults__targets) {
     assert_int_equal(ptowsp_schedule_check(f->m, NULL, PTOWSP_TARGET_THREADS), PTOWSP_OK);
     assert_int_equal(ptowsp_schedule_check(f->m, NULL, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_OK);
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.start = PTOWSP_START_ALL_ISSUED;
+    ptowsp_schedule schedule = {.start = PTOWSP_START_ALL_ISSUED};
     assert_int_equal(ptowsp_schedule_check(f->m, &schedule, PTOWSP_TARGET_ASCEND_NPU),
                      PTOWSP_UNSUPPORTED);
     test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -997,9 +974,7 @@ FIXTURE_TEST(workload_faults__things_that_the_module_does_not_have) {
 
 // After the first error every call that builds something gives nothing, and changes nothing.
 FIXTURE_TEST(workload_faults__all_is_quiet_after_the_first) {
-    ptowsp_body_desc body;
-    memset(&body, 0, sizeof body);
-    body.name = "tiles";
+    ptowsp_body_desc body = {.name = "tiles"};
     ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
     ptowsp_axis_dense(f->m, "heads", 1);
     const ptowsp_error first = ptowsp_module_error(f->m);
