@@ -3,7 +3,7 @@
 
 #include "src/ranks/ranks.h"
 
-#include "test.h"
+#include "support/fixture.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -419,93 +419,70 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
 
 // -- time -----------------------------------------------------------------------------------------
 
+#define TENSORS                                                                                    \
+    "module m\ntensor a i64 [8, 12] global\ntensor b i64 [8, 12] global\n"                         \
+    "tensor c i64 [8, 12] global\n"
+#define SUM(options) "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce" options "\n"
+#define MIX_OF(cycles)                                                                             \
+    "kernel mix(axes 0, inout x i64 ? x ?) vector, " cycles " cycles, time only\n"
+#define EXCHANGE(options)                                                                          \
+    "kernel exchange(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, all_to_all, by "            \
+    "ring" options ", counts counts\n"
+
 // 1 us and 1000 bytes each us; a cycle is a nanosecond.
 static ptowsp_links links_on_paper(void) {
     ptowsp_links links = {.inside.latency_ps = 1000000, .inside.bytes_per_us = 1000};
     return links;
 }
 
-static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {0};
-    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    desc.name = name;
-    desc.tiles[0] = x;
-    desc.cycles = cycles;
-    return ptowsp_kernel_make(m, &desc);
+// Makes program and run of a text, and has ranks timed by this one alone.
+static void timed_make(fixture *f, const char *text, const ptowsp_schedule *schedule,
+                       ptowsp_run_ranks ranks) {
+    fixture_clear(f);
+    const ptowsp_program_desc desc = {NULL, schedule};
+    program_make(f, text, NULL, &desc);
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
 }
 
-static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name,
-                                       ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    ptowsp_collective_desc desc = {
-        .name = name, .kind = kind, .algorithm = algorithm, .dtype = PTOWSP_I64};
-    return ptowsp_kernel_collective(m, &desc);
+static void timed_is(const fixture *f, ptowsp_cycles end) {
+    ptowsp_status status = PTOWSP_OK;
+    assert_true(time_of(f->run, &status) == end);
+    assert_int_equal(status, PTOWSP_OK);
 }
 
-static ptowsp_tensor matrix_tensor(ptowsp_module *m, const char *name) {
-    ptowsp_tensor_desc desc = {
-        .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
-    return ptowsp_tensor_make(m, &desc);
+static void timed_fails(const fixture *f, ptowsp_status wanted, const char *text) {
+    ptowsp_status status = PTOWSP_OK;
+    time_of(f->run, &status);
+    assert_string_equal(ptowsp_context_error(f->context).text, text);
+    assert_int_equal(status, wanted);
 }
 
-// A task on whole tensors, of which the second may be none.
-static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b) {
-    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = a, .views[1].tensor = b};
-    ptowsp_task_make(m, &task);
-}
-
-static void task_to(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, int64_t root,
-                    int64_t target) {
-    ptowsp_task_desc task = {
-        .kernel = kernel, .views[0].tensor = a, .scalars[0] = ptowsp_i64(m, root)};
-    task.scalars[1] = ptowsp_i64(m, target);
-    ptowsp_task_make(m, &task);
-}
-
-static const ptowsp_tensor no_tensor = {0};
-
-TEST(communicate__other_tasks_run_while_a_sum_is_under_way) {
+TEST_F(communicate__other_tasks_run_while_a_sum_is_under_way) {
     // A ring of 2 over 768 bytes: 2 * (1000 + 384) cycles. On one lane:
     //      before a [0, 1000)   beside c [1000, 2000)   after a [3768, 4768)
     //      link                 sum a [1000, 3768)
+    const ptowsp_run_ranks ranks = {
+        .rank_count = 2, .links = links_on_paper(), .cycles_per_us = 1000};
     for (int ready = PTOWSP_READY_FIFO; ready <= PTOWSP_READY_WORK_STEALING; ready++) {
-        ptowsp_context *context = NULL;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        ptowsp_module *m = NULL;
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        const ptowsp_kernel mix = mix_kernel(m, "mix", 1000);
-        const ptowsp_kernel sum =
-            collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
-        const ptowsp_tensor a = matrix_tensor(m, "a"), c = matrix_tensor(m, "c");
-        ptowsp_workload_begin(m, "steps");
-        ptowsp_combine_begin(m);
-        task_on(m, mix, a, no_tensor);
-        task_on(m, sum, a, no_tensor);
-        task_on(m, mix, c, no_tensor);
-        task_on(m, mix, a, no_tensor);
-        ptowsp_scope_end(m);
-        ptowsp_scope_end(m);
+        fixture_clear(f);
+        const char text[] = TENSORS MIX_OF("1000")
+            SUM(", by ring") "workload steps\n  combine\n"
+                             "    task mix() x = a\n    task sum() data = a\n"
+                             "    task mix() x = c\n    task mix() x = a\n";
+        assert_int_equal(
+            ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL), PTOWSP_OK);
         ptowsp_schedule schedule = {.ready = (ptowsp_ready)ready};
-        schedule.priority_key =
-            ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
+        if (ready == PTOWSP_READY_PRIORITY) {
+            schedule.priority_key = ptowsp_u64(f->module, 0);
+        }
         const ptowsp_program_desc desc = {NULL, &schedule};
-        ptowsp_program *program = NULL;
-        ptowsp_run *run = NULL;
-        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        ptowsp_run_ranks ranks = {
-            .rank_count = 2, .links = links_on_paper(), .cycles_per_us = 1000};
-        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-        ptowsp_status status = PTOWSP_OK;
-        assert_int_equal(time_of(run, &status), 4768);
-        assert_int_equal(status, PTOWSP_OK);
-        assert_int_equal(ptowsp_run_result(run)->lane_count, 2);
-        assert_int_equal(ptowsp_run_lanes(run)[0].busy_cycles, 3000);
-        assert_int_equal(ptowsp_run_lanes(run)[1].busy_cycles, 2768);
-        assert_int_equal(ptowsp_run_lanes(run)[1].task_count, 1);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
+        program_make(f, NULL, NULL, &desc);
+        assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
+        timed_is(f, 4768);
+        assert_int_equal(ptowsp_run_result(f->run)->lane_count, 2);
+        assert_int_equal(ptowsp_run_lanes(f->run)[0].busy_cycles, 3000);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].busy_cycles, 2768);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].task_count, 1);
     }
 }
 
@@ -513,9 +490,8 @@ TEST(communicate__other_tasks_run_while_a_sum_is_under_way) {
 typedef struct late_job {
     ptowsp_hub *hub;
     uint32_t rank;
-    ptowsp_collective_kind kind;
-    bool is_events;
-    ptowsp_cycles slow;  // rank 1 begins so late
+    bool is_send, is_events;
+    const char *slow;  // rank 1 begins so late
     ptowsp_status status;
     ptowsp_cycles end, alone;
     char text[256];
@@ -524,101 +500,75 @@ typedef struct late_job {
 
 static void *late_main(void *user) {
     late_job *job = (late_job *)user;
-    ptowsp_context *context = NULL;
-    ptowsp_context_create(NULL, &context);
-    ptowsp_ranks_desc desc = {
-        .rank = job->rank, .rank_count = 2, .transport = ptowsp_hub_transport(job->hub, job->rank)};
-    desc.links = links_on_paper();
+    fixture f = {0};
+    ptowsp_context_create(NULL, &f.context);
+    ptowsp_ranks_desc desc = {.rank = job->rank,
+                              .rank_count = 2,
+                              .transport = ptowsp_hub_transport(job->hub, job->rank),
+                              .links = links_on_paper()};
     ptowsp_run_ranks bound = {.cycles_per_us = 1000};
-    ptowsp_ranks_create(context, &desc, &bound.ranks);
-    ptowsp_module *m = NULL;
-    ptowsp_module_create(context, NULL, &m);
-    const ptowsp_kernel slow = mix_kernel(m, "slow", job->slow);
-    const ptowsp_kernel meet = collective_kernel(m, "meet", job->kind,
-                                                 job->kind == PTOWSP_SEND ? PTOWSP_ALGORITHM_DIRECT
-                                                                          : PTOWSP_ALGORITHM_RING);
-    const ptowsp_tensor a = matrix_tensor(m, "a");
-    ptowsp_workload_begin(m, "steps");
-    ptowsp_when_begin(m, ptowsp_eq(ptowsp_symbol(m, "rank"), ptowsp_u64(m, 1)));
-    task_on(m, slow, a, no_tensor);
-    ptowsp_scope_end(m);
-    if (job->kind == PTOWSP_SEND) {
-        task_to(m, meet, a, 0, 1);
-    } else {
-        task_on(m, meet, a, no_tensor);
-    }
-    ptowsp_scope_end(m);
+    ptowsp_ranks_create(f.context, &desc, &bound.ranks);
+    char text[512];
+    snprintf(text, sizeof text,
+             TENSORS MIX_OF("%s")
+                 SUM(", by ring") "symbol rank\n"
+                                  "kernel send(axes 0, inout data i64 ? x ?, root i64, target i64) "
+                                  "link, send\n"
+                                  "workload steps\n  when rank == 1u\n    task mix() x = a\n  %s\n",
+             job->slow,
+             job->is_send ? "task send() data = a root = 0 target = 1" : "task sum() data = a");
     ptowsp_schedule schedule = {.ready = job->is_events ? PTOWSP_READY_WORK_STEALING
                                                         : PTOWSP_READY_FIFO};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    ptowsp_program_create(context, m, &program_desc, &program);
-    ptowsp_run_create(context, program, &run);
-    ptowsp_run_bind_symbol(run, "rank", job->rank);
-    ptowsp_run_bind_ranks(run, &bound);
+    program_make(&f, text, NULL, &program_desc);
+    ptowsp_run_bind_symbol(f.run, "rank", job->rank);
+    ptowsp_run_bind_ranks(f.run, &bound);
     job->status = PTOWSP_OK;
-    job->end = time_of(run, &job->status);
+    job->end = time_of(f.run, &job->status);
     ptowsp_what_if what_if = {1, 50, 0, 0};  // does not wait for the other rank
     if (job->status == PTOWSP_OK && job->rank == 0) {
-        job->status = ptowsp_run_what_if(run, NULL, &what_if);
+        job->status = ptowsp_run_what_if(f.run, NULL, &what_if);
         job->alone = what_if.makespan_cycles;
     }
-    snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
+    snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(f.context).text);
+    fixture_clear(&f);
     ptowsp_ranks_destroy(bound.ranks);
-    ptowsp_context_destroy(context);
+    fixture_free(&f);
     return NULL;
 }
 
-static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_events,
-                     ptowsp_cycles slow) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+static void late_run(const fixture *f, late_job jobs[2], bool is_send, bool is_events,
+                     const char *slow) {
     ptowsp_hub_desc desc = {2, 0, false};
     ptowsp_hub *hub = NULL;
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
-    memset(jobs, 0, 2 * sizeof jobs[0]);
+    assert_int_equal(ptowsp_hub_create(f->context, &desc, &hub), PTOWSP_OK);
     for (uint32_t i = 0; i < 2; i++) {
-        jobs[i].hub = hub;
-        jobs[i].rank = i;
-        jobs[i].kind = kind;
-        jobs[i].is_events = is_events;
-        jobs[i].slow = slow;
+        jobs[i] = (late_job){
+            .hub = hub, .rank = i, .is_send = is_send, .is_events = is_events, .slow = slow};
         assert_int_equal(pthread_create(&jobs[i].thread, NULL, late_main, &jobs[i]), 0);
     }
     for (uint32_t i = 0; i < 2; i++) {
         pthread_join(jobs[i].thread, NULL);
     }
     ptowsp_hub_destroy(hub);
-    ptowsp_context_destroy(context);
 }
 
-TEST(communicate__ranks_find_the_time_of_all_of_them_together) {
+TEST_F(communicate__ranks_find_the_time_of_all_of_them_together) {
     late_job jobs[2];
-    // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
-    // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
-    late_run(jobs, PTOWSP_ALL_REDUCE, false, 5000);
-    assert_int_equal(jobs[0].status, PTOWSP_OK);
-    assert_int_equal(jobs[0].end, 6768);
-    assert_int_equal(jobs[0].alone, 2768);
-    assert_int_equal(jobs[1].end, 7768);
-    // A message of 768 bytes waits for its receiver, and its sender for nobody.
-    late_run(jobs, PTOWSP_SEND, false, 5000);
-    assert_int_equal(jobs[0].end, 768);
-    assert_int_equal(jobs[1].end, 5000);
-    // The same where lanes choose among tasks.
-    late_run(jobs, PTOWSP_ALL_REDUCE, true, 5000);
-    assert_int_equal(jobs[0].end, 6768);
-    assert_int_equal(jobs[1].end, 7768);
-    late_run(jobs, PTOWSP_SEND, true, 5000);
-    assert_int_equal(jobs[0].end, 768);
-    assert_int_equal(jobs[1].end, 5000);
-    // 2^50 cycles of 10^6 units each are no time of 64 bits.
-    for (int is_events = 0; is_events < 2; is_events++) {
-        late_run(jobs, PTOWSP_ALL_REDUCE, is_events, UINT64_C(1) << 50);
+    for (int is_events = 0; is_events < 2; is_events++) {  // or where lanes choose among tasks
+        // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
+        // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
+        late_run(f, jobs, false, is_events, "5000");
+        assert_int_equal(jobs[0].status, PTOWSP_OK);
+        assert_int_equal(jobs[0].end, 6768);
+        assert_int_equal(jobs[0].alone, 2768);
+        assert_int_equal(jobs[1].end, 7768);
+        // A message of 768 bytes waits for its receiver, and its sender for nobody.
+        late_run(f, jobs, true, is_events, "5000");
+        assert_int_equal(jobs[0].end, 768);
+        assert_int_equal(jobs[1].end, 5000);
+        // 2^50 cycles of 10^6 units each are no time of 64 bits.
+        late_run(f, jobs, false, is_events, "1125899906842624");
         for (int i = 0; i < 2; i++) {
             assert_int_equal(jobs[i].status, PTOWSP_LIMIT_EXCEEDED);
             assert_string_equal(jobs[i].text, "ranks: all_reduce: its time does not fit 64 bits");
@@ -627,85 +577,35 @@ TEST(communicate__ranks_find_the_time_of_all_of_them_together) {
 }
 
 // Two rounds of one latency each, at 10^6 cycles each us: a cycle is a picosecond.
-TEST(communicate__a_sum_ends_before_time_does) {
-    for (uint64_t more = 0; more < 2; more++) {
-        ptowsp_context *context = NULL;
-        ptowsp_module *m = NULL;
-        ptowsp_program *program = NULL;
-        ptowsp_run *run = NULL;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        const ptowsp_kernel sum =
-            collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
-        const ptowsp_tensor a = matrix_tensor(m, "a");
-        ptowsp_workload_begin(m, "steps");
-        task_on(m, sum, a, no_tensor);
-        ptowsp_scope_end(m);
-        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        ptowsp_run_ranks ranks = {.rank_count = 2,
-                                  .cycles_per_us = 1000000,
-                                  .links.inside.latency_ps = (UINT64_C(1) << 62) - 1 + more};
-        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-        ptowsp_status status = PTOWSP_OK;
-        const ptowsp_cycles end = time_of(run, &status);
-        assert_int_equal(status, more ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
-        if (more) {
-            assert_string_equal(ptowsp_context_error(context).text,
-                                "steps/task sum: task 0: all_reduce: it takes more than 2^63 - 1 "
-                                "cycles");
-        } else {
-            assert_true(end == (UINT64_C(1) << 63) - 2);
-        }
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
-    }
+TEST_F(communicate__a_sum_ends_before_time_does) {
+    const char text[] = TENSORS SUM(", by ring") "workload steps\n  task sum() data = a\n";
+    ptowsp_run_ranks ranks = {.rank_count = 2,
+                              .cycles_per_us = 1000000,
+                              .links.inside.latency_ps = (UINT64_C(1) << 62) - 1};
+    timed_make(f, text, NULL, ranks);
+    timed_is(f, (UINT64_C(1) << 63) - 2);
+    ranks.links.inside.latency_ps++;
+    timed_make(f, text, NULL, ranks);
+    timed_fails(f, PTOWSP_LIMIT_EXCEEDED,
+                "steps/task sum: task 0: all_reduce: it takes more than 2^63 - 1 cycles");
 }
 
 // Two groups of two share the link of a node. What member 1 sends to itself is 2^31 - 1 rows of as many
 // elements, which this rank only hears of.
-TEST(communicate__groups_that_share_a_link_count_all_bytes) {
+TEST_F(communicate__groups_that_share_a_link_count_all_bytes) {
     static const int64_t counts[4] = {0, 1, 1, INT32_MAX};
     for (int is_shared = 0; is_shared < 2; is_shared++) {
-        ptowsp_context *context = NULL;
-        ptowsp_module *m = NULL;
-        ptowsp_program *program = NULL;
-        ptowsp_run *run = NULL;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_collective_desc desc = {.name = "exchange",
-                                       .kind = PTOWSP_ALL_TO_ALL,
-                                       .algorithm = PTOWSP_ALGORITHM_RING,
-                                       .dtype = PTOWSP_I64,
-                                       .members = 2,
-                                       .counts = "counts"};
-        const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
-        ptowsp_tensor_desc tensor = {
-            .dtype = PTOWSP_I64, .rank = 2, .shape[0] = 1, .shape[1] = INT32_MAX, .name = "a"};
-        const ptowsp_tensor a = ptowsp_tensor_make(m, &tensor);
-        tensor.name = "b";
-        const ptowsp_tensor b = ptowsp_tensor_make(m, &tensor);
-        ptowsp_workload_begin(m, "steps");
-        task_on(m, exchange, a, b);
-        ptowsp_scope_end(m);
-        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, counts, 4), PTOWSP_OK);
-        ptowsp_run_ranks ranks = {.rank_count = 4, .links = links_on_paper()};
+        ptowsp_run_ranks ranks = {
+            .rank_count = 4, .links = links_on_paper(), .cycles_per_us = 1000};
         ranks.links.inside.sharing = is_shared ? PTOWSP_LINK_NODE : PTOWSP_LINK_PORT;
-        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-        ptowsp_status status = PTOWSP_OK;
-        time_of(run, &status);
-        assert_int_equal(status, PTOWSP_LIMIT_EXCEEDED);
-        assert_string_equal(ptowsp_context_error(context).text,
-                            "steps/task exchange: task 0: ranks: all_to_all: its bytes do not fit "
-                            "63 bits");
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
+        timed_make(f,
+                   "module m\ntensor a i64 [1, 2147483647] global\n"
+                   "tensor b i64 [1, 2147483647] global\n" EXCHANGE(
+                       ", members 2") "workload steps\n  task exchange() in = a out = b\n",
+                   NULL, ranks);
+        assert_int_equal(ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, counts, 4), PTOWSP_OK);
+        timed_fails(f, PTOWSP_LIMIT_EXCEEDED,
+                    "steps/task exchange: task 0: ranks: all_to_all: its bytes do not fit 63 bits");
     }
 }
 
@@ -732,67 +632,47 @@ typedef struct changed_case {
 } changed_case;
 
 static void changed_run(const changed_case *c) {
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
+    fixture made = {0}, *f = &made;
     ptowsp_hub *hub = NULL;
     changer changes = {{ROWS}, NULL};
     static matrix data[2];
     const ptowsp_hub_desc hub_desc = {1, 0, false};
     const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    assert_int_equal(ptowsp_context_create(&lanes, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_hub_create(f->context, &hub_desc, &hub), PTOWSP_OK);
     ptowsp_ranks_desc ranks_desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     ptowsp_run_ranks bound = {0};
-    assert_int_equal(ptowsp_ranks_create(context, &ranks_desc, &bound.ranks), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    ptowsp_collective_desc desc = {.name = "exchange",
-                                   .kind = PTOWSP_ALL_TO_ALL,
-                                   .algorithm = PTOWSP_ALGORITHM_RING,
-                                   .dtype = PTOWSP_I64,
-                                   .counts = "counts"};
-    const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
-    ptowsp_kernel_desc own = {.name = "change"};
-    own.fn = own.cost = change;
-    own.user = &changes;
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &own)};
-    const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
-    const ptowsp_kernel slow = mix_kernel(m, "slow", 1000);
-    ptowsp_workload_begin(m, "steps");
-    if (c->is_before) {
-        ptowsp_task_make(m, &task);
-    } else {
-        task_on(m, slow, a, no_tensor);
-    }
-    task_on(m, exchange, a, b);
-    if (!c->is_before) {
-        ptowsp_task_make(m, &task);
-    }
-    ptowsp_scope_end(m);
+    assert_int_equal(ptowsp_ranks_create(f->context, &ranks_desc, &bound.ranks), PTOWSP_OK);
+    char text[1024];
+    snprintf(text, sizeof text,
+             TENSORS MIX_OF("1000")
+                 EXCHANGE("") "kernel change(axes 0) vector, cycles by a cost function\n"
+                              "workload steps\n  %s\n  task exchange() in = a out = b\n%s",
+             c->is_before ? "task change()" : "task mix() x = a",
+             c->is_before ? "" : "  task change()\n");
+    const ptowsp_parse_kernel own = {
+        .name = "change", .fn = change, .cost = change, .user = &changes};
+    const ptowsp_parse_desc attached = {.kernels = &own, .kernel_count = 1};
     ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(context, m, &program_desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, changes.counts, 1),
+    program_make(f, text, &attached, &program_desc);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, changes.counts, 1),
                      PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer buffer = {.data = data[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(f->run, i ? "b" : "a", &buffer), PTOWSP_OK);
     }
-    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, &bound), PTOWSP_OK);
     changes.closed = c->closes ? bound.ranks : NULL;
     ptowsp_run_options options = {.mode =
                                       c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
                                   .lane_count = c->is_on_lanes ? 2 : 1};
-    assert_int_equal(ptowsp_run_execute(run, &options), c->status);
-    assert_string_equal(ptowsp_context_error(context).text, c->text);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), c->status);
+    assert_string_equal(ptowsp_context_error(f->context).text, c->text);
+    fixture_clear(f);
     ptowsp_ranks_destroy(bound.ranks);
     ptowsp_hub_destroy(hub);
-    ptowsp_context_destroy(context);
+    fixture_free(f);
 }
 
 // Counts are bound memory, which is checked before any task, and read again when the task begins: here a
@@ -817,39 +697,18 @@ TEST(communicate__what_changes_until_a_task_begins_is_found) {
     }
 }
 
-TEST(communicate__a_thousand_ranks_are_timed_by_one) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel ring =
-        collective_kernel(m, "ring", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
-    const ptowsp_kernel doubling =
-        collective_kernel(m, "doubling", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_DOUBLING);
-    ptowsp_tensor_desc desc = {
-        .name = "a", .dtype = PTOWSP_I64, .rank = 2, .shape[0] = 1024, .shape[1] = 128};
-    const ptowsp_tensor a = ptowsp_tensor_make(m, &desc);
-    ptowsp_workload_begin(m, "steps");
-    for (int i = 0; i < 50; i++) {  // the same times are found once
-        task_on(m, ring, a, no_tensor);
-        task_on(m, doubling, a, no_tensor);
-    }
-    ptowsp_scope_end(m);
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-    ptowsp_run_ranks ranks = {
+TEST_F(communicate__a_thousand_ranks_are_timed_by_one) {
+    const ptowsp_run_ranks ranks = {
         .rank = 17, .rank_count = 1024, .links = links_on_paper(), .cycles_per_us = 1000};
-    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-    ptowsp_status status = PTOWSP_OK;
+    timed_make(f,  // the same times are found once
+               "module m\naxis times 50\ntensor a i64 [1024, 128] global\n"
+               "kernel ring(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\n"
+               "kernel doubling(axes 0, inout data i64 ? x ?) link, all_reduce, by doubling\n"
+               "workload steps\n  for_each i in times\n"
+               "    task ring() data = a\n    task doubling() data = a\n",
+               NULL, ranks);
     // ring: 2 * 1023 rounds of 1024 bytes; doubling: 10 rounds of 2^20 bytes
-    assert_int_equal(time_of(run, &status),
-                     50 * (2 * 1023 * (1000 + 1024) + 10 * (1000 + 1048576)));
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    timed_is(f, 50 * (2 * 1023 * (1000 + 1024) + 10 * (1000 + 1048576)));
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -907,120 +766,84 @@ TEST(communicate__texts_of_modules_have_collectives) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void kernel_is_refused(ptowsp_context *context, const ptowsp_collective_desc *desc,
-                              const char *text) {
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    assert_int_equal(ptowsp_kernel_collective(m, desc).id, 0);
-    assert_string_equal(ptowsp_module_error(m).text, text);
-    ptowsp_module_destroy(m);
+// A description like a good one, but for some fields.
+#define KERNEL_REFUSED(text, ...)                                                                  \
+    do {                                                                                           \
+        const ptowsp_collective_desc desc = {.name = "k", __VA_ARGS__};                            \
+        kernel_is_refused(f, &desc, "module: " text);                                              \
+    } while (0)
+
+static void kernel_is_refused(fixture *f, const ptowsp_collective_desc *desc, const char *text) {
+    fixture_clear(f);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_int_equal(ptowsp_kernel_collective(f->module, desc).id, 0);
+    assert_string_equal(ptowsp_module_error(f->module).text, text);
 }
 
-TEST(communicate__wrong_kernels_are_refused) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_collective_desc desc;
-    ptowsp_collective_desc good = {.name = "k", .dtype = PTOWSP_F32};
-    kernel_is_refused(context, NULL, "module: kernel: desc is NULL");
-    desc = good;
-    desc.kind = (ptowsp_collective_kind)7;
-    kernel_is_refused(
-        context, &desc,
-        "module: kernel k: ranks: kind 7, algorithm 0, reduction 0: there is no such value");
-    desc = good;
-    desc.dtype = PTOWSP_BOOL;
-    kernel_is_refused(context, &desc, "module: kernel k: ranks: all_reduce: elements of type bool");
-    desc = good;
-    desc.kind = PTOWSP_SEND;
-    desc.algorithm = PTOWSP_ALGORITHM_RING;
-    kernel_is_refused(context, &desc, "module: kernel k: ranks: send has no ring");
-    desc = good;
-    desc.counts = "counts";
-    kernel_is_refused(context, &desc,
-                      "module: kernel k: counts are of all_to_all, not of all_reduce");
-    desc = good;
-    desc.in_columns = true;
-    kernel_is_refused(context, &desc,
-                      "module: kernel k: all_reduce does not cut the columns of in");
-    desc.kind = PTOWSP_REDUCE_SCATTER;
-    desc.out_columns = true;
-    kernel_is_refused(context, &desc,
-                      "module: kernel k: reduce_scatter does not cut the columns of out");
-    desc = good;
-    desc.kind = PTOWSP_ALL_TO_ALL;
-    desc.counts = "counts";
-    desc.in_columns = true;
-    kernel_is_refused(context, &desc,
-                      "module: kernel k: ragged all_to_all does not cut the columns of in");
-    desc = good;
-    desc.kind = PTOWSP_ALL_GATHER;
-    desc.is_apart = true;
-    kernel_is_refused(context, &desc,
-                      "module: kernel k: is_apart is of all_reduce, not of all_gather");
-    desc = good;
-    desc.members = PTOWSP_RANK_COUNT_MAX + 1;
-    kernel_is_refused(
-        context, &desc,
-        "module: kernel k: ranks: all_reduce: 16385 members from rank 0, each 1 on: at most "
-        "16384 ranks");
+TEST_F(communicate__wrong_kernels_are_refused) {
+    kernel_is_refused(f, NULL, "module: kernel: desc is NULL");
+    KERNEL_REFUSED("kernel k: ranks: kind 7, algorithm 0, reduction 0: there is no such value",
+                   .dtype = PTOWSP_F32, .kind = (ptowsp_collective_kind)7);
+    KERNEL_REFUSED("kernel k: ranks: all_reduce: elements of type bool", .dtype = PTOWSP_BOOL);
+    KERNEL_REFUSED("kernel k: ranks: send has no ring", .dtype = PTOWSP_F32, .kind = PTOWSP_SEND,
+                   .algorithm = PTOWSP_ALGORITHM_RING);
+    KERNEL_REFUSED("kernel k: counts are of all_to_all, not of all_reduce", .dtype = PTOWSP_F32,
+                   .counts = "counts");
+    KERNEL_REFUSED("kernel k: all_reduce does not cut the columns of in", .dtype = PTOWSP_F32,
+                   .in_columns = true);
+    KERNEL_REFUSED("kernel k: reduce_scatter does not cut the columns of out", .dtype = PTOWSP_F32,
+                   .kind = PTOWSP_REDUCE_SCATTER, .in_columns = true, .out_columns = true);
+    KERNEL_REFUSED("kernel k: ragged all_to_all does not cut the columns of in",
+                   .dtype = PTOWSP_F32, .kind = PTOWSP_ALL_TO_ALL, .counts = "counts",
+                   .in_columns = true);
+    KERNEL_REFUSED("kernel k: is_apart is of all_reduce, not of all_gather", .dtype = PTOWSP_F32,
+                   .kind = PTOWSP_ALL_GATHER, .is_apart = true);
+    KERNEL_REFUSED("kernel k: ranks: all_reduce: 16385 members from rank 0, each 1 on: at most "
+                   "16384 ranks",
+                   .dtype = PTOWSP_F32, .members = PTOWSP_RANK_COUNT_MAX + 1);
 
-    // In a choice, and in a process of a pipeline.
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    // In a choice.
+    fixture_clear(f);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    const ptowsp_collective_desc good = {.name = "k", .dtype = PTOWSP_F32};
     ptowsp_choice_desc choice = {.name = "choice",
-                                 .variants[0].kernel = ptowsp_kernel_collective(m, &good)};
-    ptowsp_kernel_choice(m, &choice);
-    assert_string_equal(ptowsp_module_error(m).text,
+                                 .variants[0].kernel = ptowsp_kernel_collective(f->module, &good)};
+    ptowsp_kernel_choice(f->module, &choice);
+    assert_string_equal(ptowsp_module_error(f->module).text,
                         "module: choice choice: variant 0 is a collective");
-    ptowsp_module_destroy(m);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-    const ptowsp_tensor a = matrix_tensor(m, "a");
-    ptowsp_workload_begin(m, "steps");
-    ptowsp_pipeline_begin(m, "p", NULL, 0);
-    ptowsp_process_begin(m, "q");
-    task_on(m, sum, a, no_tensor);
-    ptowsp_scope_end(m);
-    ptowsp_scope_end(m);
-    ptowsp_scope_end(m);
-    ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "steps/pipeline p/process q/task sum: a collective in a process of a "
-                        "pipeline");
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
-// A workload with a collective, which is called outside, must not be called in a process as well.
-TEST(communicate__processes_call_none) {
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
-    ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-    const ptowsp_tensor a = matrix_tensor(m, "a");
-    ptowsp_workload_begin(m, "step");
-    task_on(m, sum, a, no_tensor);
-    ptowsp_scope_end(m);
-    ptowsp_workload_begin(m, "through");
-    ptowsp_call_make(m, "step", NULL, 0);
-    ptowsp_scope_end(m);
-    ptowsp_workload_begin(m, "main");
-    ptowsp_call_make(m, "step", NULL, 0);
-    ptowsp_pipeline_begin(m, "p", NULL, 0);
-    ptowsp_process_begin(m, "q");
-    ptowsp_call_make(m, "through", NULL, 0);
-    ptowsp_scope_end(m);
-    ptowsp_scope_end(m);
-    ptowsp_scope_end(m);
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(context).text,
+static void program_is_refused(fixture *f, const char *text, const ptowsp_schedule *schedule,
+                               ptowsp_status status, const char *error) {
+    fixture_clear(f);
+    const ptowsp_program_desc desc = {NULL, schedule};
+    assert_int_equal(ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_program_create(f->context, f->module, &desc, &f->program), status);
+    assert_string_equal(ptowsp_context_error(f->context).text, error);
+}
+
+// Also a workload with a collective that is called outside must not be called in a process as well.
+TEST_F(communicate__processes_call_none) {
+    program_is_refused(f,
+                       TENSORS SUM("") "workload steps\n  pipeline p\n    process q\n"
+                                       "      task sum() data = a\n",
+                       NULL, PTOWSP_UNSUPPORTED,
+                       "steps/pipeline p/process q/task sum: a collective in a process of a "
+                       "pipeline");
+    const ptowsp_program_desc main_desc = {"main", NULL};
+    fixture_clear(f);
+    const char text[] = TENSORS SUM("") "workload step\n  task sum() data = a\n"
+                                        "workload through\n  call step()\n"
+                                        "workload main\n  call step()\n  pipeline p\n"
+                                        "    process q\n      call through()\n";
+    assert_int_equal(ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_program_create(f->context, f->module, &main_desc, &f->program),
+                     PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(f->context).text,
                         "main/pipeline p/process q/call through: process q calls a workload with "
                         "a collective in it, or in what it calls; there are none inside processes");
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
 typedef struct edges_seen {
@@ -1039,358 +862,199 @@ static bool see_edge(void *user, const ptowsp_edge *edge) {
 
 // Three sums that do not depend on each other, at once by the tree: the links do them one by one. That
 // bounds the makespan, and each waits for the one before it. Lanes are those of the schedule.
-TEST(communicate__sums_follow_one_another) {
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-    ptowsp_workload_begin(m, "main");
-    PTOWSP_COMBINE(m) {
-        task_on(m, sum, matrix_tensor(m, "a"), no_tensor);
-        task_on(m, sum, matrix_tensor(m, "b"), no_tensor);
-        task_on(m, sum, matrix_tensor(m, "c"), no_tensor);
-    }
-    ptowsp_scope_end(m);
+TEST_F(communicate__sums_follow_one_another) {
+    const char text[] = TENSORS SUM("") "workload main\n  combine\n    task sum() data = a\n"
+                                        "    task sum() data = b\n    task sum() data = c\n";
     ptowsp_schedule schedule = {.lane_count = PTOWSP_SCHEDULE_LANE_MAX};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_LIMIT_EXCEEDED);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "module: schedule: 65536 lanes, and that of collectives; at most 65536");
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
-
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel again = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-    ptowsp_workload_begin(m, "main");
-    PTOWSP_COMBINE(m) {
-        task_on(m, again, matrix_tensor(m, "a"), no_tensor);
-        task_on(m, again, matrix_tensor(m, "b"), no_tensor);
-        task_on(m, again, matrix_tensor(m, "c"), no_tensor);
-    }
-    ptowsp_scope_end(m);
+    program_is_refused(f, text, &schedule, PTOWSP_LIMIT_EXCEEDED,
+                       "m: schedule: 65536 lanes, and that of collectives; at most 65536");
     schedule.lane_count = 3;
-    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_lane_count(program), 3);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    timed_make(f, text, &schedule, (ptowsp_run_ranks){.rank_count = 2});
+    assert_int_equal(ptowsp_program_lane_count(f->program), 3);
     static int64_t memory[3][ROWS * COLS];
     for (int i = 0; i < 3; i++) {
         const char name[2] = {(char)('a' + i), 0};
         ptowsp_buffer buffer = {.data = memory[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
     }
-    ptowsp_run_ranks ranks = {.rank_count = 2};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
     ptowsp_run_bounds bounds;
-    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
     assert_true(stats->makespan_cycles > 0 && stats->makespan_cycles % 3 == 0);
     assert_int_equal(bounds.link_cycles, stats->makespan_cycles);
     assert_int_equal(bounds.path_cycles, stats->makespan_cycles);
     assert_int_equal(bounds.largest_cycles, stats->makespan_cycles);
     edges_seen seen = {0};
-    assert_true(ptowsp_run_edges(run, PTOWSP_NO_INDEX, see_edge, &seen));
+    assert_true(ptowsp_run_edges(f->run, PTOWSP_NO_INDEX, see_edge, &seen));
     assert_int_equal(seen.count, 2);
     for (uint64_t i = 0; i < 2; i++) {
         assert_int_equal(seen.from[i], i);
         assert_int_equal(seen.to[i], i + 1);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
-// One task of a kind on windows of one tensor, executed by this rank alone.
+// One task of a kind on windows of a and b, executed by this rank alone: the kernel's parameters and kind,
+// the task's arguments, ranks, counts.
 typedef struct refused {
-    ptowsp_collective_kind kind;
-    uint32_t members, stride, rank_count;
-    bool is_ragged;
-    int64_t rows[2], cols[2], root, target;
+    const char *kernel, *task;
+    uint32_t rank_count;
     int64_t counts[4];
     uint64_t count_count;
     ptowsp_status status;
     const char *text;
 } refused;
 
-TEST(communicate__wrong_runs_are_refused) {
+#define ONE  "inout data i64 ? x ?"
+#define TWO  "in in i64 ? x ?, out out i64 ? x ?"
+#define BAD  PTOWSP_INVALID_PARAMS
+#define SIZE PTOWSP_UNSUPPORTED_SIZE
+#define AT   "steps/task k: task 0: "
+
+TEST_F(communicate__wrong_runs_are_refused) {
     static const refused cases[] = {
-        {PTOWSP_ALL_REDUCE,
-         3,
-         0,
+        {ONE ") link, all_reduce, members 3",
+         "data = a of 8 x 4",
          4,
-         false,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {0},
          0,
-         PTOWSP_UNSUPPORTED_SIZE,
+         SIZE,
          "run: kernel k: groups of 3 ranks, each 1 on, do not divide 4 ranks"},
-        {PTOWSP_ALL_REDUCE,
-         2,
-         3,
+        {ONE ") link, all_reduce, members 2, stride 3",
+         "data = a of 8 x 4",
          4,
-         false,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {0},
          0,
-         PTOWSP_UNSUPPORTED_SIZE,
+         SIZE,
          "run: kernel k: groups of 2 ranks, each 3 on, do not divide 4 ranks"},
-        {PTOWSP_REDUCE_SCATTER,
-         0,
-         0,
+        {TWO ") link, reduce_scatter",
+         "in = a of 5 x 3 out = b of 2 x 3",
          2,
-         false,
-         {5, 2},
-         {3, 3},
-         0,
-         0,
          {0},
          0,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: reduce_scatter: out has 6 elements, and the collective takes 8"},
-        {PTOWSP_ALL_GATHER,
-         0,
-         0,
+         SIZE,
+         AT "reduce_scatter: out has 6 elements, and the collective takes 8"},
+        {TWO ") link, all_gather",
+         "in = a of 3 x 4 out = b of 8 x 4",
          2,
-         false,
-         {3, 8},
-         {4, 4},
-         0,
-         0,
          {0},
          0,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: all_gather: in has 12 elements, and the collective takes 16"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         SIZE,
+         AT "all_gather: in has 12 elements, and the collective takes 16"},
+        {TWO ") link, all_to_all",
+         "in = a of 8 x 4 out = b of 6 x 4",
          2,
-         false,
-         {8, 6},
-         {4, 4},
-         0,
-         0,
          {0},
          0,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: all_to_all: out has 24 elements, and the collective takes 32"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         SIZE,
+         AT "all_to_all: out has 24 elements, and the collective takes 32"},
+        {TWO ") link, all_to_all, counts counts",
+         "in = a of 8 x 4 out = b of 8 x 5",
          2,
-         true,
-         {8, 8},
-         {4, 5},
-         0,
-         0,
          {1, 1, 1, 1},
          4,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: all_to_all: out has 5 columns, and the collective takes 4"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         SIZE,
+         AT "all_to_all: out has 5 columns, and the collective takes 4"},
+        {TWO ") link, all_to_all, counts counts",
+         "in = a of 8 x 4 out = b of 8 x 4",
          2,
-         true,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {5, 4, 1, 1},
          4,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: all_to_all: in has 8 rows, and the collective takes 9"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         SIZE,
+         AT "all_to_all: in has 8 rows, and the collective takes 9"},
+        {TWO ") link, all_to_all, counts counts",
+         "in = a of 8 x 4 out = b of 8 x 4",
          2,
-         true,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {5, 1, 4, 1},
          4,
-         PTOWSP_UNSUPPORTED_SIZE,
-         "steps/task k: task 0: all_to_all: out has 8 rows, and the collective takes 9"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         SIZE,
+         AT "all_to_all: out has 8 rows, and the collective takes 9"},
+        {TWO ") link, all_to_all, counts counts",
+         "in = a of 8 x 4 out = b of 8 x 4",
          2,
-         true,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {5, 1, -1, 1},
          4,
-         PTOWSP_INVALID_PARAMS,
-         "steps/task k: task 0: all_to_all: count 2, from member 1 to 0, is -1"},
-        {PTOWSP_ALL_TO_ALL,
-         0,
-         0,
+         BAD,
+         AT "all_to_all: count 2, from member 1 to 0, is -1"},
+        {TWO ") link, all_to_all, counts counts",
+         "in = a of 8 x 4 out = b of 8 x 4",
          2,
-         true,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
          {5, 1, 1},
          3,
-         PTOWSP_INVALID_PARAMS,
+         BAD,
          "run: kernel k: array counts has 3 counts; 2 members have 4"},
-        {PTOWSP_BROADCAST,
-         0,
-         0,
+        {ONE ", root i64) link, broadcast",
+         "data = a of 8 x 4 root = 2",
          2,
-         false,
-         {8, 8},
-         {4, 4},
+         {0},
+         0,
+         BAD,
+         AT "broadcast: root is 2, and there are 2 members"},
+        {ONE ", root i64, target i64) link, send",
+         "data = a of 8 x 4 root = 0 target = -1",
          2,
+         {0},
+         0,
+         BAD,
+         AT "send: target is -1, and there are 2 members"},
+        {ONE ") link, all_reduce",
+         "data = a of 8 x 4",
          0,
          {0},
          0,
-         PTOWSP_INVALID_PARAMS,
-         "steps/task k: task 0: broadcast: root is 2, and there are 2 members"},
-        {PTOWSP_SEND,
-         0,
-         0,
-         2,
-         false,
-         {8, 8},
-         {4, 4},
-         0,
-         -1,
-         {0},
-         0,
-         PTOWSP_INVALID_PARAMS,
-         "steps/task k: task 0: send: target is -1, and there are 2 members"},
-        {PTOWSP_ALL_REDUCE,
-         0,
-         0,
-         0,
-         false,
-         {8, 8},
-         {4, 4},
-         0,
-         0,
-         {0},
-         0,
-         PTOWSP_INVALID_PARAMS,
+         BAD,
          "run: kernel k communicates, and no ranks are bound (ptowsp_run_bind_ranks)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const refused *t = &cases[i];
-        ptowsp_context *context = NULL;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        ptowsp_module *m = NULL;
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-        ptowsp_collective_desc desc = {.name = "k",
-                                       .kind = t->kind,
-                                       .dtype = PTOWSP_I64,
-                                       .members = t->members,
-                                       .stride = t->stride,
-                                       .counts = t->is_ragged ? "counts" : NULL};
-        const ptowsp_kernel kernel = ptowsp_kernel_collective(m, &desc);
-        const bool has_root = t->kind == PTOWSP_BROADCAST || t->kind == PTOWSP_SEND;
-        ptowsp_task_desc task = {.kernel = kernel};
-        const ptowsp_tensor tensors[2] = {matrix_tensor(m, "a"), matrix_tensor(m, "b")};
-        for (uint32_t k = 0; k < (has_root || t->kind == PTOWSP_ALL_REDUCE ? 1 : 2); k++) {
-            task.views[k].tensor = tensors[k];
-            task.views[k].rows = t->rows[k];
-            task.views[k].cols = t->cols[k];
-        }
-        if (has_root) {
-            task.scalars[0] = ptowsp_i64(m, t->root);
-        }
-        if (t->kind == PTOWSP_SEND) {
-            task.scalars[1] = ptowsp_i64(m, t->target);
-        }
-        ptowsp_workload_begin(m, "steps");
-        ptowsp_task_make(m, &task);
-        ptowsp_scope_end(m);
-        ptowsp_program *program = NULL;
-        ptowsp_run *run = NULL;
-        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        char text[512];
+        snprintf(text, sizeof text, TENSORS "kernel k(axes 0, %s\nworkload steps\n  task k() %s\n",
+                 t->kernel, t->task);
+        fixture_clear(f);
+        program_make(f, text, NULL, NULL);
         ptowsp_run_ranks ranks = {.rank_count = t->rank_count};
         if (t->rank_count) {
-            assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
         } else {
-            assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_INVALID_PARAMS);
+            assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS);
             assert_string_equal(
-                ptowsp_context_error(context).text,
+                ptowsp_context_error(f->context).text,
                 "run: rank 0 of 0, 1850 cycles each us: there are 1 to 16384 ranks, "
                 "and at most 10^6 cycles");
         }
-        if (t->is_ragged) {
+        if (t->count_count) {
             assert_int_equal(
-                ptowsp_run_bind_array(run, "counts", PTOWSP_I64, t->counts, t->count_count),
+                ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, t->counts, t->count_count),
                 PTOWSP_OK);
         }
-        ptowsp_status status = PTOWSP_OK;
-        time_of(run, &status);
-        assert_string_equal(ptowsp_context_error(context).text, t->text);
-        assert_int_equal(status, t->status);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
+        timed_fails(f, t->status, t->text);
     }
 }
 
-TEST(communicate__executing_takes_a_communicator_and_no_device) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-    const ptowsp_tensor a = matrix_tensor(m, "a");
-    ptowsp_workload_begin(m, "steps");
-    task_on(m, sum, a, no_tensor);
-    ptowsp_scope_end(m);
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_check(context, program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "kernel sum: target ascend_npu does not do tasks of a collective");
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
+    program_make(f, TENSORS SUM("") "workload steps\n  task sum() data = a\n", NULL, NULL);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_THREADS),
+                     PTOWSP_OK);
+    fixture_refused(f, ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
+                    PTOWSP_UNSUPPORTED,
+                    "kernel sum: target ascend_npu does not do tasks of a collective");
     static matrix data;
     ptowsp_buffer buffer = {.data = data};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "a", &buffer), PTOWSP_OK);
     ptowsp_run_ranks ranks = {.rank_count = 2};
-    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "run: kernel sum communicates, and no communicator is bound "
-                        "(ptowsp_run_bind_ranks)");
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
+    fixture_refused(f, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS,
+                    "run: kernel sum communicates, and no communicator is bound "
+                    "(ptowsp_run_bind_ranks)");
     ptowsp_device_desc device_desc = {.vector_count = 1};
     ptowsp_device *device = NULL;
-    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "device: kernel sum communicates with other ranks, which cores do not");
+    assert_int_equal(ptowsp_device_open(f->context, &device_desc, &device), PTOWSP_OK);
+    fixture_refused(f, ptowsp_device_run(device, f->run, NULL), PTOWSP_UNSUPPORTED,
+                    "device: kernel sum communicates with other ranks, which cores do not");
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
 // -- ranks that fail ------------------------------------------------------------------------------
@@ -1447,31 +1111,18 @@ static void *fail_main(void *user) {
         return NULL;
     }
     job->status = ptowsp_ranks_create(context, &desc, &bound.ranks);
+    const char text[] =
+        TENSORS SUM("") "kernel failing(axes 0, inout x i64 ? x ?) vector, 1 cycles\n"
+                        "workload steps\n  task sum() data = a\n"
+                        "  task failing() x = a\n"
+                        "  task sum() data = a of edge x 5\n"  // strided, so packed
+                        "  task sum() data = b\n";
+    const ptowsp_parse_kernel own = {.name = "failing", .fn = failing, .user = job};
+    const ptowsp_parse_desc attached = {.kernels = &own, .kernel_count = 1};
     if (job->status == PTOWSP_OK) {
-        job->status = ptowsp_module_create(context, NULL, &m);
+        job->status = ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL);
     }
     if (job->status == PTOWSP_OK) {
-        const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
-        ptowsp_kernel_desc kernel = {0};
-        const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-        kernel.name = "failing";
-        kernel.tiles[0] = x;
-        kernel.fn = failing;
-        kernel.cycles = 1;
-        kernel.user = job;
-        const ptowsp_kernel own = ptowsp_kernel_make(m, &kernel);
-        const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
-        ptowsp_workload_begin(m, "steps");
-        task_on(m, sum, a, no_tensor);
-        task_on(m, own, a, no_tensor);
-        ptowsp_task_desc task;  // strided, so packed
-        memset(&task, 0, sizeof task);
-        task.kernel = sum;
-        task.views[0].tensor = a;
-        task.views[0].cols = 5;
-        ptowsp_task_make(m, &task);
-        task_on(m, sum, b, no_tensor);
-        ptowsp_scope_end(m);
         job->status = ptowsp_program_create(context, m, NULL, &program);
     }
     if (job->status == PTOWSP_OK) {

@@ -21,10 +21,18 @@ static inline int setup(void **state) {
     return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
 }
 
-static inline void fixture_free(fixture *f) {
+// Back to the context alone.
+static inline void fixture_clear(fixture *f) {
     ptowsp_run_destroy(f->run);
     ptowsp_program_destroy(f->program);
     ptowsp_module_destroy(f->module);
+    f->run = NULL;
+    f->program = NULL;
+    f->module = NULL;
+}
+
+static inline void fixture_free(fixture *f) {
+    fixture_clear(f);
     ptowsp_context_destroy(f->context);
 }
 
