@@ -163,11 +163,11 @@ neon() {
     (FLAGS="-O1 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -Xclang -fcoverage-mcdc"
         found="-19 --target=aarch64-linux-gnu"
         BUILD=$N made CPPFLAGS="-DPTOWSP_COVERAGE -I$CMOCKA/include" \
-            $(for test in $some; do echo "$N/tests/isa/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
+            "$N/tests/support/vectors.o" $(for test in $some; do echo "$N/tests/isa/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
     set --
     for test in $some; do
         set -- "$@" "$N/tests/isa/$test.o"
-        aarch64-linux-gnu-gcc "$N/tests/isa/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
+        aarch64-linux-gnu-gcc "$N/tests/isa/$test.o" "$N/tests/support/vectors.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
             -Wl,-u,__llvm_profile_runtime
         LLVM_PROFILE_FILE="$N/%m.profraw" PTOWSP_SCALE=1 qemu-aarch64 -L /usr/aarch64-linux-gnu "$N/$test" \
             > "$N/$test.log" 2>&1 || fail "see $N/$test.log"

@@ -15,8 +15,6 @@
 
 struct kt;
 static bool scenes_keep(const struct kt *t);
-int scenes_make(void);
 #define KT_KEEPS(t) scenes_keep(t)
-#define main        scenes_make
 
 #endif

@@ -3,8 +3,6 @@
 #ifndef NPU_SCENES_MAIN_H
 #define NPU_SCENES_MAIN_H
 
-#undef main
-
 #include "npu_kernel_compare.h"
 
 static batch scenes_batches[2];  // of A2/A3, of A5
@@ -30,23 +28,12 @@ static void scenes_play(batch *b, const char *options) {
     }
 }
 
-static void scenes__are_those_of_the_library_on_a2a3(void **state) {
-    (void)state;
+TEST(scenes__are_those_of_the_library_on_a2a3) {
     scenes_play(&scenes_batches[0], "-std=c++17 -O0");
 }
 
-static void scenes__are_those_of_the_library_on_a5(void **state) {
-    (void)state;
+TEST(scenes__are_those_of_the_library_on_a5) {
     scenes_play(&scenes_batches[1], "-std=c++20 -O0");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scenes__are_those_of_the_library_on_a2a3),
-        cmocka_unit_test(scenes__are_those_of_the_library_on_a5),
-    };
-    int failed = scenes_make();
-    return failed ? failed : cmocka_run_group_tests_name("npu_scenes", tests, NULL, NULL);
 }
 
 #endif

@@ -4,12 +4,12 @@
 //          ...
 //      }
 //
-// is a test of the program it is compiled into. The main() of vectors.c runs them all, in the order of their
-// lines. TEST_F(name) has the `fixture *f` that the file's `setup` left in *state, and `teardown` after it;
-// TEST_OF(name, type *variable, value) has that variable, TEST_MADE(name, type, variable, begin, end) a pointer
-// to an object of its own, between two calls that take it. SUITE_AROUND names functions that run once, before
-// the first test and after the last; SUITE_SECONDS ends a program that hangs. A program with a main() of its
-// own runs that one instead.
+// is a test of the program it is compiled into. The main() of vectors.c runs them all, as they stand.
+// TEST_F(name) has the `fixture *f` that the file's `setup` left in *state, and `teardown` after it;
+// TEST_OF(name, type *variable, value) has that variable; TEST_MADE(name, type, variable, begin, end) has a
+// pointer to an object of its own, between two calls that take it. SUITE_AROUND names functions that run once,
+// before the first test and after the last; SUITE_SECONDS ends a program that hangs. A program with a main()
+// of its own runs that one instead.
 
 #ifndef SUITE_H
 #define SUITE_H
@@ -21,7 +21,7 @@ typedef int (*suite_fixture)(void **state);
 
 typedef struct suite_test {
     const char *name, *file;
-    int line;
+    int number;  // in its file, with what that includes
     void (*run)(void **state);
     suite_fixture setup, teardown;
     struct suite_test *next;
@@ -42,7 +42,7 @@ extern
 #define SUITE_ADD(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void suite_add_##name(void) {                              \
-        static suite_test test = {#name, __FILE__, __LINE__, name, setup, teardown, NULL};         \
+        static suite_test test = {#name, __BASE_FILE__, __COUNTER__, name, setup, teardown, NULL}; \
         test.next = suite_here.tests;                                                              \
         suite_here.tests = &test;                                                                  \
     }                                                                                              \

@@ -28,7 +28,7 @@ suite suite_here;
 static int suite_order(const void *a, const void *b) {
     const suite_test *first = *(suite_test *const *)a, *second = *(suite_test *const *)b;
     int files = strcmp(first->file, second->file);
-    return files ? files : (first->line > second->line) - (first->line < second->line);
+    return files ? files : (first->number > second->number) - (first->number < second->number);
 }
 
 __attribute__((weak)) int main(void) {
