@@ -13,8 +13,7 @@ typedef void (*breaking)(ptowsp_context *context);
 
 // Runs a function in a child, and says whether that was aborted.
 static bool is_aborted(breaking breaks) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -270,8 +269,7 @@ TEST(assert__a_context_is_destroyed_after_all_that_was_made_from_it) {
     const breaking faults[] = {leaves_a_program,   leaves_a_run,
                                leaves_a_graph,     leaves_a_device,
                                leaves_descriptors, destroys_a_program_before_its_run};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     destroys_all_in_order(context);
     for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
         if (!is_aborted(faults[i])) {

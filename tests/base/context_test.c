@@ -109,8 +109,7 @@ static ptowsp_context_desc desc_of(kind which, uint32_t lane_count) {
 
 static ptowsp_context *context_of(kind which, uint32_t lane_count) {
     ptowsp_context_desc desc = desc_of(which, lane_count);
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_non_null(context);
     assert_int_equal(ptowsp_context_lane_count(context), lane_count);
     return context;
@@ -119,8 +118,7 @@ static ptowsp_context *context_of(kind which, uint32_t lane_count) {
 // -- creation -------------------------------------------------------------------------------------
 
 static void check_defaults(const ptowsp_context_desc *desc) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(desc);
     assert_int_equal(ptowsp_context_lane_count(context), 1);
     test_error_is(context, PTOWSP_OK, PTOWSP_NO_INDEX, "");
     ptowsp_context_destroy(context);
@@ -243,8 +241,7 @@ TEST(context__is_two_blocks_and_frees_them) {
             ptowsp_context_desc desc = desc_of((kind)which, lane_count);
             desc.resize = test_resize;
             desc.resize_user = &memory;
-            ptowsp_context *context = NULL;
-            assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+            ptowsp_context *context = test_context(&desc);
             assert_int_equal(memory.allocations,
                              2);  // "one block for the context, one for its pool"
             assert_int_equal(memory.live_blocks, 2);
@@ -590,8 +587,7 @@ TEST(parallel_for__no_items_cost_nothing) {
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 3);
     desc.run_lanes = forbidden_lanes;
     desc.run_lanes_user = &calls;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(cover_check(context, USER_BACKWARDS, 0, 0), PTOWSP_OK);
     assert_int_equal(cover_check(context, USER_BACKWARDS, 0, 5), PTOWSP_OK);
     assert_int_equal(calls, 0);
@@ -694,8 +690,7 @@ static ptowsp_status check_executor(const lane_list *list) {
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 4);
     desc.run_lanes = run_lanes_of_list;
     desc.run_lanes_user = &lanes;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     const uint64_t counts[] = {1, 2, 10, 1000};
     ptowsp_status status = PTOWSP_OK;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -798,8 +793,7 @@ TEST(executor__is_given_its_user_pointer_and_all_lanes) {
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 1024);
     desc.run_lanes = run_lanes_noting;
     desc.run_lanes_user = &seen;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(seen.calls, 0);
     assert_int_equal(cover_check(context, USER_BACKWARDS, 1000, 1), PTOWSP_OK);
     assert_int_equal(seen.calls, 1);
@@ -943,8 +937,7 @@ TEST(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs) {
         ptowsp_context_desc desc = desc_of((kind)which, which == SERIAL ? 1 : 4);
         desc.resize = thread_resize;
         desc.resize_user = &memory;
-        ptowsp_context *context = NULL;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         size_t allocations = memory.memory.allocations;
         for (uint64_t item_count = 0; item_count < 100; item_count++) {
             assert_int_equal(cover_check(context, (kind)which, item_count, 0), PTOWSP_OK);
@@ -1019,9 +1012,7 @@ TEST(context__may_be_handed_from_thread_to_thread) {
     ptowsp_context_destroy(user.context);
 }
 
-TEST(context__takes_errors_of_code_that_builds_on_it) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(context__takes_errors_of_code_that_builds_on_it) {
     char text[] = "emit: no %s here";
     assert_int_equal(ptowsp_context_fail(context, PTOWSP_SYSTEM_FAILED, 7, text),
                      PTOWSP_SYSTEM_FAILED);
@@ -1038,5 +1029,4 @@ TEST(context__takes_errors_of_code_that_builds_on_it) {
     size_t length = strlen(ptowsp_context_error(context).text);
     assert_true(length > 400 && length < 1000);
     assert_int_equal(strspn(ptowsp_context_error(context).text, "a"), length);
-    ptowsp_context_destroy(context);
 }

@@ -71,9 +71,8 @@ static void leave_hub(void *user) {
 
 TEST(fork__a_child_does_not_end_its_parents_rank) {
     const ptowsp_hub_desc desc = {2, 64, true};
-    ptowsp_context *context;
     ptowsp_hub *hub;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
     ptowsp_transport a = ptowsp_hub_transport(hub, 0), b = ptowsp_hub_transport(hub, 1);
     in_child(leave_hub, &a);
@@ -97,8 +96,7 @@ TEST(fork__a_child_does_not_end_its_parents_rank) {
 
 static ptowsp_context *context_of(uint32_t lane_count) {
     const ptowsp_context_desc desc = test_lanes_desc(lane_count);
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -270,9 +268,7 @@ static void begin(things *t, uint32_t place) {
 
 static void end(things *t) {
     ptowsp_graph_destroy(t->graph);
-    ptowsp_run_destroy(t->run);
-    ptowsp_program_destroy(t->program);
-    ptowsp_module_destroy(t->module);
+    test_destroy(t->run, t->program, t->module, NULL);
     ptowsp_device_close(t->device);
     ptowsp_context_destroy(t->context);
 }

@@ -131,10 +131,7 @@ static ptowsp_status do_everything(test_memory *memory, const char *text, size_t
         assert_int_equal(ptowsp_context_error(context).status, status);
         assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, module, context);
     return status;
 }
 
@@ -303,12 +300,11 @@ static double time_of(declare_fn declare, uint32_t n) {
     static ptowsp_parse_kernel attached[MANY_MAX];
     static char names[MANY_MAX][8];
     growing_text text = {malloc(1 << 21), 0, 1 << 21};
-    ptowsp_context *context;
     ptowsp_module *module = NULL;
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
     uint64_t seen = 0;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     say(&text, "module many\n");
     declare(&text, n);
     for (uint32_t i = 0; i < n; i++) {  // the last one first, with two sources in all
@@ -336,10 +332,7 @@ static double time_of(declare_fn declare, uint32_t n) {
     }
     assert_true(ptowsp_run_decisions(run, see_decision, &seen));
     const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, module, context);
     free(text.data);
     return seconds;
 }

@@ -16,8 +16,7 @@ enum { WORKERS = 4, ITEMS = 1000 };
 
 static ptowsp_context *context_make(uint32_t lane_count) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS, .lane_count = lane_count};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 

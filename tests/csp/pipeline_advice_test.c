@@ -53,9 +53,7 @@ static void ring_write(const ring *r, char *text, size_t size) {
 static ptowsp_status ring_run(fixture *f, const ring *r) {
     static char text[8000];
     ring_write(r, text, sizeof text);
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
+    test_destroy(f->run, f->program, f->module, NULL);
     f->run = NULL, f->program = NULL, f->module = NULL;
     program_make(f, text, NULL, NULL);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
@@ -182,9 +180,7 @@ TEST_F(advice__events_in_a_cycle_are_recorded_before_a_wait) {
                 strstr(ptowsp_context_error(f->context).text,
                        "; one of them has to send, or to record its event, before it waits"));
         }
-        ptowsp_run_destroy(f->run);
-        ptowsp_program_destroy(f->program);
-        ptowsp_module_destroy(f->module);
+        test_destroy(f->run, f->program, f->module, NULL);
         f->run = NULL, f->program = NULL, f->module = NULL;
     }
 }

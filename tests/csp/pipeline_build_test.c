@@ -423,8 +423,7 @@ FIXTURE_TEST(pipeline_build__depth_and_latency_have_limits) {
     desc.depth_at_start = number(f, 1);
     ptowsp_channel_make(f->m, &desc);
     refused(f, "main/pipeline p: channel c: its depth at start is i64, not u64");
-    ptowsp_module *other;
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &other), PTOWSP_OK);
+    ptowsp_module *other = test_module(f->context, NULL);
     begin_pipeline(f, &a, &e);
     desc.depth_at_start = ptowsp_u64(other, 1);
     ptowsp_channel_make(f->m, &desc);
@@ -458,16 +457,12 @@ FIXTURE_TEST(pipeline_build__the_symbol_of_latencies_is_there_with_a_pipeline) {
                 ptowsp_slot_set_make(f->m, 0, ptowsp_symbol(f->m, PTOWSP_CHANNEL_LATENCY_SYMBOL));
             }
         }
-        ptowsp_program *program;
-        ptowsp_run *run;
-        assert_int_equal(ptowsp_program_create(f->context, f->m, NULL, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(f->context, program, &run), PTOWSP_OK);
+        ptowsp_program *program = test_program(f->context, f->m, NULL);
+        ptowsp_run *run = test_run_of(f->context, program);
         assert_int_equal(ptowsp_run_execute(run, NULL), is_used ? PTOWSP_UNBOUND : PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_symbol(run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_OK);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(f->m);
+        test_destroy(run, program, f->m, NULL);
         fixture_make_module(f);
     }
 }

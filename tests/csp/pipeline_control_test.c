@@ -58,10 +58,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     fixture *f = (fixture *)*state;
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->module, f->context);
     return 0;
 }
 

@@ -119,8 +119,7 @@ static ptowsp_task_desc stage(ptowsp_kernel kernel, ptowsp_expr token, ptowsp_te
 }
 
 static void bind_rows(const fixture *f, const char *name, int32_t *data) {
-    ptowsp_buffer buffer = {.data = data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
+    test_bind(f->run, name, data);
 }
 
 // in --scale--> buffer of two rows --sum--> sums --total--> totals. A row of the buffer is written

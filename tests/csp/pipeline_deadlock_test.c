@@ -22,8 +22,7 @@ static void family_is(const char *name, family make, int n, uint32_t d, int more
         sim_complain(s, NULL, "the reference is wrong");
     }
     assert_int_equal(s->built.status, PTOWSP_OK);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
     sim_bind(&s->built, &s->b, run);
     sim_check_runs(s, run);
     uint32_t process_count = 0;

@@ -55,8 +55,6 @@ typedef struct orders_counts {
 } orders_counts;
 
 static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *counts) {
-    ptowsp_context *context;
-    ptowsp_module *m;
     ptowsp_program *program;
     ptowsp_run *run;
     ptowsp_explore_stats stats;
@@ -64,8 +62,8 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
     // Tokens may circulate for ever.
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = 1000};
     const ptowsp_explore_options limits = {.step_limit = 20000};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     orders_build(m, p);
     if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
         int states = 0;
@@ -721,8 +719,7 @@ static void load_make(fixture *f, bool decides) {
         }
     }
     compile(f, NULL);
-    ptowsp_buffer buffer = {.data = f->x_data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    test_bind(f->run, "x", f->x_data);
 }
 
 TEST(pipeline_explore__data_of_kernels_must_not_decide) {

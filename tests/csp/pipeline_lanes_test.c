@@ -116,9 +116,8 @@ static void check_on_lanes(tally *t, sim_sample *s, ptowsp_run *run, uint32_t la
 }
 
 static ptowsp_run *run_make(tally *t, sim_sample *s, lane_kind kind) {
-    ptowsp_run *run = NULL;
     s->run_context = t->fleet.contexts[kind];
-    assert_int_equal(ptowsp_run_create(s->run_context, s->built.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->run_context, s->built.program);
     sim_bind(&s->built, &s->b, run);
     return run;
 }

@@ -60,25 +60,18 @@ static void build(ptowsp_module *m, const late_case *c) {
 
 // Its makespan is checked if the run succeeds.
 static ptowsp_status run_case(const late_case *c, ptowsp_cycles makespan) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     build(m, c);
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     ptowsp_status status = ptowsp_run_execute(run, &c->options);
     if (status == PTOWSP_OK) {
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, makespan);
     } else {
         assert_non_null(strstr(ptowsp_context_error(context).text, "channel tokens arrives after"));
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
     return status;
 }
 

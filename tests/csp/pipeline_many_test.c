@@ -222,12 +222,11 @@ TEST(pipeline__of_long_loops_agrees_with_the_slow_reference) {
     unsigned ended = 0, stuck = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
         sim_sample *s = sample_random(&random, number);
-        ptowsp_run *run = NULL;
         sim_sample_build(s);
         if (s->built.status != PTOWSP_OK) {
             sim_complain(s, NULL, "it does not compile");
         }
-        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(s->context, s->built.program);
         sim_bind(&s->built, &s->b, run);
         sim_check_executions(s, run);
         size_t allocations = s->memory.allocations;
@@ -288,13 +287,12 @@ TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
     uint64_t random = test_seed();
     for (unsigned number = 0; TEST_ROUNDS(number, LONG_PIPELINES); number++) {
         sim_sample *s = sim_sample_make("long pipeline", number);
-        ptowsp_run *run = NULL;
         do {
             pipeline_make(&s->p, test_random(&random), 12);
         } while (s->p.is_full);
         s->around.has_fixed = true;
         sim_sample_build(s);
-        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(s->context, s->built.program);
         sim_bind(&s->built, &s->b, run);
         ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false);
         said plain = say_all(run, status);
@@ -415,10 +413,7 @@ static ptowsp_status many_execute(const many *b, uint64_t token_limit) {
 }
 
 static void many_free(many *b) {
-    ptowsp_run_destroy(b->run);
-    ptowsp_program_destroy(b->program);
-    ptowsp_module_destroy(b->m);
-    ptowsp_context_destroy(b->context);
+    test_destroy(b->run, b->program, b->m, b->context);
 }
 
 // Two tokens are under way at once, for 50 cycles. The last one is number 2^16 - 1, which is 535

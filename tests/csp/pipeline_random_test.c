@@ -160,8 +160,7 @@ static void check_sample(sim_sample *s, uint64_t random, tally *counts) {
     }
     counts->ok += s->status == PTOWSP_OK;
     counts->stuck += s->status == PTOWSP_STUCK;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
     sim_bind(&s->built, &s->b, run);
     sim_check_runs(s, run);
     check_rebound(s, run, random);

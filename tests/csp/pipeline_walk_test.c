@@ -193,10 +193,7 @@ static void walk_make(walk *w, uint64_t seed) {
 }
 
 static void walk_free(walk *w) {
-    ptowsp_run_destroy(w->run);
-    ptowsp_program_destroy(w->program);
-    ptowsp_module_destroy(w->m);
-    ptowsp_context_destroy(w->context);
+    test_destroy(w->run, w->program, w->m, w->context);
 }
 
 // -- results --------------------------------------------------------------------------------------

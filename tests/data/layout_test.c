@@ -428,9 +428,7 @@ static void refused(ptowsp_context *context, ptowsp_status got, ptowsp_status st
     assert_string_equal(ptowsp_context_error(context).text, text);
 }
 
-TEST(layout__meshes_that_cannot_be_are_refused) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(layout__meshes_that_cannot_be_are_refused) {
     ptowsp_mesh mesh = {0, {"a", "b", "c", "d"}, {2, 2, 2, 2}};
     uint32_t count = 7;
     refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
@@ -460,12 +458,9 @@ TEST(layout__meshes_that_cannot_be_are_refused) {
     mesh.names[1] = "b";
     assert_int_equal(ptowsp_mesh_check(context, &mesh, &count), PTOWSP_OK);
     assert_int_equal(count, 65536);
-    ptowsp_context_destroy(context);
 }
 
-TEST(layout__errors_name_tensor_dimension_and_layouts) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(layout__errors_name_tensor_dimension_and_layouts) {
     const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
     ptowsp_mesh_layout bad = matrix_of(12, 4, dim(0), dim(0)), made;
     refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_UNSUPPORTED_SIZE,
@@ -518,5 +513,4 @@ TEST(layout__errors_name_tensor_dimension_and_layouts) {
                      PTOWSP_INVALID_PARAMS);
     ptowsp_mesh_layout_part part;
     assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &a, 8, &part), PTOWSP_INVALID_PARAMS);
-    ptowsp_context_destroy(context);
 }

@@ -234,8 +234,7 @@ DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 1;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         ptowsp_graph *graph = graph_of(context);
         uint32_t count = 0;
         ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
@@ -263,8 +262,7 @@ DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
 DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 3};
     ptowsp_device *device;
     memory.refuse_at = memory.allocations + 2;
@@ -278,8 +276,7 @@ DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
 DEVICE_TEST(device_faults__running_again_allocates_nothing) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     ptowsp_device *device = device_of(context, 1, 3, 0);
     ptowsp_graph *graph = graph_of(context);
     uint32_t count = 0;

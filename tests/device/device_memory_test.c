@@ -134,8 +134,7 @@ DEVICE_TEST(device_memory__bad_copies_name_the_piece) {
 DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     size_t before = memory.live_bytes;
     ptowsp_device *device = device_of(context, 1, 2, 0);
     void *gone = piece_of(device, "gone", 4);
@@ -172,8 +171,7 @@ DEVICE_TEST(device_memory__random_pieces_are_found_by_any_address_in_them) {
     uint64_t random = test_seed();
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     ptowsp_device *device = device_of(context, 1, 1, 0);
     struct {
         uint8_t *begin;

@@ -67,9 +67,8 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
     ptowsp_context *context = plain_context();
     for (uint32_t schedulers = 1; schedulers <= 3; schedulers++) {
         ptowsp_device *device = device_of(context, schedulers, 5, 2);
-        ptowsp_module *module;
         placed p;
-        assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+        ptowsp_module *module = test_module(context, NULL);
         ptowsp_kernel_desc vector = {.name = "v", .axis_count = 1, .fn = note_place, .user = &p};
         ptowsp_kernel_desc cube = vector, mix = vector;
         cube.name = "c";
@@ -95,11 +94,10 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
             .dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4, .dispatch_key = key};
         ptowsp_program_desc desc = {NULL, &schedule};
         ptowsp_program *program;
-        ptowsp_run *run;
         if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
             fail_msg("%s", ptowsp_context_error(context).text);
         }
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(context, program);
         for (int round = 0; round < 3; round++) {
             memset(&p, 0, sizeof p);
             assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
@@ -107,9 +105,7 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
                 assert_int_equal(p.core[i], i < 32 ? i % 5 + 1 : i % 2 + 6);
             }
         }
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(module);
+        test_destroy(run, program, module, NULL);
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     }
     ptowsp_context_destroy(context);
@@ -181,8 +177,7 @@ static ptowsp_cycles set_first(const ptowsp_task *task, void *user) {
 DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
-    ptowsp_module *module;
-    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(context, NULL);
     ptowsp_tensor_desc tensor = {"x", PTOWSP_I64, 2, {1, COLS}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_tensor x = ptowsp_tensor_make(module, &tensor);
     tensor.name = "y";
@@ -194,10 +189,8 @@ DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_m
         task.views[0] = row_of(x, ptowsp_i64(module, 0));
         ptowsp_task_make(module, &task);
     }
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_program_create(context, module, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, module, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     int64_t host[COLS] = {0};
     ptowsp_buffer buffer = {.data = host};
     assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
@@ -223,9 +216,7 @@ DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_m
     assert_int_equal(ptowsp_device_copy_out(device, host, buffer.data, sizeof host), PTOWSP_OK);
     assert_int_equal(host[0], 7);
     assert_int_equal(ptowsp_device_free(device, buffer.data), PTOWSP_OK);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
+    test_destroy(run, program, module, NULL);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
 }
@@ -249,24 +240,20 @@ static ptowsp_cycles run_elsewhere(const ptowsp_task *task, void *user) {
 DEVICE_TEST(device_run__a_run_that_executes_elsewhere_is_busy) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     elsewhere e = {device_of(context, 1, 1, 0), NULL, 0};
-    ptowsp_module *module;
-    ptowsp_program *program;
-    assert_int_equal(ptowsp_module_create(other, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(other, NULL);
     const ptowsp_kernel_desc kernel = {.name = "k", .fn = run_elsewhere, .user = &e};
     const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
     PTOWSP_WORKLOAD(module, "main") {
         ptowsp_task_make(module, &task);
     }
-    assert_int_equal(ptowsp_program_create(other, module, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(other, module, NULL);
     assert_int_equal(ptowsp_run_create(other, program, &e.run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
     assert_int_equal(e.called, 1);
     assert_int_equal(ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "device: the run is of another context");
-    ptowsp_run_destroy(e.run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
+    test_destroy(e.run, program, module, NULL);
     assert_int_equal(ptowsp_device_close(e.device), PTOWSP_OK);
     ptowsp_context_destroy(context);
     ptowsp_context_destroy(other);
@@ -298,8 +285,7 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         ptowsp_device *device;
         assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
         waiter w = {0, 0, 7};
-        ptowsp_module *module;
-        assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+        ptowsp_module *module = test_module(context, NULL);
         ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at, .user = &w};
         ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
         ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4};
@@ -310,11 +296,8 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
             }
         }
         const ptowsp_program_desc homes = {NULL, &schedule};
-        ptowsp_program *program;
-        ptowsp_run *run;
-        assert_int_equal(
-            ptowsp_program_create(context, module, has_homes ? &homes : NULL, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_program *program = test_program(context, module, has_homes ? &homes : NULL);
+        ptowsp_run *run = test_run_of(context, program);
         assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
         ptowsp_error error = ptowsp_context_error(context);
         assert_int_equal(error.index, 7);
@@ -326,10 +309,7 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         assert_int_equal(device_close_late(device), PTOWSP_OK);
         assert_int_equal(w.count, count + 1);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(module);
-        ptowsp_context_destroy(context);
+        test_destroy(run, program, module, context);
     }
 }
 
@@ -348,8 +328,7 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
     waiter w = {0, 0, 3};
-    ptowsp_module *module;
-    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(context, NULL);
     ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at_two, .user = &w};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
     PTOWSP_WORKLOAD(module, "main") {
@@ -360,20 +339,15 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     }
     ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
     ptowsp_program_desc program_desc = {NULL, &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_program_create(context, module, &program_desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, module, &program_desc);
+    ptowsp_run *run = test_run_of(context, program);
     assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.index, 3);
     assert_non_null(strstr(error.text, " has not come back from task 3 of kernel spin in "));
     __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
     assert_int_equal(device_close_late(device), PTOWSP_OK);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, module, context);
 }
 
 // -- memory of the host ---------------------------------------------------------------------------
@@ -382,8 +356,7 @@ static void refuse_each(bool starts) {
     for (size_t refuse_at = 1;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         ptowsp_device *device = device_of(context, 1, 2, 1);
         mixer m = {0};
         mixer_build(&m, context, true, NULL);

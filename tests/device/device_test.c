@@ -4,8 +4,7 @@
 
 // -- opening --------------------------------------------------------------------------------------
 
-TEST(device__bad_descriptions_are_refused) {
-    ptowsp_context *context = plain_context();
+CONTEXT_TEST(device__bad_descriptions_are_refused) {
     const struct {
         ptowsp_device_desc desc;
         const char *text;
@@ -40,7 +39,6 @@ TEST(device__bad_descriptions_are_refused) {
     assert_int_equal(stats.task_count, 0);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
 #endif
-    ptowsp_context_destroy(context);
 }
 
 DEVICE_TEST(device__opens_with_any_numbers_of_threads_and_closes_at_once) {

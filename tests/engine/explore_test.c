@@ -362,9 +362,7 @@ static void program_make(program *p, uint32_t window) {
 }
 
 static void program_end(program *p) {
-    ptowsp_run_destroy(p->run);
-    ptowsp_program_destroy(p->program);
-    ptowsp_module_destroy(p->m);
+    test_destroy(p->run, p->program, p->m, NULL);
     lanes_end(p->context);
 }
 

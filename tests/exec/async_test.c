@@ -21,8 +21,7 @@ enum { LANES = 3 };
 
 static ptowsp_context *three_lanes(void) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -223,9 +222,7 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
 }
 
 static void endless_free(endless_program *p) {
-    ptowsp_run_destroy(p->run);
-    ptowsp_program_destroy(p->program);
-    ptowsp_module_destroy(p->module);
+    test_destroy(p->run, p->program, p->module, NULL);
 }
 
 DEVICE_TEST(async__what_has_no_end_is_ended) {
@@ -604,8 +601,7 @@ DEVICE_TEST(async__threads_and_memory_may_be_refused) {
                                     .resize_user = &memory,
                                     .threads = PTOWSP_THREADS_OWN,
                                     .lane_count = LANES};
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         static counted c;
         memset(&c, 0, sizeof c);
         ptowsp_graph *graph = counted_graph(context, &c, false);

@@ -199,8 +199,7 @@ static ptowsp_cycles mix_fn(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_kernel kernels[COLLECTIVE_COUNT + 1];
     for (uint32_t i = 0; i < COLLECTIVE_COUNT; i++) {
         ptowsp_collective_desc desc = {.name = collectives[i].name,
@@ -299,18 +298,15 @@ static void *rank_main(void *user) {
     rank_job *job = (rank_job *)user;
     ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN,
                                         .lane_count = job->lane_count};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&context_desc);
     ptowsp_ranks_desc desc = {.rank = job->rank,
                               .rank_count = job->p->rank_count,
                               .transport = ptowsp_hub_transport(job->hub, job->rank)};
     ptowsp_ranks *ranks = NULL;
     job->status = ptowsp_ranks_create(context, &desc, &ranks);
     ptowsp_module *m = module_of(context, job->p);
-    ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     bind_all(run, job);
     ptowsp_run_ranks bound = {.rank = job->rank, .rank_count = job->p->rank_count};
     assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
@@ -344,9 +340,7 @@ static void *rank_main(void *user) {
     assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_OK);
     job->again = time_of(run, &job->status);
     snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
+    test_destroy(run, program, m, NULL);
     ptowsp_ranks_destroy(ranks);
     ptowsp_context_destroy(context);
     return NULL;
@@ -374,8 +368,7 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
         fill(&p, wanted);
         fill(&p, found);
         refer(&p, wanted);
-        ptowsp_context *context = NULL;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(NULL);
         ptowsp_hub_desc hub_desc = {.rank_count = p.rank_count,
                                     .ring_bytes = 64u << below(&seed, 8)};
         ptowsp_hub *hub = NULL;
@@ -659,8 +652,7 @@ static void changed_run(const changed_case *c) {
     assert_int_equal(ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, changes.counts, 1),
                      PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer = {.data = data[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, i ? "b" : "a", &buffer), PTOWSP_OK);
+        test_bind(f->run, i ? "b" : "a", data[i]);
     }
     assert_int_equal(ptowsp_run_bind_ranks(f->run, &bound), PTOWSP_OK);
     changes.closed = c->closes ? bound.ranks : NULL;
@@ -715,8 +707,7 @@ TEST_F(communicate__a_thousand_ranks_are_timed_by_one) {
 
 TEST(communicate__texts_of_modules_have_collectives) {
     uint64_t seed = 5;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     plan p = plan_random(&seed);
     p.rank_count = 4;
     p.group = p.stride = 2;
@@ -874,8 +865,7 @@ TEST_F(communicate__sums_follow_one_another) {
     static int64_t memory[3][ROWS * COLS];
     for (int i = 0; i < 3; i++) {
         const char name[2] = {(char)('a' + i), 0};
-        ptowsp_buffer buffer = {.data = memory[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
+        test_bind(f->run, name, memory[i]);
     }
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
@@ -1042,8 +1032,7 @@ TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
                     PTOWSP_UNSUPPORTED,
                     "kernel sum: target ascend_npu does not do tasks of a collective");
     static matrix data;
-    ptowsp_buffer buffer = {.data = data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "a", &buffer), PTOWSP_OK);
+    test_bind(f->run, "a", data);
     ptowsp_run_ranks ranks = {.rank_count = 2};
     assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
     fixture_refused(f, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS,
@@ -1151,17 +1140,14 @@ static void *fail_main(void *user) {
     while (job->is_late && __atomic_load_n(job->executed, __ATOMIC_ACQUIRE) < 2) {
         sched_yield();
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
+    test_destroy(run, program, m, NULL);
     ptowsp_ranks_destroy(bound.ranks);
     ptowsp_context_destroy(context);
     return NULL;
 }
 
 static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     ptowsp_hub_desc desc = {3, 64, false};
     ptowsp_hub *hub = NULL;
     uint32_t executed = 0;

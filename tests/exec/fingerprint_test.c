@@ -113,10 +113,7 @@ static void make(fixture *f, const char *from, const ptowsp_schedule *schedule) 
 }
 
 static void release(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->module, f->context);
     assert_int_equal(f->memory.live_bytes, 0);
 }
 
@@ -337,8 +334,7 @@ TEST(wrong_calls_have_a_status) {
     assert_int_equal(ptowsp_run_fingerprint(f.run, NULL), PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f.context).text, "run: out_fingerprint is NULL");
     f.order[0] = 1;
-    ptowsp_run *other;
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &other), PTOWSP_OK);
+    ptowsp_run *other = test_run_of(f.context, f.program);
     memset(&fingerprint, 0xff, sizeof fingerprint);
     assert_int_equal(ptowsp_run_fingerprint(other, &fingerprint), PTOWSP_UNBOUND);
     assert_int_equal(fingerprint.program, 0);
@@ -386,14 +382,10 @@ static ptowsp_cycles take_none(const ptowsp_task *task, void *user) {
 
 // Tensors of no matrix have no contents, whatever is where they are bound.
 TEST(tensors_of_nothing_have_no_contents) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
     int32_t data[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
     ptowsp_fingerprint prints[4];
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_kernel_desc kernel = {0};
     ptowsp_task_desc task = {0};
     ptowsp_tensor_desc tensor = {.dtype = PTOWSP_I32, .rank = 3, .shape[0] = PTOWSP_DYNAMIC};
@@ -414,8 +406,8 @@ TEST(tensors_of_nothing_have_no_contents) {
             ptowsp_task_make(m, &task);
         }
     }
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents
         for (int t = 0; t < 2; t++) {
             ptowsp_buffer buffer = buffer_of(data[t]);
@@ -433,10 +425,7 @@ TEST(tensors_of_nothing_have_no_contents) {
     assert_memory_equal(&prints[0], &prints[1], sizeof prints[0]);
     assert_true(prints[2].inputs != prints[3].inputs && prints[2].results != prints[3].results);
     assert_true(prints[0].inputs != prints[2].inputs);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 // -- saved programs -------------------------------------------------------------------------------
@@ -472,8 +461,7 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
         ptowsp_program_load(context, saved, buffer.length, &attached, &programs[1], NULL),
         PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
-        ptowsp_run *run;
-        assert_int_equal(ptowsp_run_create(context, programs[i], &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(context, programs[i]);
         (void)ptowsp_run_bind_work(run, "kv", work, 2);
         (void)ptowsp_run_bind_array(run, "order", PTOWSP_I32, order, 3);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
@@ -496,13 +484,11 @@ static void permute(uint32_t n, uint32_t count, uint32_t *out) {
 }
 
 TEST(saved_programs_keep_theirs_in_any_order_of_ports) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (uint32_t n = 0; n < 24; n++) {
         uint32_t order[4];
-        ptowsp_module *m;
         permute(n, 4, order);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(context, NULL);
         PTOWSP_WORKLOAD(m, "w"){
             PTOWSP_PIPELINE(m, "p"){static const char *const names[] = {"a", "b", "c", "d"};
         ptowsp_channel channels[4];
@@ -551,14 +537,12 @@ ptowsp_context_destroy(context);
 TEST(saved_programs_keep_theirs_in_any_order_of_plan_fields) {
     static const ptowsp_plan_field fields[3] = {PTOWSP_PLAN_KV_LEN, PTOWSP_PLAN_REQUEST,
                                                 PTOWSP_PLAN_KV_START};
-    ptowsp_context *context;
     ptowsp_fingerprint first;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (uint32_t n = 0; n < 24; n++) {
         uint32_t order[4];
-        ptowsp_module *m;
         permute(n, 4, order);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(context, NULL);
         const ptowsp_kernel_desc k = {.name = "k", .axis_count = 4, .fn = one_cycle};
         ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &k)};
         const ptowsp_axis units = ptowsp_axis_plan(m, "kv");

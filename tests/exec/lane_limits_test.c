@@ -42,10 +42,7 @@ static void fixture_make(fixture *f, ptowsp_run_lanes_fn run_lanes) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
 }
 
@@ -83,8 +80,7 @@ static ptowsp_status execute(fixture *f, ptowsp_run_mode mode, uint32_t lane_cou
 }
 
 static void bind(fixture *f) {
-    ptowsp_buffer buffer = {.data = f->data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    test_bind(f->run, "x", f->data);
 }
 
 // -- how far the walk runs ahead ------------------------------------------------------------------

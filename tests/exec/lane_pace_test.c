@@ -139,15 +139,11 @@ static void fixture_make(fixture *f, lane_kind kind, uint32_t lane_count,
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
-    ptowsp_buffer buffer = {.data = f->data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "data", &buffer), PTOWSP_OK);
+    test_bind(f->run, "data", f->data);
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
 }
 

@@ -206,8 +206,7 @@ FIXTURE_TEST(batch__a_key_outside_its_array_is_told_before_the_kernel) {
     fixture_compile(f, &schedule);
     int64_t value = 0;
     const int64_t place[6] = {0, 1, 2, 3, 0, 1};
-    ptowsp_buffer buffer = {.data = &value};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    test_bind(f->run, "x", &value);
     assert_int_equal(ptowsp_run_bind_array(f->run, "place", PTOWSP_I64, place, 6), PTOWSP_OK);
     for (uint32_t i = 0; i < 2; i++) {
         bool is_one_by_one = i == 0;
@@ -277,8 +276,7 @@ FIXTURE_TEST(run__forgets_its_results_when_it_fails_to_begin) {
     fixture_compile(f, NULL);
     int64_t value;
     int32_t length = 3;
-    ptowsp_buffer buffer = {.data = &value};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    test_bind(f->run, "x", &value);
     assert_int_equal(ptowsp_run_bind_lengths(f->run, "lengths", PTOWSP_I32, &length, 1), PTOWSP_OK);
     assert_int_equal(fixture_execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
     assert_int_equal(ptowsp_run_result(f->run)->region_max, 1);
@@ -390,8 +388,7 @@ TEST(run__arrays_that_a_kernel_has_broken_are_an_error) {
         int64_t indptr[2] = {0, 1};
         const int64_t indices[1] = {0};
         const ptowsp_csr csr = {PTOWSP_I64, indptr, indices, 1, 1};
-        ptowsp_buffer buffer = {.data = is_sparse ? &indptr[1] : &indptr[0]};
-        assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
+        test_bind(f.run, "x", is_sparse ? &indptr[1] : &indptr[0]);
         assert_int_equal(is_sparse ? ptowsp_run_bind_csr(f.run, "rows", &csr)
                                    : ptowsp_run_bind_lengths(f.run, "rows", PTOWSP_I64, indptr, 1),
                          PTOWSP_OK);

@@ -70,10 +70,7 @@ static inline void fixture_make(fixture *f) {
 }
 
 static inline void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
 }
 
 static inline ptowsp_expr number(const fixture *f, int64_t value) {

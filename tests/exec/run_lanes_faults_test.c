@@ -516,8 +516,7 @@ TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
             }
         }
         lp_compile(&p, NULL);
-        ptowsp_buffer buffer = {.data = y};
-        assert_int_equal(ptowsp_run_bind_tensor(p.run, "y", &buffer), PTOWSP_OK);
+        test_bind(p.run, "y", y);
         ptowsp_run_options options = {0};
         for (int mode = 0; mode < 4; mode++) {
             options.mode = mode == 3 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;

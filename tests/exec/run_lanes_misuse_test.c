@@ -91,10 +91,8 @@ TEST(run_lanes_misuse__of_two_threads_one_is_busy) {
     for (int round = 0; round < 40; round++) {
         lp p;
         build_steps(&p, LANE_OWN, 2);
-        ptowsp_run *other = NULL;
-        assert_int_equal(ptowsp_run_create(p.context, p.program, &other), PTOWSP_OK);
-        ptowsp_buffer buffer = {.data = p.data};
-        assert_int_equal(ptowsp_run_bind_tensor(other, "x", &buffer), PTOWSP_OK);
+        ptowsp_run *other = test_run_of(p.context, p.program);
+        test_bind(other, "x", p.data);
         assert_int_equal(ptowsp_run_bind_size(other, "batch", 20), PTOWSP_OK);
         p.inside = wait_for_refusal;
         p.watch.lane_count = 2;
@@ -147,8 +145,7 @@ TEST(run_lanes_misuse__executors_that_break_their_contract) {
         assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
         p.context = context;
-        ptowsp_buffer buffer = {.data = p.data};
-        assert_int_equal(ptowsp_run_bind_tensor(p.run, "x", &buffer), PTOWSP_OK);
+        test_bind(p.run, "x", p.data);
         assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 20), PTOWSP_OK);
         for (int round = 0; round < 3; round++) {
             bool fails = round == 1;

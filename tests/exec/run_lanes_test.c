@@ -372,8 +372,7 @@ static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
     static const char *const names[] = {"a", "b", "c"};
     void *const memory[] = {data->x, data->y, data->sum};
     for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer = {.data = memory[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(p->run, names[i], &buffer), PTOWSP_OK);
+        test_bind(p->run, names[i], memory[i]);
     }
 }
 
@@ -452,8 +451,7 @@ LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     p->count = p->memory.live_bytes;  // all that is not the run's
     assert_true(p->count > before);
     assert_int_equal(ptowsp_run_create(p->context, p->program, &p->run), PTOWSP_OK);
-    ptowsp_buffer buffer = {.data = p->data};
-    assert_int_equal(ptowsp_run_bind_tensor(p->run, "x", &buffer), PTOWSP_OK);
+    test_bind(p->run, "x", p->data);
     size_t few = bytes_of(p, 200000 / (LANE_IS_CHECKED ? 100 : 1));
     size_t bytes = bytes_of(p, many);
     // Each in flight less than 1 KB; 256 KB is what the map of regions and lists begin with.
@@ -478,13 +476,10 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     static const char *const names[] = {"x", "y"};
     const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
     if (ptowsp_context_create(&own, &context) != PTOWSP_OK) {
         skip();  // a build without threads
     }
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_tensor tensors[2];
     for (int i = 0; i < 2; i++) {
         ptowsp_tensor_desc desc = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
@@ -510,8 +505,8 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
             }
         }
     }
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     size_t bytes[2];
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         for (int i = 0; i < 2; i++) {
@@ -524,10 +519,7 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     }
     assert_true(bytes[1] > bytes[0]);
     assert_true(bytes[1] - bytes[0] <= (size_t)256 * (TASKS + RECORDS));
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 // -- tile kernels ---------------------------------------------------------------------------------
@@ -580,8 +572,7 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
         }
         lp_compile(&p, NULL);
         for (int i = 0; i < 2; i++) {
-            ptowsp_buffer buffer = {.data = i ? y : x};
-            assert_int_equal(ptowsp_run_bind_tensor(p.run, i ? "ys" : "xs", &buffer), PTOWSP_OK);
+            test_bind(p.run, i ? "ys" : "xs", i ? y : x);
         }
         for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
             x[i] = 1;

@@ -136,8 +136,7 @@ static void ranks_add(ranks *r, ptowsp_module *m, const ptowsp_schedule *schedul
 
 static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
                             const ptowsp_schedule *schedule) {
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(r->context, NULL);
     const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
     ptowsp_workload_begin(m, "steps");
     for (uint32_t i = 0; i < step_count; i++) {
@@ -266,8 +265,7 @@ TEST(together__lanes_that_choose_go_on_beside_a_collective) {
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = NULL;
-            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            ptowsp_module *m = test_module(r.context, NULL);
             const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
             ptowsp_workload_begin(m, "steps");
             ptowsp_combine_begin(m);
@@ -344,8 +342,7 @@ TEST(together__a_task_that_is_held_waits_for_the_same_as_alone) {
     ranks_begin(&r, 2, &links);
     for (uint32_t k = 0; k < 2; k++) {
         static const char *const tensors[] = {"a", "b", "c", "d", "e"};
-        ptowsp_module *m = NULL;
-        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(r.context, NULL);
         const ptowsp_kernel mix = mix_kernel(m, "mix", 700);
         ptowsp_workload_begin(m, "steps");
         ptowsp_combine_begin(m);
@@ -720,8 +717,7 @@ TEST(together__random_groups_end_as_in_a_slow_simulator) {
         ranks_begin(&r, count, &links);
         r.group.cycles_per_us = s->unit = 1 + below(&seed, 3000);
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_module *m = NULL;
-            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            ptowsp_module *m = test_module(r.context, NULL);
             const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
             ptowsp_workload_begin(m, "steps");
             for (uint32_t k = 0; k < s->step_count; k++) {
@@ -781,8 +777,7 @@ static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_exp
 
 // Rings of all ranks over links that nobody shares, beside other tasks.
 static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(r->context, NULL);
     const ptowsp_tensor tensors[2] = {tensor_of(m, "a"), tensor_of(m, "b")};
     step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 24 * (1 + below(seed, 20))};
     const ptowsp_kernel sum = collective_kernel(m, "sum", &s);
@@ -851,9 +846,7 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
 }
 
 // 8 ranks along one axis, or along 4 times 2.
-TEST(together__the_first_size_of_a_mesh_changes_no_time) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(together__the_first_size_of_a_mesh_changes_no_time) {
     for (uint32_t i = 0; i < 3 * 2 * 4; i++) {
         const uint32_t axis_count = 1 + i / 3 % 2;
         const ptowsp_collective gather = {.kind = PTOWSP_ALL_GATHER,
@@ -872,7 +865,6 @@ TEST(together__the_first_size_of_a_mesh_changes_no_time) {
             assert_memory_equal(&costs[0], &costs[size > 1], sizeof costs[0]);
         }
     }
-    ptowsp_context_destroy(context);
 }
 
 // -- thousands ------------------------------------------------------------------------------------
@@ -880,8 +872,7 @@ TEST(together__the_first_size_of_a_mesh_changes_no_time) {
 // Members that stand for all end as all of them do, one by one.
 TEST(together__symmetry_changes_no_time) {
     uint64_t seed = test_seed(), fewer = 0;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         static uint64_t starts[96], one[96], all[96];
         ptowsp_links links = random_links(&seed, 96);
@@ -952,8 +943,7 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     ranks r;
     ranks_begin(&r, STAGES, &links);
     step s = {.kind = PTOWSP_SEND};
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(r.context, NULL);
     const ptowsp_tensor a = tensor_of(m, "a");
     const ptowsp_kernel send = collective_kernel(m, "send", &s), mix = mix_kernel(m, "mix", 300);
     const ptowsp_expr rank = ptowsp_cast(ptowsp_symbol(m, "rank"), PTOWSP_TYPE_I64);
@@ -1236,8 +1226,7 @@ static void ranks_begin_three(ranks *r) {
     ranks_begin(r, 3, &links);
     ranks_add_steps(r, &s, 1, NULL);
     ranks_add_steps(r, &s, 1, NULL);
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(r->context, NULL);
     ptowsp_workload_begin(m, "alone");
     const ptowsp_kernel alone = mix_kernel(m, "alone", 2500);
     task_on(m, alone, tensor_of(m, "a"), no_tensor, 0, 0, -1, -1);
@@ -1313,9 +1302,7 @@ TEST(together__pictures_have_all_ranks) {
 }
 
 // Spans of ranks, as they are gathered from processes.
-TEST(together__measured_ranks_are_drawn_alike) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
     const ptowsp_span spans[] = {
         {5000, 7000, 0, 0}, {7000, 8000, 1, 1}, {5500, 9000, 3, 1}, {0, 0, 2, 0}};
     static const char *const names[] = {"work", "send"};
@@ -1375,7 +1362,6 @@ TEST(together__measured_ranks_are_drawn_alike) {
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(context).text,
                         "export: the name of lane 1 is NULL, or too long");
-    ptowsp_context_destroy(context);
 }
 
 TEST(together__every_allocation_may_be_refused) {
@@ -1452,8 +1438,7 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = NULL;
-            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            ptowsp_module *m = test_module(r.context, NULL);
             const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
             ptowsp_workload_begin(m, "steps");
             add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
@@ -1514,8 +1499,7 @@ TEST(together__a_pipeline_that_is_held_runs_once) {
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = NULL;
-            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            ptowsp_module *m = test_module(r.context, NULL);
             const ptowsp_kernel_desc desc = {
                 .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
             const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
@@ -1568,8 +1552,7 @@ TEST(together__counts_that_change_until_a_task_begins_are_found) {
     ranks r;
     ranks_begin(&r, 2, &links);
     for (uint32_t k = 0; k < 2; k++) {
-        ptowsp_module *m = NULL;
-        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(r.context, NULL);
         const ptowsp_kernel_desc desc = {
             .name = "change", .fn = more_rows, .cost = more_rows, .user = &counts[0][1]};
         const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
@@ -1597,8 +1580,7 @@ TEST(together__collectives_begin_before_units_are_over) {
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = NULL;
-            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            ptowsp_module *m = test_module(r.context, NULL);
             const ptowsp_tensor a = tensor_of(m, "a");
             ptowsp_workload_begin(m, "steps");
             task_on(m, mix_kernel(m, "slow", UINT64_C(1) << (44 + is_late)), a, no_tensor, 0, 0, -1,

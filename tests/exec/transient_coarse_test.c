@@ -80,10 +80,7 @@ static void compile(fixture *f, uint32_t depth, uint32_t called_at) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->module, f->context);
 }
 
 TEST(coarse__lifetimes_share_no_memory) {

@@ -371,8 +371,7 @@ TEST(graph_added_faults__bounds_that_no_graph_has) {
 }
 
 #ifndef PTOWSP_NO_THREADS
-TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
-    ptowsp_context *context = plain_context();
+CONTEXT_TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
     const ptowsp_graph_task_desc cube = {.fn = succeed, .unit = PTOWSP_UNIT_CUBE};
     const ptowsp_graph_part part = {&cube, 1, NULL, 0};
     bad b = {.graph = growing(context, 8, 8), .part = &part, .of = PTOWSP_NO_INDEX};
@@ -392,6 +391,5 @@ TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
     assert_int_equal(ptowsp_graph_result(b.graph).done_count, 2);
     ptowsp_device_close(device);
     ptowsp_graph_destroy(b.graph);
-    ptowsp_context_destroy(context);
 }
 #endif

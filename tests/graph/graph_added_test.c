@@ -424,9 +424,8 @@ TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
         const ptowsp_graph_desc graph_desc = {.added_task_max = 3 * 232, .added_edge_max = 2 * 232};
         const ptowsp_graph_task_desc task = {.fn = fib_run, .user = &calls->nodes[1]};
-        ptowsp_context *context;
         ptowsp_graph *graph = NULL;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         memory.refuse_at = refuse_at;
         ptowsp_status status = ptowsp_graph_create(context, &graph_desc, &graph);
         calls->graph = graph;

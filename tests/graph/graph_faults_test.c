@@ -423,8 +423,7 @@ static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void
 TEST(graph_faults__an_executor_that_leaves_a_lane_out_is_reported) {
     ptowsp_context_desc desc = {
         .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = leave_out};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     ptowsp_graph *graph = graph_of(context);
     add(graph, 1000, NULL);
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_SYSTEM_FAILED);
@@ -456,9 +455,8 @@ TEST(graph_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 2;; refuse_at++) {  // 1 and 2 are the context's
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context;
         ptowsp_graph *graph = NULL;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         memory.refuse_at = refuse_at + 1;
         ptowsp_status status = build_and_run(context, &graph);
         bool was_refused = memory.allocations >= memory.refuse_at;
@@ -494,8 +492,7 @@ TEST(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes) {
             desc.lane_count = 3;
             desc.run_lanes = test_run_lanes_on_threads;
         }
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         uint64_t random = test_seed();
         ptowsp_graph *graph = graph_of(context);
         ptowsp_graph_result(graph);
@@ -547,8 +544,7 @@ static void edges_make(ptowsp_graph *graph, uint64_t task_count, bool is_backwar
 // memory of the former does not grow.
 TEST(graph_faults__memory_of_unordered_edges_stays_as_it_was) {
     ptowsp_graph *graph, *fresh;
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_create(context, NULL, &fresh), PTOWSP_OK);
     edges_make(graph, 20000, true);

@@ -290,8 +290,7 @@ TEST(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported) {
     for (size_t refuse_at = 0;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         ptowsp_graph *graph = graph_of(context);
         sums s = {0};
         size_t before = memory.allocations;

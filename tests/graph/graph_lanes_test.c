@@ -172,9 +172,8 @@ static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint3
 // wake a lane too late.
 TEST(graph_lanes__all_help_with_a_range_beside_short_tasks) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
-    ptowsp_context *context;
     ptowsp_graph *graph;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     ptowsp_graph_task_desc range = {.range = pause_range, .item_count = 100, .grain = 1};
     ptowsp_graph_task_desc empty = {.fn = do_nothing};
@@ -240,10 +239,9 @@ static ptowsp_status wait_for_high(void *user, uint64_t task, uint32_t lane) {
 
 TEST(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    ptowsp_context *context;
     ptowsp_graph *graph;
     last_item l;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     const ptowsp_graph_task_desc tasks[] = {
         {.range = end_last, .user = &l, .item_count = 2, .grain = 1},
@@ -291,10 +289,9 @@ static ptowsp_status meet(void *user, uint64_t task, uint32_t lane) {
 
 TEST(graph_lanes__all_lanes_wake_for_as_many_tasks) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
-    ptowsp_context *context;
     ptowsp_graph *graph;
     levels l = {{0}, 0};
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     ptowsp_graph_task_desc task = {.fn = meet, .user = &l};
     for (uint64_t i = 0; i < LEVEL_COUNT * LEVEL_TASKS; i++) {
@@ -449,8 +446,7 @@ TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
     for (size_t k = 0; k < 2; k++) {
         ptowsp_context_desc desc = {
             .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = run_lanes[k]};
-        ptowsp_context *context;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_context *context = test_context(&desc);
         shape s = shape_make(context, 2000);
         for (uint64_t i = 1; i < 2000; i++) {
             assert_int_equal(ptowsp_graph_edge_make(s.graph, 0, i), PTOWSP_OK);

@@ -169,10 +169,8 @@ TEST(growth__making_takes_some_times_what_is_made) {
             const ptowsp_context_desc desc = {peak_resize, &peak, PTOWSP_THREADS_SERIAL,
                                               1,           NULL,  NULL};
             ptowsp_body_desc k_desc = {.name = "k"};
-            ptowsp_context *context;
-            ptowsp_module *module;
-            assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-            assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+            ptowsp_context *context = test_context(&desc);
+            ptowsp_module *module = test_module(context, NULL);
             const size_t before = peak.memory.live_bytes;
             ptowsp_body *k = ptowsp_kernel_begin(module, &k_desc);
             ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 32, 32);

@@ -276,10 +276,7 @@ static void task_begin(task_fixture *t) {
 }
 
 static void task_end(task_fixture *t) {
-    ptowsp_run_destroy(t->run);
-    ptowsp_program_destroy(t->program);
-    ptowsp_module_destroy(t->m);
-    ptowsp_context_destroy(t->context);
+    test_destroy(t->run, t->program, t->m, t->context);
     assert_int_equal(t->memory.live_blocks, 0);
 }
 

@@ -66,8 +66,7 @@ static void build(ptowsp_module *m) {
 
 static ptowsp_status execute(fixture *f) {
     for (int i = 0; i < 4; i++) {
-        ptowsp_buffer buffer = {.data = f->data[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, names[i], &buffer), PTOWSP_OK);
+        test_bind(f->run, names[i], f->data[i]);
     }
     return ptowsp_run_execute(f->run, NULL);
 }
@@ -99,10 +98,7 @@ static ptowsp_status attempt(fixture *f) {
 }
 
 static void finish(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
     assert_int_equal(f->memory.live_bytes, 0);
 }

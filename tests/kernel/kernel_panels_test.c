@@ -104,10 +104,7 @@ static void fixture_make(fixture *f, const product *p, int64_t depth) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->module, f->context);
 }
 
 static void bind(const fixture *f, const char *name, void *data, int64_t rows, int64_t cols) {

@@ -66,9 +66,8 @@ static const char golden[] =
     "UB: 2592 of 188416 bytes\n";
 
 static ptowsp_module *module_make(ptowsp_context **out_context) {
-    ptowsp_module *m = NULL;
     assert_int_equal(ptowsp_context_create(NULL, out_context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(*out_context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(*out_context, NULL);
     return m;
 }
 

@@ -131,9 +131,8 @@ static size_t read_refused(const char *text, size_t n) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
     test_memory memory = {0};
     ptowsp_context_desc context_desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
     ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&context_desc);
     const size_t before = memory.allocations;
     memory.refuse_at = before + n;
     const ptowsp_status status = ptowsp_module_parse(context, text, strlen(text), &desc, &m, NULL);

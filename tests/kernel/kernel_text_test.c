@@ -121,14 +121,12 @@ static ptowsp_value operation(const scene *s, pwsp_kop_kind kind) {
     return none;
 }
 
-TEST(text__has_every_operation_of_the_table) {
+CONTEXT_TEST(text__has_every_operation_of_the_table) {
     const ptowsp_machine machines[2] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     for (int kind = 1; kind < PWSP_KOP_COUNT; kind++) {
-        ptowsp_module *m, *read;
+        ptowsp_module *read;
         ptowsp_body_desc desc = {.name = "k", .machine = &machines[kind == PWSP_KOP_INTERLEAVE]};
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(context, NULL);
         scene s;
         s.k = ptowsp_kernel_begin(m, &desc);
         s.x = ptowsp_tile_in(s.k, "x", PTOWSP_F32, 64, 64);
@@ -155,7 +153,6 @@ TEST(text__has_every_operation_of_the_table) {
         ptowsp_module_destroy(read);
         ptowsp_module_destroy(m);
     }
-    ptowsp_context_destroy(context);
 }
 
 // -- random kernels -------------------------------------------------------------------------------
@@ -313,10 +310,9 @@ static void same(ptowsp_context *context, const char *text) {
 }
 
 TEST(text__is_what_was_read) {
-    ptowsp_context *context;
-    ptowsp_module *m, *again;
+    ptowsp_module *again;
     const ptowsp_kernel kernel = {1};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     same(context, sample_text);
     same(context, changed_text);
     same(context, found_text);
@@ -327,7 +323,7 @@ TEST(text__is_what_was_read) {
     own.clock_mhz = 7;
     own.rates[PTOWSP_PATH_GM_TO_UB]++;
     ptowsp_body_desc desc = {.name = "k", .machine = &own};
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 8, 8);
     ptowsp_tile_store(x, ptowsp_tile_exp(x));
@@ -340,9 +336,7 @@ TEST(text__is_what_was_read) {
     ptowsp_context_destroy(context);
 }
 
-TEST(text__may_leave_out_what_can_be_seen) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(text__may_leave_out_what_can_be_seen) {
     // No machine, numbers with gaps, types where nothing else says them; comments and empty lines.
     ptowsp_module *m = parse(context,
                              HEAD "0 instructions\n\n# a comment\n"
@@ -360,7 +354,6 @@ TEST(text__may_leave_out_what_can_be_seen) {
     assert_non_null(strstr(printed, "  %5 = rowsum %4 : f32 8 x 1\n  store %2, %4\n"));
     assert_non_null(strstr(printed, "  machine \"910B\"\n  %1 = parameter x\n"));
     ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
 // -- mistakes -------------------------------------------------------------------------------------
@@ -455,8 +448,7 @@ TEST(text__says_where_an_error_is) {
         {"  %4 = compare %1 == %1 : u8 8 x 8\n", 6, 25, "the result of compare is mask 8 x 8"},
         {"  store %2, %1\nworkload w\n  task k() x = t\n", 8, 16, "no tensor t"},
     };
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bad(context, cases[i].lines, cases[i].line, cases[i].column, cases[i].part);
     }
@@ -490,9 +482,8 @@ TEST(text__says_where_an_error_is) {
 }
 
 TEST(text__is_refused_for_another_unit) {
-    ptowsp_context *context;
     ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     static const char text[] =
         "module m\nkernel k(axes 0, inout x f32 8 x 8) cube, 9 instructions\n"
         "  %1 = parameter x\n  %2 = exp %1\n  store %1, %2\n";
@@ -503,9 +494,8 @@ TEST(text__is_refused_for_another_unit) {
 }
 
 TEST(text__of_too_much_is_refused) {
-    ptowsp_context *context;
     ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     // One operation more than a body has.
     static char text[KERNEL_TEXT_MAX];
     size_t at = (size_t)sprintf(text, HEAD "9 instructions\n  %%1 = parameter x\n");
@@ -556,9 +546,7 @@ static ptowsp_cycles never(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
     static const char body[] =
         HEAD "9 instructions\n"
              "  %1 = parameter x\n  %2 = parameter y\n  %3 = scalar s : i64\n"
@@ -586,15 +574,13 @@ TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
     print(m);
     assert_non_null(strstr(printed, "vector, 7 cycles, time only\n"));
     ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
 // -- saved programs -------------------------------------------------------------------------------
 
 TEST(text__of_a_saved_program_needs_no_functions) {
-    ptowsp_context *context;
-    ptowsp_program *program, *loaded;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_program *loaded;
+    ptowsp_context *context = test_context(NULL);
     ptowsp_module *m = parse(context,
                              "module m\ntensor t f32 [8, 8] global\n"
                              "kernel k(axes 0, inout x f32 8 x 8) vector, 0 instructions\n"
@@ -602,7 +588,7 @@ TEST(text__of_a_saved_program_needs_no_functions) {
                              "  store %1, %3\nworkload w\n  task k() x = t\n",
                              NULL);
     ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
     if (ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
@@ -610,12 +596,11 @@ TEST(text__of_a_saved_program_needs_no_functions) {
                      PTOWSP_OK);
     float numbers[2][64];
     for (int i = 0; i < 2; i++) {
-        ptowsp_run *run;
         ptowsp_buffer bound = {.data = numbers[i], .dtype = PTOWSP_F32};
         for (int j = 0; j < 64; j++) {
             numbers[i][j] = (float)j;
         }
-        assert_int_equal(ptowsp_run_create(context, i ? loaded : program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(context, i ? loaded : program);
         ptowsp_run_bind_tensor(run, "t", &bound);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
         assert_true(numbers[i][63] == 63.5f);
@@ -649,8 +634,7 @@ static bool read_any(ptowsp_context *context, const char *text, size_t length) {
 
 TEST(text__is_refused_or_good_with_any_byte_changed) {
     uint64_t random = test_seed(), good = 0;
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     const size_t length = sizeof sample_text - 1;
     static char text[sizeof sample_text];
     for (size_t i = 0; i < length; i++) {
@@ -674,11 +658,10 @@ TEST(text__is_refused_or_good_with_any_byte_changed) {
 }
 
 TEST(text__survives_any_refused_allocation) {
-    ptowsp_context *context;
     ptowsp_module *m;
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     for (uint64_t n = 1;; n++) {
         ptowsp_text_place place;
         memory.refuse_at = memory.allocations + n;

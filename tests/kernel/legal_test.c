@@ -117,10 +117,8 @@ static uint32_t count_of(ptowsp_module *m, ptowsp_kernel kernel, const char *nam
 }
 
 static void check(const rule *r, ptowsp_dtype dtype, bool is_a5, bool is_param) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_machine machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
     ptowsp_body_desc desc = {.name = "k"};
     desc.machine = is_a5 ? &machine : NULL;  // 910B is the default
@@ -181,10 +179,8 @@ TEST(legal__every_row_of_the_table_is_tested) {
 // i32 is refused with what the machine has; a kernel that never needs the quotient is made.
 TEST(legal__refusals_name_kernel_operation_type_and_machine) {
     for (int is_dead = 0; is_dead < 2; is_dead++) {
-        ptowsp_context *context;
-        ptowsp_module *m;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_context *context = test_context(NULL);
+        ptowsp_module *m = test_module(context, NULL);
         ptowsp_body_desc desc = {.name = "ratio"};
         ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
         ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_I32, 8, 8);
@@ -226,10 +222,8 @@ TEST(legal__sizes_of_factors_and_products_go_together) {
                                        {40, 48, 24}, {16, 1024, 64}, {129, 40, 33}};
     for (size_t i = 0; i < 4 * sizeof sizes / sizeof sizes[0]; i++) {
         const int64_t *size = sizes[i / 4];
-        ptowsp_context *context;
-        ptowsp_module *m;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_context *context = test_context(NULL);
+        ptowsp_module *m = test_module(context, NULL);
         ptowsp_body_desc desc = {.name = "k"};
         ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
         ptowsp_value a = ptowsp_tile_in(k, "a", factors[i % 4], size[0], size[1]);
@@ -563,10 +557,8 @@ static void check_refusal(const form *f, too_far which, const ptowsp_machine *ma
 }
 
 static void check_form(const form *f, too_far which, bool is_a5) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_machine machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
     ptowsp_body_desc desc = {.name = "k", .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);

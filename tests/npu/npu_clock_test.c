@@ -185,11 +185,10 @@ static void prepare(sample *s, ptowsp_run *run) {
 
 static void check_workload(sample *s, tally *counts) {
     ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
     if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
         return;  // stuck, and known to be
     }
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     ptowsp_run_options options = {0};
     prepare(s, run);
     ptowsp_status status = ptowsp_run_execute(run, &options);
@@ -257,8 +256,7 @@ static ptowsp_schedule random_schedule(uint64_t *random) {
 }
 
 static void check_pipeline(sim_sample *s, const ptowsp_program *program, tally *counts) {
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     sim_bind(&s->built, &s->b, run);
     ptowsp_run_options options = {0};
     ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false);

@@ -18,12 +18,11 @@ enum {
 // -- workloads ------------------------------------------------------------------------------------
 
 static void compare_program(sample *s, const ptowsp_program *program) {
-    ptowsp_run *run = NULL;
     ptowsp_npu *npu = npu_build(s->context, program);
     if (!npu) {
         return;
     }
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     for (unsigned i = 0; i < BINDINGS; i++) {
         npu_compare_sample(s, run, npu, s->number * 100 + i);
         sample_rebind(s);
@@ -120,9 +119,8 @@ static void npu__trees_of_random_pipelines_do_what_the_library_does(void **state
         sim_sample_free(s);
         return;
     }
-    ptowsp_run *run = NULL;
     ptowsp_npu *npu = npu_build(s->context, s->built.program);
-    assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
     uint64_t random = number;
     bool has_latency = false;
     for (unsigned i = 0; i < BINDINGS && npu; i++) {

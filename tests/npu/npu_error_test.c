@@ -177,13 +177,12 @@ static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d
 static void check_scene(ptowsp_context *context, const ptowsp_program *program, ptowsp_npu *npu,
                         const scene *now) {
     int32_t x[ROWS * 4], d[16];
-    ptowsp_run *run = NULL;
     npu_subject subject = {0};
     snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
     for (int i = 0; i < ROWS * 4; i++) {
         x[i] = d[i % 16] = i;
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     bind_scene(run, now, x, d);
     subject.context = context;
     subject.run = run;
@@ -200,12 +199,10 @@ static void check_scene(ptowsp_context *context, const ptowsp_program *program, 
 }
 
 static void check_all(const ptowsp_schedule *schedule, const char *name) {
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
     const ptowsp_program_desc desc = {NULL, schedule};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     make_module(m);
     snprintf(npu_now.doing, sizeof npu_now.doing, "%s", name);
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
@@ -311,7 +308,6 @@ static void make_processes(ptowsp_module *m) {
 static void check_process_scene(ptowsp_context *context, const ptowsp_program *program,
                                 ptowsp_npu *npu, const process_scene *now) {
     int32_t x[ROWS * 4];
-    ptowsp_run *run = NULL;
     npu_subject subject = {0};
     ptowsp_buffer buffer = {0};
     snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
@@ -319,7 +315,7 @@ static void check_process_scene(ptowsp_context *context, const ptowsp_program *p
         x[i] = i;
     }
     buffer.data = x;
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first), PTOWSP_OK);
@@ -344,11 +340,9 @@ static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     ptowsp_schedule schedule = {
         .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     make_processes(m);
     snprintf(npu_now.doing, sizeof npu_now.doing, "errors of processes");
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
@@ -409,22 +403,18 @@ static void make_workers(ptowsp_module *m) {
 
 static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **state) {
     (void)state;
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
-    ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     make_workers(m);
     snprintf(npu_now.doing, sizeof npu_now.doing, "replicas");
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_npu *npu = npu_build(context, program);
     for (int i = 0; npu && i < 4; i++) {
         const int64_t workers = i % 2 ? 3 : 0;
         const bool is_running = i >= 2;
         int32_t x = 0;
-        ptowsp_run *run = NULL;
         ptowsp_buffer buffer = {.data = &x};
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(context, program);
         assert_int_equal(ptowsp_run_bind_size(run, "workers", workers), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
         assert_int_equal(ptowsp_run_bind_slot(run, 0, is_running), PTOWSP_OK);

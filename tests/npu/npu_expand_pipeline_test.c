@@ -49,8 +49,7 @@ static bool has_one_order(const sim_sample *s) {
 static void check(const words_unit *unit, uint32_t number, sim_sample *s) {
     static calls expected, called;
     words_host host;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
     sim_bind(&s->built, &s->b, run);
     called.count = 0;
     words_over over = {run, run_task, &called, 0, 0, 0};

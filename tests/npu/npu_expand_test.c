@@ -37,10 +37,9 @@ static void run_task(void *user, const words_task *task, const ptowsp_task *as_t
 
 static void check_walk(const words_unit *unit, uint32_t number, walk *w) {
     sample *s = w->s;
-    ptowsp_run *run = NULL;
     words_host host;
     sample_expect(s);
-    assert_int_equal(ptowsp_run_create(s->context, w->program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, w->program);
     ref_bind(run, &s->program, &s->bindings, &s->memory, true);
     words_over over = {run, run_task, w, 0, 0, 0};
     words_walk(unit, number, &over, &host);

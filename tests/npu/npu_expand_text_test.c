@@ -21,10 +21,7 @@ static void fixture_make(fixture *f, const char *name) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
 }
 
 static void compile(fixture *f, const char *workload, const ptowsp_schedule *schedule) {

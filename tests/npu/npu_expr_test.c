@@ -134,7 +134,6 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
 
 // What is between the parentheses of run.set_slot(0, ...).
 static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
-    ptowsp_program *program = NULL;
     static int number;
     char name[32];
     snprintf(name, sizeof name, "w%d", number++);
@@ -142,7 +141,7 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
         ptowsp_slot_set_make(f->m, 0, expr);
     }
     const ptowsp_program_desc desc = {name, NULL};
-    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(f->context, f->m, &desc);
     npu_text text = words_emit(f->context, program, false);
     const char *begin = strstr(text.data, "run.set_slot(0, ");
     assert_non_null(begin);

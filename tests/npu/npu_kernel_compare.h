@@ -45,8 +45,7 @@ static inline void outcome_end(const kt *t, outcome *out) {
 static inline outcome run_library(kt *t, const ptowsp_program *program, const sizes *at,
                                   ptowsp_model model) {
     outcome out = outcome_begin(t);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(t->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(t->context, program);
     for (uint32_t i = 0; i < t->param_count; i++) {
         const kt_param *p = &t->params[i];
         ptowsp_buffer buffer = kt_buffer(p);

@@ -413,9 +413,7 @@ TEST(measure__what_does_not_go_together_is_refused) {
     program_end(&p);
 }
 
-TEST(cost__is_checked_as_functions_that_take_one_do) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(cost__is_checked_as_functions_that_take_one_do) {
     ptowsp_cost cost = {0};
     assert_int_equal(ptowsp_cost_check(context, NULL), PTOWSP_OK);
     for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
@@ -428,5 +426,4 @@ TEST(cost__is_checked_as_functions_that_take_one_do) {
     assert_int_equal(ptowsp_cost_check(context, &cost), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "cost: timing: family 0 does not belong to cost model 5");
-    ptowsp_context_destroy(context);
 }

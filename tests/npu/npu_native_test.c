@@ -138,8 +138,7 @@ static memory memory_make(void) {
 
 static void native_compare(npu_object *o, uint32_t number, native *n) {
     memory want = memory_make(), got = memory_make();
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(n->context, n->program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(n->context, n->program);
     ptowsp_buffer x = {.data = want.x, .rank = 2, .shape = {ROWS, COLS}, .strides = {PITCH, 1}};
     ptowsp_buffer y = {.data = want.y, .rank = 2, .shape = {1, 18}, .strides = {PITCH, 1}};
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);

@@ -295,14 +295,13 @@ TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     static memory data;
     npu_fixture f;
     ptowsp_npu *npu;
-    ptowsp_run *run;
     npu_fixture_begin(&f);
     program_make(&f, 0);
     const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     if (ptowsp_npu_build(f.context, f.program, &desc, &npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(f.context, f.program);
     uint64_t unit = execute(&f, npu, run, &data, PTOWSP_MODEL_UNIT);
     uint64_t a2a3 = execute(&f, npu, run, &data, PTOWSP_MODEL_A2A3);
     // By the bandwidth of 100.9 GiB/s at 1.85 GHz, loading a and b alone takes 546 cycles.
@@ -363,9 +362,8 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     }
     // Time is known where cycles are given: the blocks of add are one after the other.
     static memory data;
-    ptowsp_run *run;
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(f.context, f.program);
     memory_bind(run, &data);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 3));
@@ -494,8 +492,7 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool i
                                     : ptowsp_npu_emit(f.context, f.program, &to);
     if (is_run && status == PTOWSP_OK) {
         float data[3][64] = {{0}};
-        ptowsp_run *run;
-        assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(f.context, f.program);
         tensor_bind(run, "a", data[0], 1, 64, 64);
         tensor_bind(run, "b", data[1], 1, 64, 64);
         tensor_bind(run, "c", data[2], 1, 64, 64);

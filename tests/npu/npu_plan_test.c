@@ -192,10 +192,7 @@ static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule
 
 static void subject_free(subject *s) {
     ptowsp_npu_destroy(s->npu);
-    ptowsp_run_destroy(s->run);
-    ptowsp_program_destroy(s->program);
-    ptowsp_module_destroy(s->m);
-    ptowsp_context_destroy(s->context);
+    test_destroy(s->run, s->program, s->m, s->context);
 }
 
 // -- plans ----------------------------------------------------------------------------------------

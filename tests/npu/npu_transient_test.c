@@ -143,10 +143,7 @@ static void subject_make(subject *s) {
 
 static void subject_free(subject *s) {
     ptowsp_npu_destroy(s->npu);
-    ptowsp_run_destroy(s->run);
-    ptowsp_program_destroy(s->program);
-    ptowsp_module_destroy(s->m);
-    ptowsp_context_destroy(s->context);
+    test_destroy(s->run, s->program, s->m, s->context);
 }
 
 static void bind(subject *s, int64_t rows, uint64_t random) {

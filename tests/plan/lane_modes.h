@@ -26,8 +26,7 @@ static inline void run_lanes_forwards(void *user, uint32_t lane_count, ptowsp_la
 static inline ptowsp_context *context_make(ptowsp_threads threads, uint32_t lane_count,
                                            ptowsp_run_lanes_fn run_lanes) {
     ptowsp_context_desc desc = {NULL, NULL, threads, lane_count, run_lanes, NULL};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 

@@ -45,10 +45,9 @@ static void *member_main(void *user) {
 
 static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     const uint32_t rank_count = all->plans->rank_count;
-    ptowsp_context *context = NULL;
     ptowsp_hub *hub = NULL;
     ptowsp_hub_desc desc = {.rank_count = rank_count};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
     member members[PLAN_RANKS] = {0};
     for (uint32_t r = 0; r < rank_count; r++) {

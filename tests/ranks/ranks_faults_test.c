@@ -22,8 +22,7 @@ __attribute__((unused)) static ssize_t test_read(int file, void *data, size_t si
 #include "test.h"
 
 static ptowsp_context *context_make(void) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     return context;
 }
 
@@ -259,8 +258,7 @@ TEST(ranks_faults__a_process_is_gone_when_proc_says_so) {
 TEST(ranks_faults__hubs_say_what_memory_there_is_not) {
     test_memory memory = {0};
     const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&with_memory);
     const ptowsp_hub_desc small = {2, 64, false}, large = {256, 1 << 30, true};
     ptowsp_hub *hub = NULL;
     for (size_t n = 1; n <= 2; n++) {

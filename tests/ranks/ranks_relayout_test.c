@@ -163,11 +163,10 @@ static void *rank_main(void *arg) {
 }
 
 static void run_cases(uint32_t rank_count) {
-    ptowsp_context *context;
     pthread_t threads[RANK_MAX];
     const ptowsp_hub_desc desc = {rank_count, 256, false};
     rank_job jobs[RANK_MAX] = {0};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     ptowsp_hub *hub;
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
     for (uint32_t i = 0; i < rank_count; i++) {

@@ -26,8 +26,7 @@ static ptowsp_context *context_of(test_memory *memory) {
         desc.resize = test_resize;
         desc.resize_user = memory;
     }
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 

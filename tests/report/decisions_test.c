@@ -46,10 +46,7 @@ static void make(fixture *f, const char *text, const ptowsp_schedule *schedule) 
 }
 
 static void release(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->module, f->context);
     assert_int_equal(f->memory.live_bytes, 0);
 }
 
@@ -253,10 +250,7 @@ TEST(decisions__of_all_kinds_of_kernels) {
     assert_non_null(strstr(f.text, "kernel sum: refused by ascend_npu; it has no source\n"));
     assert_null(strstr(f.text, "kernel source: refused"));
     assert_null(strstr(f.text, "kernel filed: refused"));
-    ptowsp_run_destroy(f.run);
-    ptowsp_program_destroy(f.program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(f.context);
+    test_destroy(f.run, f.program, m, f.context);
 }
 
 // A plan that is not bound says nothing. One that is planned from a batch says so; and tasks that

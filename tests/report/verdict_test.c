@@ -65,10 +65,7 @@ static void verdict_is(const char *lines) {
 }
 
 static void done(void) {
-    ptowsp_run_destroy(v.run);
-    ptowsp_program_destroy(v.program);
-    ptowsp_module_destroy(v.m);
-    ptowsp_context_destroy(v.context);
+    test_destroy(v.run, v.program, v.m, v.context);
 }
 
 #define INDEPENDENT                                                                                \

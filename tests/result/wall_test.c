@@ -85,10 +85,7 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
 }
 
 static void destroy(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
 }
 
@@ -379,12 +376,11 @@ static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
 TEST(wall__of_graphs) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
-    ptowsp_context *context;
     ptowsp_graph *graph;
     ptowsp_device *device;
     seen saw[NODES + ITEMS];
     ptowsp_span spans[NODES + 1];
-    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&context_desc);
     for (uint32_t cubes = 0; cubes < 2; cubes++) {  // with queues of units, too
         const ptowsp_graph_desc desc = {.cube_lane_count = cubes};
         assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
@@ -460,7 +456,6 @@ static void check_span(const ptowsp_span *span, const seen *s, uint32_t kind) {
 TEST(wall__of_plans) {
     static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    ptowsp_context *context;
     ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     static uint64_t block[2048];
@@ -476,7 +471,7 @@ TEST(wall__of_plans) {
     assert_in_range(plan.unit_count + plan.merge_count, 2, PLAN_UNITS);
     assert_true(ptowsp_attention_progress_size(&plan) <= 1024);
     assert_true(plan.merge_count > 0);
-    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&context_desc);
     saw.plan = &plan;
     for (int how = 0; how < 4; how++) {
         ptowsp_attention_job job = {.plan = &plan,

@@ -494,12 +494,9 @@ static ptowsp_cycles some_cycles(const ptowsp_task *task, void *user) {
 // what a task 1,000 before has written, or nobody's.
 static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
     enum { COUNT = 1 << 16 };
-    ptowsp_context *context;
-    ptowsp_module *m;
     ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_kernel_desc kernel = {.name = "work",
                                        .axis_count = 1,
                                        .cost = some_cycles,
@@ -539,15 +536,12 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     double result = (double)stats->memory_bytes / (double)stats->in_flight_max;
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
     return result;
 }
 
@@ -586,12 +580,9 @@ static ptowsp_cycles seven_cycles(const ptowsp_task *task, void *user) {
 //               before has written it, to 335
 //      lane 1   half to 35, half to 70, x from 135 to 235, half to 270
 TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
-    ptowsp_context *context;
-    ptowsp_module *m;
     ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_kernel_desc plain = {.name = "plain", .cost = seven_cycles};
     const ptowsp_kernel_desc writes = {
         .name = "writes", .cycles = 100, .tiles = {{"x", PTOWSP_OUT, PTOWSP_F32, 4, 4}}};
@@ -614,7 +605,7 @@ TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
@@ -628,8 +619,5 @@ TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
         }
         assert_int_equal(run->batch.tile_count, has_records ? 0 : 1);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }

@@ -99,10 +99,7 @@ static bool fixture_try(fixture *f, test_memory *memory) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
 }
 
 static void good(const fixture *f, ptowsp_status status) {
@@ -198,9 +195,8 @@ DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     static fixture f;
     fixture_make(&f);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    ptowsp_context *context;
     ptowsp_run *run, *serial = f.run;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(ptowsp_run_create(context, f.program, &run), PTOWSP_OK);
     f.run = run;
     bind(&f);

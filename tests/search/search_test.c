@@ -291,16 +291,14 @@ static const ptowsp_ready all_orders[] = {PTOWSP_READY_FIFO, PTOWSP_READY_WORK_S
 
 static void brute_add(brute *b, tasks *t, const ptowsp_schedule *schedule, uint64_t place) {
     ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     b->makespans[place] = UINT64_MAX;
     if (ptowsp_schedule_check(t->m, schedule, PTOWSP_TARGET_CPU_SIM) != PTOWSP_OK) {
         b->refused++;
         return;
     }
-    assert_int_equal(ptowsp_program_create(t->context, t->m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(t->context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(t->context, t->m, &desc);
+    ptowsp_run *run = test_run_of(t->context, program);
     assert_int_equal(tasks_bind(t, run), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     ptowsp_search_result *result = &b->results[b->count++];

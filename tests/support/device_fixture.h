@@ -21,8 +21,7 @@ static inline ptowsp_graph *graph_of(ptowsp_context *context) {
 }
 
 static inline ptowsp_context *plain_context(void) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     return context;
 }
 

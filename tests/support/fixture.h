@@ -23,9 +23,7 @@ static inline int setup(void **state) {
 
 // Back to the context alone.
 static inline void fixture_clear(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
+    test_destroy(f->run, f->program, f->module, NULL);
     f->run = NULL;
     f->program = NULL;
     f->module = NULL;

@@ -42,8 +42,7 @@ static inline ptowsp_context *lanes_context(size_t kind) {
     desc.threads = desc.run_lanes         ? PTOWSP_THREADS_USER
                    : desc.lane_count == 1 ? PTOWSP_THREADS_SERIAL
                                           : PTOWSP_THREADS_OWN;
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 

@@ -442,8 +442,7 @@ static inline ptowsp_buffer kt_buffer(const kt_param *p) {
 
 static inline ptowsp_status kt_execute(kt *t) {
     ptowsp_program *program = kt_compile(t);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(t->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(t->context, program);
     for (uint32_t i = 0; i < t->param_count; i++) {
         kt_param *p = &t->params[i];
         ptowsp_buffer buffer = kt_buffer(p);

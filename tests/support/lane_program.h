@@ -145,10 +145,7 @@ static inline void lp_compile(lp *p, const ptowsp_schedule *schedule) {
 }
 
 static inline void lp_end(lp *p) {
-    ptowsp_run_destroy(p->run);
-    ptowsp_program_destroy(p->program);
-    ptowsp_module_destroy(p->m);
-    ptowsp_context_destroy(p->context);
+    test_destroy(p->run, p->program, p->m, p->context);
     lane_watch_end(&p->watch);
     assert_int_equal(p->memory.live_blocks, 0);
 }

@@ -732,9 +732,7 @@ static bool plan_run(const plan *p, ptowsp_context *context, ptowsp_ranks *ranks
             is_good = false;
         }
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
+    test_destroy(run, program, m, NULL);
     free(own);
     return is_good;
 }

@@ -141,8 +141,7 @@ static inline void mixer_free(mixer *m) {
 }
 
 static inline ptowsp_run *mixer_run(const mixer *m, void *data) {
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_run_create(m->context, m->program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(m->context, m->program);
     ptowsp_buffer buffer = {.data = data, .size = ROWS * COLS * sizeof(int64_t)};
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
     const struct {

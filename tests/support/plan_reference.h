@@ -332,8 +332,7 @@ static inline void assert_fault(const ptowsp_plan_info *info, const fault_case *
 }
 
 static inline ptowsp_context *serial_context(void) {
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     return context;
 }
 

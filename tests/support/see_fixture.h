@@ -196,10 +196,7 @@ static inline void see_make_workers(see *s) {
 }
 
 static inline void see_free(see *s) {
-    ptowsp_run_destroy(s->run);
-    ptowsp_program_destroy(s->program);
-    ptowsp_module_destroy(s->m);
-    ptowsp_context_destroy(s->context);
+    test_destroy(s->run, s->program, s->m, s->context);
 }
 
 // Executes without kernels, recording as said.

@@ -171,6 +171,59 @@ static inline void test_was_busy(const ptowsp_context *context) {
                   "busy: the context, or the object of the call, is running something");
 }
 
+// Objects that a test needs: without them it fails.
+static inline ptowsp_context *test_context(const ptowsp_context_desc *desc) {
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static inline ptowsp_module *test_module(ptowsp_context *context, const ptowsp_module_desc *desc) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, desc, &m), PTOWSP_OK);
+    return m;
+}
+
+static inline ptowsp_program *test_program(ptowsp_context *context, ptowsp_module *m,
+                                           const ptowsp_program_desc *desc) {
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_program_create(context, m, desc, &program), PTOWSP_OK);
+    return program;
+}
+
+static inline ptowsp_run *test_run_of(ptowsp_context *context, const ptowsp_program *program) {
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    return run;
+}
+
+// Binds a tensor to memory that is as dense as it.
+static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+}
+
+// In the order in which one uses the other; any of them may be NULL.
+static inline void test_destroy(ptowsp_run *run, ptowsp_program *program, ptowsp_module *m,
+                                ptowsp_context *context) {
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// A test with a context.
+#define CONTEXT_TEST(name)                                                                         \
+    static void name##_of(ptowsp_context *context);                                                \
+    TEST(name) {                                                                                   \
+        ptowsp_context *context = test_context(NULL);                                              \
+        name##_of(context);                                                                        \
+        ptowsp_context_destroy(context);                                                           \
+    }                                                                                              \
+    static void name##_of(ptowsp_context *context)
+
 // An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
 static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                             void *job) {

@@ -71,9 +71,8 @@ static bool is_as_expected(ptowsp_context *context, const row *r, pwsp_parse_sav
 
 // All rows, and whatever is left of them when they end too early.
 static void expect_all(const row *rows, size_t count, bool is_saved) {
-    ptowsp_context *context;
     size_t wrong = 0;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (size_t i = 0; i < count; i++) {
         static pwsp_parse_saved saved;
         const ptowsp_parse_desc none = {NULL, 0, 0};
@@ -442,10 +441,9 @@ TEST(parse_faults__schedules) {
 }
 
 TEST(parse_faults__null) {
-    ptowsp_context *context;
     ptowsp_module *module;
     ptowsp_text_place place = {7, 7};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     assert_int_equal(ptowsp_module_parse(context, NULL, 1, NULL, &module, &place),
                      PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

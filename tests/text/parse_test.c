@@ -188,8 +188,7 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
         "size",     "entry",    "slot_u64",  "slot_i64",  "slot_bool", "slots",    "program",
         "schedule", "task.b",   "task.args", "task.tag",  "1",         "1u",       "=",
         "a b"};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
         for (int name = 0; name < NAME_COUNT; name++) {
             ptowsp_module *module, *read;
@@ -217,9 +216,7 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
     ptowsp_context_destroy(context);
 }
 
-TEST(parse__refuses_deep_nesting) {
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(parse__refuses_deep_nesting) {
     static const char *const deep[] = {"(", "!", "min(", "true ? ", "~"};
     for (int i = 0; i < 5; i++) {
         size_t length = (size_t)snprintf(printed, TEXT_MAX, "module m\nworkload w\n  when ");
@@ -231,16 +228,14 @@ TEST(parse__refuses_deep_nesting) {
                          PTOWSP_INVALID_PARAMS);
         assert_non_null(strstr(ptowsp_context_error(context).text, "levels"));
     }
-    ptowsp_context_destroy(context);
 }
 
 TEST(parse__survives_any_refused_allocation_and_any_mutation) {
     uint64_t random = test_seed(), good = 0;
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
     ptowsp_module *module;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     size_t length = sizeof sample_text - 1;
     for (uint64_t n = 1;; n++) {
         memory.refuse_at = memory.allocations + n;

@@ -344,7 +344,6 @@ static const char program_text[] =
 TEST(print__a_program_shows_its_operations) {
     fixture f;
     for (int i = 0; i < 2; i++) {
-        ptowsp_program *program;
         fixture_make(&f, "attention");
         build_attention(&f);
         ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
@@ -354,7 +353,7 @@ TEST(print__a_program_shows_its_operations) {
                                     .dependencies =
                                         PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
         const ptowsp_program_desc desc = {NULL, &schedule};
-        assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &program), PTOWSP_OK);
+        ptowsp_program *program = test_program(f.context, f.m, &desc);
         ptowsp_module_destroy(f.m);  // which the program does not need any more
         f.m = NULL;
         ptowsp_program_print(program, sink(&f));
@@ -480,13 +479,11 @@ static void build_four_tasks(fixture *f) {
 }
 
 FIXTURE_TEST(print__a_run_says_where_time_went, "four") {
-    ptowsp_program *program;
-    ptowsp_run *run;
     build_four_tasks(f);
     ptowsp_schedule schedule = {.lane_count = 2, .window = 2};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f->context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(f->context, f->m, &desc);
+    ptowsp_run *run = test_run_of(f->context, program);
     ptowsp_run_print(run, sink(f));
     assert_string_equal(f->text, "run of module four: not executed\n");
     for (int has_records = 0; has_records < 2; has_records++) {

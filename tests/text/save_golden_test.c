@@ -74,18 +74,16 @@ SUITE_AROUND(load_file, NULL)
 TEST(save_golden__loads_and_runs_with_the_fingerprint_of_every_machine) {
     test_memory memory = {0};
     const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context;
     ptowsp_program *program;
-    ptowsp_run *run;
     ptowsp_fingerprint found;
     data d = data_make();
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     ptowsp_status status =
         ptowsp_program_load(context, file_bytes, file_size, NULL, &program, NULL);
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     bind(run, &d);
     assert_int_equal(ptowsp_run_expect(run, &expected), PTOWSP_OK);
     status = ptowsp_run_execute(run, NULL);
@@ -114,12 +112,11 @@ TEST(save_golden__is_saved_again_to_the_same_bytes) {
     ptowsp_output_buffer buffer = {again, sizeof again, 0};
     const ptowsp_schedule schedule = {.lane_count = 1};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_context *context;
     ptowsp_module *module;
     const char *text = strchr(file_bytes, '\n') + 1;
     const char *end = strstr(text, "program sums\n");
     assert_non_null(end);
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     ptowsp_status status =
         ptowsp_module_parse(context, text, (size_t)(end - text), NULL, &module, NULL);
     if (status != PTOWSP_OK) {

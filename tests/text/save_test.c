@@ -36,7 +36,6 @@ TEST(save__loads_programs_that_run_as_the_reference_says) {
         for (unsigned j = 0; j < 3; j++) {
             ptowsp_schedule schedule;
             ptowsp_program *program, *loaded;
-            ptowsp_run *run;
             sample_schedule(s, j);
             const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
             if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
@@ -56,7 +55,7 @@ TEST(save__loads_programs_that_run_as_the_reference_says) {
             print_program(program, printed);
             print_program(loaded, again);
             assert_string_equal(printed, again);
-            assert_int_equal(ptowsp_run_create(s->context, loaded, &run), PTOWSP_OK);
+            ptowsp_run *run = test_run_of(s->context, loaded);
             check_execution(s, run);
             ptowsp_run_destroy(run);
             ptowsp_program_destroy(loaded);
@@ -103,12 +102,11 @@ static size_t sealed(const char *text, size_t length, char *out) {
 }
 
 static ptowsp_context *context_make(test_memory *memory) {
-    ptowsp_context *context;
     ptowsp_context_desc desc = {0};
     memset(memory, 0, sizeof *memory);
     desc.resize = test_resize;
     desc.resize_user = memory;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -203,8 +201,7 @@ TEST(save__keys_have_names_of_any_kind) {
         "sixty_three_characters_which_is_as_many_as_names_may_have______"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ptowsp_program *program, *loaded;
-        ptowsp_module *module;
-        assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+        ptowsp_module *module = test_module(context, NULL);
         ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
         ptowsp_task_desc task = {0};
         ptowsp_kernel_desc kernel = {.name = "k", .cycles = 1};
@@ -248,9 +245,7 @@ TEST(save__keys_have_names_of_any_kind) {
 TEST(save__refuses_what_text_cannot_say) {
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
-    ptowsp_module *module;
-    ptowsp_program *program;
-    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(context, NULL);
     ptowsp_task_desc task = {0};
     ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
     task.kernel = ptowsp_kernel_make(module, &kernel);
@@ -260,7 +255,7 @@ TEST(save__refuses_what_text_cannot_say) {
     ptowsp_task_make(module, &task);
     ptowsp_scope_end(module);
     ptowsp_scope_end(module);
-    assert_int_equal(ptowsp_program_create(context, module, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, module, NULL);
     ptowsp_program_destroy(program);
     ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     ptowsp_output sink = ptowsp_output_to_buffer(&buffer);

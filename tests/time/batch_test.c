@@ -102,13 +102,10 @@ static void check(const batch_sample *s, const batch_result *r, const ptowsp_run
 }
 
 static void check_sample(batch_sample *s) {
-    ptowsp_context *context;
-    ptowsp_module *m;
     ptowsp_program *program;
-    ptowsp_run *run;
     batch_result expected;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_kernel_desc kernel = {
         .name = "work", .axis_count = 1, .cost = task_cycles, .user = s};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
@@ -135,7 +132,7 @@ static void check_sample(batch_sample *s) {
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     run_slowly(s, &expected);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
@@ -143,10 +140,7 @@ static void check_sample(batch_sample *s) {
         assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
         check(s, &expected, run);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 TEST(batch__times_are_those_of_the_rules_done_slowly) {
@@ -220,13 +214,11 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
                                             {.name = "get", .fn = own_cycles, .cost = own_cycles},
                                             {.name = "work", .fn = own_cycles, .cost = own_cycles}};
     const ptowsp_parse_desc attached = {kernels, 3, 0};
-    ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
-    ptowsp_run *run;
     int32_t x = 0;
     const ptowsp_buffer buffer = {.data = &x, .size = sizeof x};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
@@ -241,7 +233,7 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
     if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
     const uint64_t found = window - 2 < count ? window - 2 : count, full = count - found;
     const uint64_t before = is_pipeline ? 5 : 6;  // on lanes
@@ -259,10 +251,7 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
         assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE],
                          60u + (is_pipeline ? 0u : 50u) + found * 950);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
@@ -282,10 +271,8 @@ TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
 static void check_scope(ptowsp_context *context, ptowsp_module *m,
                         const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, &desc);
+    ptowsp_run *run = test_run_of(context, program);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.record_tasks = has_records == 1};
         assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
@@ -311,9 +298,8 @@ TEST(batch__a_scope_ends_with_its_own_tasks) {
                                "      task work(7) tag \"lane\" = 0u\n";
     const ptowsp_parse_kernel kernel = {.name = "work", .fn = own_cycles, .cost = own_cycles};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    ptowsp_context *context;
     ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
@@ -346,8 +332,7 @@ static ptowsp_cycles ten_cycles(const ptowsp_task *task, void *user) {
 // too. What then is reported is consistent, and all is well afterwards.
 static void check_refused(test_memory *memory, const ptowsp_program *program,
                           ptowsp_context *context, size_t refused, bool *out_is_done) {
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     memory->refuse_at = memory->allocations + refused;
     const ptowsp_status status = ptowsp_run_execute(run, NULL);
     *out_is_done = memory->allocations < memory->refuse_at;
@@ -378,11 +363,8 @@ TEST(batch__memory_that_is_refused_leaves_what_was_done) {
                                       .window = 1000,
                                       .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(&with_memory);
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", REFUSED_TASKS)) {
@@ -390,7 +372,7 @@ TEST(batch__memory_that_is_refused_leaves_what_was_done) {
             ptowsp_task_make(m, &task);
         }
     }
-    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, &desc);
     bool is_done = false;
     size_t refused = 0;
     while (!is_done) {

@@ -140,9 +140,8 @@ static void check_file(ptowsp_context *context, bool has_added, bool has_compact
 }
 
 TEST(disk__may_refuse_or_interrupt_any_call) {
-    ptowsp_context *context;
     snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     static const int hows[3] = {EIO, ENOSPC, EINTR};
     for (int i = 0; i < 3; i++) {
         uint64_t errors = 0;
@@ -177,12 +176,11 @@ TEST(disk__may_refuse_or_interrupt_any_call) {
 
 // The lock is advice: what does not ask for it may shorten the file between a look at its size and the read.
 TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
-    ptowsp_context *context;
     ptowsp_tuning *tuning;
     ptowsp_tuning_value value;
     const ptowsp_tuning_key key = key_of(1);
     snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     write_file(context);
     memset(&disk, 0, sizeof disk);
     disk.emptied = path;
@@ -215,7 +213,6 @@ static void *release_later(void *arg) {
 }
 
 TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
-    ptowsp_context *context;
     ptowsp_tuning *tuning, *second = NULL;
     const ptowsp_tuning_key key = key_of(1);
     char text[400];
@@ -224,7 +221,7 @@ TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
              "tuning: cannot open %s: another process has held its lock for 10 s: end that process "
              "(fuser names it), or use a copy of the file",
              path);
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     write_file(context);
     memset(&disk, 0, sizeof disk);
     assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);

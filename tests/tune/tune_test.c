@@ -1022,8 +1022,7 @@ TEST(measure__calls_what_it_is_told_to) {
 static uint64_t tile_hash(const char *name, uint32_t cols, double factor, bool is_root,
                           const ptowsp_machine *machine) {
     ptowsp_context *context = tune_context(NULL);
-    ptowsp_module *module;
-    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(context, NULL);
     ptowsp_body_desc desc = {0};
     desc.name = name, desc.machine = machine;
     ptowsp_body *body = ptowsp_kernel_begin(module, &desc);
@@ -1057,8 +1056,7 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
 
 static uint64_t c_hash(const ptowsp_kernel_desc *desc) {
     ptowsp_context *context = tune_context(NULL);
-    ptowsp_module *module;
-    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_module *module = test_module(context, NULL);
     uint64_t hash = ptowsp_kernel_hash(module, ptowsp_kernel_make(module, desc));
     ptowsp_kernel none = {0}, beyond = {77};
     assert_true(ptowsp_kernel_hash(module, none) == 0 && ptowsp_kernel_hash(module, beyond) == 0);

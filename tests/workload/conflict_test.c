@@ -77,9 +77,7 @@ static void make(fixture *f, const char *body, uint32_t hazards) {
 }
 
 static void end(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
+    test_destroy(f->run, f->program, f->module, NULL);
     f->run = NULL, f->program = NULL, f->module = NULL;
 }
 

@@ -16,8 +16,7 @@ static ptowsp_context *context_of(test_memory *memory) {
         desc.resize = test_resize;
         desc.resize_user = memory;
     }
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -348,8 +347,7 @@ TEST(place__tile_kernels_and_variants_have_rules) {
     ptowsp_context *context = context_of(NULL);
     const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
     const ptowsp_spread columns = {PTOWSP_SHARDED, 1, NULL};
-    ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
     ptowsp_tensor tensors[2];
     for (int i = 0; i < 2; i++) {
@@ -763,9 +761,8 @@ TEST(place__wrong_calls_are_refused) {
     };
     for (int i = 0; i < 8; i++) {
         const ptowsp_module_desc desc = {"m", 0};
-        ptowsp_module *m = NULL;
         ptowsp_tensor_desc t = {.name = "t", .dtype = PTOWSP_I32, .rank = 1, .shape[0] = 8};
-        assert_int_equal(ptowsp_module_create(context, &desc, &m), PTOWSP_OK);
+        ptowsp_module *m = test_module(context, &desc);
         if (i != 3) {
             ptowsp_module_mesh(m, &mesh, (ptowsp_algorithm)(i == 0 ? 9 : 0));
         }
@@ -821,10 +818,9 @@ TEST(place__programs_say_what_a_rank_moves) {
         "tensor n f32 [16, 16] global spread tp dim 1\ntensor r f32 [16, 16] global\n"
         "tensor s f32 [16, 16] global spread tp sum\n" KERNELS "workload w\n  " UNARY(
             "all", "m", "r") "  " BINARY("add", "n", "r", "m") "  " BINARY("add", "m", "s", "n"));
-    ptowsp_program *program = NULL;
     assert_non_null(m);
     ptowsp_output_buffer buffer = {text, TEXT, 0};
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const char *line = strstr(text, wanted[i][0]);
@@ -845,12 +841,12 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
     static char text[TEXT];
     ptowsp_context *context = context_of(NULL);
     ptowsp_module *m = module_of(context, STEPS);
-    ptowsp_program *program = NULL, *loaded = NULL;
+    ptowsp_program *loaded = NULL;
     ptowsp_run *run = NULL;
     assert_non_null(m);
     ptowsp_output_buffer buffer = {text, TEXT, 0};
     // As a ring of 4: 2 * (256 - 64) elements.
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "task all_reduce.tp.f32() s[0, 0] s.1[0, 0], moves 1536 bytes\n"));
     ptowsp_program_destroy(program);
@@ -908,10 +904,8 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
         context, "module m\ntensor a f32 [4, ?] global\ntensor b f32 [4, ?] global\nkernel k(axes "
                  "0, in in f32 ? x ?, out out f32 ? x ?) link, slice, members 4, in columns\n"
                  "workload w\n  task k() in" ON("a") " out" ON("b") "\n");
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     ptowsp_run_options options = {0};
     ptowsp_run_ranks ranks = {.rank_count = 4};
     options.mode = PTOWSP_RUN_TIME_ONLY;
@@ -927,10 +921,7 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
             assert_string_equal(ptowsp_context_error(context).text, cases[i].why);
         }
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 // A module with relayouts behind so many declarations and tasks, which decide where its tables are

@@ -111,10 +111,7 @@ static void fixture_make(fixture *f, uint32_t scalar_count) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
 }
 
 static void compile(fixture *f, const ptowsp_schedule *schedule) {
@@ -612,9 +609,8 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
     compile(&f, &schedule);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
-    ptowsp_context *context;
     ptowsp_run *serial = f.run;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     assert_int_equal(ptowsp_run_create(context, f.program, &f.run), PTOWSP_OK);
     decode_data(f.kv);
     for (uint32_t lanes = 1; lanes <= 3; lanes++) {
@@ -938,10 +934,8 @@ DEVICE_TEST(plan_axis__random_plans_are_walked_like_plain_loops) {
     compile(&flat, &schedule);
     compile(&nested, &schedule);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-    ptowsp_run *threaded;
-    assert_int_equal(ptowsp_run_create(context, flat.program, &threaded), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
+    ptowsp_run *threaded = test_run_of(context, flat.program);
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         static random_plan r;
         static call expected[RANDOM_UNITS];

@@ -497,8 +497,7 @@ TEST(read__what_is_bound_to_a_run) {
     fixture_make(f);
     bound_ids ids = build_bindable(f);
     compile(f, NULL);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(f->context, f->program);
     assert_ptr_equal(ptowsp_run_program(run), f->program);
     check_nothing_bound(run, ids);
     static const int32_t lengths[] = {4, 0, 2}, indptr[] = {0, 1, 1, 3}, indices[] = {5, 1, 0, 9};
@@ -587,8 +586,7 @@ static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size
 TEST(read__any_allocation_may_fail) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     size_t live = memory.live_bytes, size = 0, refused = 0;
     for (bool is_done = false; !is_done; refused++) {
         memory.allocations = 0;

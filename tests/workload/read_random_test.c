@@ -43,9 +43,8 @@ static bool is_priority_signed(const sample *s) {
 }
 
 static void check_program(sample *s, const ptowsp_program *program) {
-    ptowsp_run *run = NULL;
     read_check_form(program);
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     assert_ptr_equal(ptowsp_run_program(run), program);
     ref_bind(run, &s->program, &s->bindings, &s->memory, true);
     if (s->schedule.priority_key) {

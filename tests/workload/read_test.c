@@ -393,7 +393,6 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
 FIXTURE_TEST(read__pipelines) {
     calls executed = {{0}, 0};
     int32_t data[24];
-    ptowsp_run *run = NULL;
     ptowsp_tensor x = ptowsp_tensor_make(
         f->m, &(ptowsp_tensor_desc){.name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape = {3, 8}});
     ptowsp_kernel k = ptowsp_kernel_make(
@@ -442,7 +441,7 @@ FIXTURE_TEST(read__pipelines) {
     uint32_t symbol = read_tables(f)->latency_symbol;
     assert_string_equal(read_tables(f)->symbols[symbol].name, PTOWSP_CHANNEL_LATENCY_SYMBOL);
     assert_int_equal(read_tables(f)->channel_count, 3);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(f->context, f->program);
     assert_int_equal(ptowsp_run_bind_symbol(run, "d", 3), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &(ptowsp_buffer){.data = data}), PTOWSP_OK);
     check_calls(f, run, &executed);

@@ -66,10 +66,7 @@ static ptowsp_status loop_run(loop *l, const ptowsp_schedule *schedule, ptowsp_r
 }
 
 static void loop_end(loop *l) {
-    ptowsp_run_destroy(l->run);
-    ptowsp_program_destroy(l->program);
-    ptowsp_module_destroy(l->m);
-    ptowsp_context_destroy(l->context);
+    test_destroy(l->run, l->program, l->m, l->context);
 }
 
 TEST(stretch__tasks_get_what_is_worked_out_by_hand) {
@@ -126,12 +123,8 @@ static ptowsp_cycles check_mixed(const ptowsp_task *task, void *user) {
 TEST(stretch__arguments_that_do_not_change_stay) {
     for (uint32_t lanes = 1; lanes < 3; lanes++) {
         mixed x = {0, lanes == 2};
-        ptowsp_context *context;
-        ptowsp_module *m;
-        ptowsp_program *program;
-        ptowsp_run *run;
-        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_context *context = test_context(NULL);
+        ptowsp_module *m = test_module(context, NULL);
         ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 3, .cost = check_mixed, .user = &x};
         kernel.scalars[0] = (ptowsp_scalar_param){"r", PTOWSP_TYPE_I64};
         kernel.scalars[1] = (ptowsp_scalar_param){"s", PTOWSP_TYPE_I64};
@@ -153,14 +146,11 @@ TEST(stretch__arguments_that_do_not_change_stay) {
         const ptowsp_schedule schedule = {.lane_count = lanes};
         const ptowsp_program_desc desc = {NULL, &schedule};
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_program *program = test_program(context, m, &desc);
+        ptowsp_run *run = test_run_of(context, program);
         assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
         assert_int_equal(x.calls, 1500);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
+        test_destroy(run, program, m, context);
     }
 }
 

@@ -558,13 +558,8 @@ static ptowsp_cycles square_row(const ptowsp_task *task, void *user) {
     return 3;
 }
 
-TEST(list__runs_its_kernels) {
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+CONTEXT_TEST(list__runs_its_kernels) {
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_kernel_desc desc = {.name = "square",
                                      .tiles = {{"from", PTOWSP_IN, PTOWSP_I32, 1, PTOWSP_DYNAMIC},
                                                {"to", PTOWSP_OUT, PTOWSP_I32, 1, PTOWSP_DYNAMIC}},
@@ -593,8 +588,8 @@ TEST(list__runs_its_kernels) {
     PTOWSP_WORKLOAD(m, "all") {
         ptowsp_task_list_make(m, &list);
     }
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     int32_t in[12], out[12] = {0};
     for (int i = 0; i < 12; i++) {
         in[i] = i - 5;
@@ -618,10 +613,7 @@ TEST(list__runs_its_kernels) {
     assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
                   "all/list/listed square: task 2 of the list: from: tensor a has no matrix 2");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, NULL);
 }
 
 // -- bad input ------------------------------------------------------------------------------------
@@ -761,13 +753,11 @@ TEST(list__is_drawn_reported_and_searched) {
     assert_true(results[0].makespan_cycles <= results[summary.result_count - 1].makespan_cycles);
     assert_true(results[0].makespan_cycles >= results[0].bounds.largest_cycles);
 
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     const ptowsp_program_desc desc = {.schedule = &results[0].schedule};
-    assert_int_equal(ptowsp_program_create(w.context, w.m, &desc, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(w.context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(w.context, w.m, &desc);
+    ptowsp_run *run = test_run_of(w.context, program);
     assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     assert_int_equal(ptowsp_run_result(run)->makespan_cycles, results[0].makespan_cycles);
@@ -807,12 +797,9 @@ TEST(list__is_drawn_reported_and_searched) {
 
 TEST(list__runs_on_the_calling_thread_alone) {
     const ptowsp_context_desc lanes = test_lanes_desc(2);
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL, *read = NULL;
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *read = NULL;
+    ptowsp_context *context = test_context(&lanes);
+    ptowsp_module *m = test_module(context, NULL);
     const ptowsp_kernel_desc desc = {.name = "k", .cycles = 1};
     const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
     const ptowsp_task_list list = {.task_count = 1, .kernels = &kernel};
@@ -820,8 +807,8 @@ TEST(list__runs_on_the_calling_thread_alone) {
         ptowsp_task_list_make(m, &list);
     }
     const ptowsp_run_options options = {.lane_count = 2};
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
     test_error_is(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "run: lists of tasks run on the calling thread, and lane_count is 2");
@@ -833,10 +820,7 @@ TEST(list__runs_on_the_calling_thread_alone) {
                      PTOWSP_INVALID_PARAMS);
     assert_non_null(
         strstr(ptowsp_context_error(context).text, "lists of tasks are given as arrays"));
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 // Each allocation fails once: the calls say so, and nothing is lost.

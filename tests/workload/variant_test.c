@@ -175,12 +175,11 @@ TEST(test_tasks_choose) {
         char text[2][4000];
         for (int by_hand = 0; by_hand < 2; by_hand++) {
             fixture f;
-            ptowsp_run *run;
             const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
             ragged_program(&f, by_hand, NULL);
             ptowsp_output_buffer out = {text[by_hand], sizeof text[0], 0};
             ptowsp_program_print(f.program, ptowsp_output_to_buffer(&out));
-            assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+            ptowsp_run *run = test_run_of(f.context, f.program);
             assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS),
                              PTOWSP_OK);
             assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
@@ -205,7 +204,6 @@ TEST(test_after_a_choice) {
     static uint16_t halves[ROWS * COLS];
     for (int32_t rows = 10; rows <= 20; rows += 10) {
         fixture f;
-        ptowsp_run *run;
         ptowsp_schedule schedule = {.lane_count = 2, .dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
         fixture_begin(&f);
         ptowsp_kernel choice = choice_make(&f);
@@ -219,7 +217,7 @@ TEST(test_after_a_choice) {
         }
         const ptowsp_program_desc desc = {.schedule = &schedule};
         assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+        ptowsp_run *run = test_run_of(f.context, f.program);
         const ptowsp_buffer x = {.data = data, .size = sizeof data};
         const ptowsp_buffer y = {.data = halves, .size = sizeof halves};
         assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, &rows, 1), PTOWSP_OK);

@@ -51,10 +51,7 @@ static void fixture_make(fixture *f) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
 }
 
 static ptowsp_expr number(const fixture *f, const char *name, ptowsp_expr i) {
@@ -90,8 +87,7 @@ static void bind(const fixture *f, ptowsp_run *run, void *data) {
         ptowsp_status status = ptowsp_run_bind_array(run, names[i], PTOWSP_I64, f->at[i], CASES);
         assert_true(status == PTOWSP_OK || i == 3);
     }
-    ptowsp_buffer buffer = {.data = data};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    test_bind(run, "x", data);
 }
 
 // -- sizes ----------------------------------------------------------------------------------------
@@ -214,10 +210,8 @@ TEST(view_limit__random_tiles_are_the_same_on_lanes) {
     compile(&f, &schedule);
     ptowsp_context_desc desc = {
         .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = test_run_lanes_on_threads};
-    ptowsp_context *context;
-    ptowsp_run *many;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, f.program, &many), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
+    ptowsp_run *many = test_run_of(context, f.program);
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
         int32_t other[ROWS * COLS] = {0};
         int32_t expected[ROWS * COLS] = {0};
@@ -393,8 +387,7 @@ FIXTURE_TEST(view_limit__a_limit_may_be_computed) {
         ptowsp_task_make(f->m, &task);
     }
     compile(f, NULL);
-    ptowsp_buffer x = {.data = f->data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
+    test_bind(f->run, "x", f->data);
     if (ptowsp_run_execute(f->run, NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }

@@ -52,9 +52,8 @@ static void check_on_lanes(tally *t, sample *s, ptowsp_run *run, uint32_t lane_c
 
 // A run of the program in a context of the fleet.
 static ptowsp_run *run_make(tally *t, sample *s, const ptowsp_program *program, lane_kind kind) {
-    ptowsp_run *run = NULL;
     s->run_context = t->fleet.contexts[kind];
-    assert_int_equal(ptowsp_run_create(s->run_context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->run_context, program);
     return run;
 }
 

@@ -176,10 +176,7 @@ static ptowsp_status execute(const fixture *f, bool has_records) {
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_bytes, 0);
     assert_int_equal(f->memory.live_blocks, 0);
 }

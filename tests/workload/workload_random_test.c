@@ -45,9 +45,8 @@ static void check_fresh(sample *s, const outcome *first) {
     *old = s->module;
     ref_module_build(&s->module, s->context, &s->program);
     ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
     assert_int_equal(sample_compile(s, &s->module, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     check_same(s, first, run, check_execution(s, run), "a fresh program differs");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -61,7 +60,6 @@ static void check_saved(sample *s, const outcome *first) {
     static char saved[1 << 18];
     ptowsp_schedule schedule;
     ptowsp_program *loaded = NULL;
-    ptowsp_run *run = NULL;
     sample_kernels kernels;
     const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
@@ -71,7 +69,7 @@ static void check_saved(sample *s, const outcome *first) {
         PTOWSP_OK);
     assert_int_equal(
         ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(s->context, loaded, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, loaded);
     sample_expect(s);
     check_same(s, first, run, check_execution(s, run), "a saved program differs");
     ptowsp_run_destroy(run);
@@ -86,7 +84,6 @@ typedef struct tally {
 
 static void check_sample(sample *s, tally *counts) {
     ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
     sample_expect(s);
     ptowsp_status status = sample_compile(s, &s->module, &program);
     if (status == PTOWSP_STUCK && s->expected.status == PTOWSP_STUCK) {
@@ -96,7 +93,7 @@ static void check_sample(sample *s, tally *counts) {
         complain(s, NULL, -1, "the program is refused");
         return;
     }
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     status = check_execution(s, run);
     counts->ok += status == PTOWSP_OK;
     counts->stuck += status == PTOWSP_STUCK;
@@ -136,11 +133,10 @@ TEST(workload__agrees_with_the_slow_reference) {
 // Runs the sample with its schedule and returns what came out.
 static outcome *sample_run_once(sample *s) {
     ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
     if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
         complain(s, NULL, -1, "the program is refused");
     }
-    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(s->context, program);
     outcome *result = outcome_of(run, check_execution(s, run));
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);

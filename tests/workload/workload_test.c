@@ -22,13 +22,9 @@ static const int32_t indices[] = {4, 1, 0, 3, 2};
 
 // Tasks of (row or 0, column, entry) over the CSR arrays above.
 static void run_sparse(bool by_row, bool record, seen *out) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
     out->count = 0;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_kernel_desc kernel = {.name = "see", .axis_count = 3, .fn = see, .user = out};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     ptowsp_axis axis = ptowsp_axis_sparse(m, "routes");
@@ -43,16 +39,13 @@ static void run_sparse(bool by_row, bool record, seen *out) {
             }
         }
     }
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
+    ptowsp_run *run = test_run_of(context, program);
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 5};
     assert_int_equal(ptowsp_run_bind_csr(run, "routes", &csr), PTOWSP_OK);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = record};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, m, context);
 }
 
 TEST(workload__sparse_loops_give_column_and_entry) {
@@ -75,11 +68,8 @@ TEST(workload__sparse_loops_give_column_and_entry) {
     }
 }
 
-TEST(workload__an_entry_is_that_of_a_sparse_loop) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+CONTEXT_TEST(workload__an_entry_is_that_of_a_sparse_loop) {
+    ptowsp_module *m = test_module(context, NULL);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 3)) {
             assert_int_equal(ptowsp_loop_entry(i).id, 0);
@@ -105,16 +95,10 @@ TEST(workload__an_entry_is_that_of_a_sparse_loop) {
                         "main: the value of a slot: variable e belongs to a scope that is not "
                         "around");
     ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
-TEST(workload__records_are_named_by_the_program) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+CONTEXT_TEST(workload__records_are_named_by_the_program) {
+    ptowsp_module *m = test_module(context, NULL);
     ptowsp_kernel_desc kernel = {.name = "k", .cycles = 7};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     PTOWSP_WORKLOAD(m, "main") {
@@ -122,9 +106,9 @@ TEST(workload__records_are_named_by_the_program) {
             ptowsp_task_make(m, &task);
         }
     }
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_module_destroy(m);
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     const ptowsp_task_record *record = &ptowsp_run_records(run)[1];
@@ -139,5 +123,4 @@ TEST(workload__records_are_named_by_the_program) {
     assert_string_equal(text, "");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
-    ptowsp_context_destroy(context);
 }
