@@ -13,9 +13,24 @@ enum { ROUNDS = 2000, SIDE = 150 };
 static const ptoisa_compare modes[6] = {PTOISA_EQ, PTOISA_NE, PTOISA_LT,
                                         PTOISA_LE, PTOISA_GT, PTOISA_GE};
 
+static const uint32_t set_all =
+    SET(F16) | SET(BF16) | SET(F32) | SET(I8) | SET(I16) | SET(I32) | SET(U8) | SET(U16) | SET(U32);
+
 static test_tile *mask_make(test_bench *bench, ptoisa_family family, uint32_t rows, uint32_t cols) {
     return family == PTOISA_A5 ? test_vec(bench, PTOISA_U32, rows, (cols + 31) / 32)
                                : test_vec(bench, PTOISA_U8, rows, (cols + 7) / 8);
+}
+
+// A core that takes all types and modes: an A5, or one as the simulator.
+static void begin_all(test_bench *bench, const char *what) {
+    const bool is_as_simulator = test_chance(bench, 2);
+    test_begin(bench, is_as_simulator ? PTOISA_A2A3 : PTOISA_A5, what);
+    bench->core.is_as_simulator = is_as_simulator;
+}
+
+// On such a core masks are bytes or words.
+static test_tile *mask_any(test_bench *bench, uint32_t rows, uint32_t cols) {
+    return mask_make(bench, test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3, rows, cols);
 }
 
 // The bit of column c. A word is four bytes, the lowest first.
@@ -49,20 +64,31 @@ static void expect_mask(const test_bench *bench, const test_tile *mask, const te
                 test_fail_at(bench, a, r, c, !want, want);
             }
         }
+        const uint32_t bits = ref_size((ptoisa_dtype)mask->tile.dtype) * 8;
+        for (uint32_t c = a->tile.valid_cols; c < mask->tile.valid_cols * bits; c++) {
+            assert_false(bit_now(mask, r, c));
+        }
     }
 }
 
-static void compare_round(test_bench *bench, uint32_t round, bool is_scalar) {
-    ptoisa_family family = round % 2 ? PTOISA_A5 : PTOISA_A2A3;
-    ptoisa_dtype dtype =
-        test_dtype(bench, SET(F16) | SET(F32) | SET(I32) | (is_scalar ? SET(I16) | SET(U16) : 0));
+static void compare_round(test_bench *bench, uint32_t round, bool is_scalar, bool is_all) {
+    ptoisa_family family = round % 2 || is_all ? PTOISA_A5 : PTOISA_A2A3;
+    ptoisa_dtype dtype = test_dtype(bench, is_all ? set_all
+                                                  : SET(F16) | SET(F32) | SET(I32) |
+                                                        (is_scalar ? SET(I16) | SET(U16) : 0));
     // Integers can only be compared for equality on A2/A3.
     bool is_eq_only = family == PTOISA_A2A3 && !ref_is_float(dtype);
     ptoisa_compare mode = is_eq_only ? PTOISA_EQ : modes[test_in(bench, 0, 5)];
-    uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
-    test_begin(bench, family, is_scalar ? "TCMPS" : "TCMP");
+    uint32_t rows = test_size(bench, 12);
+    uint32_t cols = is_all ? test_size(bench, SIDE) : 8 * test_size(bench, SIDE / 8);
+    const char *what = is_scalar ? "TCMPS" : "TCMP";
+    if (is_all) {
+        begin_all(bench, what);
+    } else {
+        test_begin(bench, family, what);
+    }
     test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
-    test_tile *mask = mask_make(bench, family, rows, cols);
+    test_tile *mask = is_all ? mask_any(bench, rows, cols) : mask_make(bench, family, rows, cols);
     fill(bench, a);
     fill(bench, b);
     mask->role = TEST_WRITTEN;
@@ -79,7 +105,13 @@ static void compare_round(test_bench *bench, uint32_t round, bool is_scalar) {
 
 BENCH_TEST(compare__sets_the_bits) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        compare_round(bench, round, round % 4 < 2);
+        compare_round(bench, round, round % 4 < 2, false);
+    }
+}
+
+BENCH_TEST(compare__takes_all_types_and_modes_on_a5_and_as_the_simulator) {
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        compare_round(bench, round, round % 2, true);
     }
 }
 
@@ -110,12 +142,12 @@ BENCH_TEST(compare__of_nan_is_false_but_for_ne) {
 
 BENCH_TEST(select__takes_one_or_the_other) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_scalar = round % 2;
-        ptoisa_dtype dtype = test_dtype(bench, SET(F16) | SET(F32) | SET(I16) | SET(I32) |
-                                                   SET(U16) | SET(U32) | SET(BF16));
+        bool is_scalar = round % 2, is_all = round % 8 > 5;  // with bytes, as the simulator
+        ptoisa_dtype dtype = test_dtype(bench, set_all & ~(is_all ? 0 : SET(I8) | SET(U8)));
         uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
-        ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
+        ptoisa_family family = !is_all && test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
         test_begin(bench, family, is_scalar ? "TSELS" : "TSEL");
+        bench->core.is_as_simulator = is_all;
         // Valid elements are random bits: NaN of any kind must come through.
         test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
         test_tile *mask = mask_make(bench, family, rows, cols);
