@@ -6,7 +6,6 @@
 // counts of faults for what must be refused.
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,6 +15,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+#include "tests/support/suite.h"
 
 #define BYTES_MAX (1 << 19)
 

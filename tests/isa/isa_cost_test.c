@@ -2,13 +2,14 @@
 // what was measured, and the clocks of a core under flags and barriers.
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
+
+#include "tests/support/suite.h"
 
 // -- helpers --------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 #define ISA_FACE_H
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,6 +14,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/suite.h"
 
 extern "C" {
 #include <cmocka.h>  // last: it defines fail as a macro

@@ -2,7 +2,6 @@
 // mask takes of rows that are not whole. What they compute is in isa_compare_test.c and isa_sort_test.c.
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,6 +13,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "tests/support/suite.h"
 
 static uint64_t seed_state;
 

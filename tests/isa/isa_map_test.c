@@ -2,7 +2,6 @@
 // every set of vector instructions of this machine, with odd sizes and guarded tiles.
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "tests/support/suite.h"
 
 static uint64_t test_seed(void) {
     const char *text = getenv("PTOWSP_SEED");

@@ -16,7 +16,6 @@
 #define PTOISA_TEST_H
 
 #include "ptoisa_shim.h"
-#include "tests/support/suite.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -26,6 +25,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "tests/support/suite.h"
 
 #include "isa_reference.h"
 

@@ -2,7 +2,6 @@
 // element holds is given back once, when it is dropped.
 
 #include "src/npu/tree/include/wsp_list.h"
-#include "tests/support/suite.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +9,8 @@
 #include <stdint.h>
 
 #include <memory>
+
+#include "tests/support/suite.h"
 
 extern "C" {
 #include <cmocka.h>

@@ -4,7 +4,6 @@
 
 #include "src/npu/tree/aicore/wsp_kernel.h"
 #include "src/npu/tree/include/wsp_number.h"
-#include "tests/support/suite.h"
 #include "wide.h"
 
 #include <setjmp.h>
@@ -13,6 +12,8 @@
 #include <stdint.h>
 
 #include <type_traits>
+
+#include "tests/support/suite.h"
 
 extern "C" {
 #include <cmocka.h>

@@ -9,7 +9,6 @@
 #define PTOWSP_TEST_H
 
 #include "ptowsp.h"
-#include "tests/support/suite.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/support/suite.h"
 
 #ifdef __cplusplus
 extern "C" {
