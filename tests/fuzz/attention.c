@@ -178,9 +178,7 @@ static void require_found(const step *s, bytes *in, ptowsp_attention_plan *plan)
 }
 
 static void require_bound(const step *s, const ptowsp_attention_sizes *sizes, bool is_planned) {
-    ptowsp_attention_limits limits;
-    memset(&limits, 0, sizeof limits);
-    limits.sequence_count_max = s->batch.sequence_count;
+    ptowsp_attention_limits limits = {.sequence_count_max = s->batch.sequence_count};
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
         int32_t kv = s->kv[i], queries = s->queries ? s->queries[i] : 1;
         limits.kv_length_max = kv > limits.kv_length_max ? kv : limits.kv_length_max;

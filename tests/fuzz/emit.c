@@ -30,11 +30,7 @@ static ptowsp_cycles scale(const ptowsp_task *task, void *user) {
 
 static void make_pipeline(ptowsp_module *m, const char *const *n, ptowsp_kernel kernel,
                           ptowsp_axis axis, ptowsp_view view) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.views[0] = view;
-    task.scalars[0] = ptowsp_u64(m, 1);
+    ptowsp_task_desc task = {.kernel = kernel, .views[0] = view, .scalars[0] = ptowsp_u64(m, 1)};
     PTOWSP_PIPELINE(m, n[8]) {
         ptowsp_channel_desc desc = {n[9], 2, 0, {NULL, 0}, {NULL, 0}};
         ptowsp_channel channel = ptowsp_channel_make(m, &desc);
@@ -56,9 +52,7 @@ static void make_pipeline(ptowsp_module *m, const char *const *n, ptowsp_kernel 
 }
 
 static ptowsp_kernel make_tiles(ptowsp_module *m, const char *const *n) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = n[13];
+    ptowsp_body_desc desc = {.name = n[13]};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     if (!k) {
         return ptowsp_kernel_end(k);
@@ -71,19 +65,11 @@ static ptowsp_kernel make_tiles(ptowsp_module *m, const char *const *n) {
 
 // The program with these names, or NULL if they are refused.
 static ptowsp_program *make(ptowsp_context *context, ptowsp_module *m, const char *const *n) {
-    ptowsp_tensor_desc tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = n[0];
-    tensor.dtype = PTOWSP_F32;
-    tensor.rank = 2;
-    tensor.shape[0] = PTOWSP_DYNAMIC;
-    tensor.shape[1] = 8;
+    ptowsp_tensor_desc tensor = {
+        .name = n[0], .dtype = PTOWSP_F32, .rank = 2, .shape[0] = PTOWSP_DYNAMIC, .shape[1] = 8};
     ptowsp_tensor x = ptowsp_tensor_make(m, &tensor);
     ptowsp_axis axis = ptowsp_axis_dynamic(m, n[1]);
-    ptowsp_kernel_desc native;
-    memset(&native, 0, sizeof native);
-    native.name = n[2];
-    native.axis_count = 1;
+    ptowsp_kernel_desc native = {.name = n[2], .axis_count = 1};
     const ptowsp_tile_param tile = {n[3], PTOWSP_INOUT, PTOWSP_F32, 8, 8};
     native.tiles[0] = tile;
     native.scalars[0].name = n[4];
@@ -96,8 +82,7 @@ static ptowsp_program *make(ptowsp_context *context, ptowsp_module *m, const cha
     ptowsp_kernel kernel = ptowsp_kernel_make(m, &native), tiles = make_tiles(m, n);
     ptowsp_program *program = NULL;
     PTOWSP_WORKLOAD(m, n[5]) {
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
+        ptowsp_task_desc task = {0};
         ptowsp_expr i = ptowsp_for_each_begin(m, n[6], axis);
         task.kernel = kernel;
         task.axes[0] = i;

@@ -69,8 +69,7 @@ static void apply(machine *m, op o) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bytes in = {data, size};
-    machine m;
-    memset(&m, 0, sizeof m);
+    machine m = {0};
     fixture_make(&m.f);
     for (uint32_t i = 0; i < SLOT_COUNT; i++) {
         m.slots[i] = take_cell(&in);

@@ -107,9 +107,7 @@ static void work_out(model *m) {
 
 static void build(const model *m, ptowsp_graph *graph, task *tasks) {
     for (uint32_t i = 0; i < m->task_count; i++) {
-        ptowsp_graph_task_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.user = &tasks[i];
+        ptowsp_graph_task_desc desc = {.user = &tasks[i]};
         if (m->is_range[i]) {
             desc.range = run_range;
             desc.item_count = 3;
@@ -143,13 +141,12 @@ static void require_statuses(const model *m, const ptowsp_graph *graph) {
 }
 
 static void run(model *m, uint32_t lane_count) {
-    ptowsp_context_desc desc;
     ptowsp_context *context;
     ptowsp_graph *graph;
     task tasks[TASK_MAX];
-    memset(&desc, 0, sizeof desc);
-    desc.threads = lane_count > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
-    desc.lane_count = lane_count;
+    ptowsp_context_desc desc = {.threads =
+                                    lane_count > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
+                                .lane_count = lane_count};
     for (uint32_t i = 0; i < TASK_MAX; i++) {
         tasks[i].m = m;
         tasks[i].number = i;

@@ -7,10 +7,8 @@
 enum { SEQUENCE_MAX = 48, LANE_COUNT = 3, UNIT_MAX = 20000 };
 
 static ptowsp_plan_config take_config(bytes *in, ptowsp_tier *tiers) {
-    ptowsp_plan_config config;
     uint32_t flags = (uint32_t)take(in, 1);
-    memset(&config, 0, sizeof config);
-    config.chunk_min = take_number(in);
+    ptowsp_plan_config config = {.chunk_min = take_number(in)};
     config.chunk_max = flags & 1 ? take_number(in) : config.chunk_min + take_number(in) % 5000;
     config.max_work_units = take_number(in);
     config.align = flags & 2 ? take_number(in) : 1u << flags / 4 % 8;
@@ -69,9 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bytes in = {data, size};
     ptowsp_tier tiers[3];
     const ptowsp_plan_config config = take_config(&in, tiers);
-    ptowsp_batch batch;
-    memset(&batch, 0, sizeof batch);
-    batch.kv_head_count = take_number(&in) % 9;
+    ptowsp_batch batch = {.kv_head_count = take_number(&in) % 9};
     batch.sequence_count = take_below(&in, SEQUENCE_MAX);
     const uint32_t middle = take_below(&in, batch.sequence_count + 1);
     int32_t *lengths = (int32_t *)malloc(batch.sequence_count * sizeof *lengths + 1);

@@ -23,17 +23,12 @@ static ptowsp_output to(ptowsp_output_buffer *buffer, char *text) {
 // Executes for time alone, with the tensors that have static sizes.
 static void run(ptowsp_context *context, const ptowsp_program *program) {
     ptowsp_run *made;
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    options.time_limit_ns = 20000000;
-    options.token_limit = 1000;
+    ptowsp_run_options options = {
+        .mode = PTOWSP_RUN_TIME_ONLY, .time_limit_ns = 20000000, .token_limit = 1000};
     REQUIRE(ptowsp_run_create(context, program, &made) == PTOWSP_OK);
     for (uint32_t i = 1; i < ptowsp_program_read(program)->tensor_count; i++) {
         ptowsp_tensor_info info = ptowsp_program_read(program)->tensors[i];
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.dtype = info.desc.dtype;
+        ptowsp_buffer buffer = {.dtype = info.desc.dtype};
         ptowsp_run_bind_tensor(made, info.desc.name, &buffer);
     }
     for (uint32_t i = 1; i < ptowsp_program_read(program)->axis_count; i++) {

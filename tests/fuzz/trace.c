@@ -173,8 +173,7 @@ static void write_csv(text *out, bytes *in, const request *from, int damage, uin
 // -- what is written is read ----------------------------------------------------------------------
 
 static request take_request(bytes *in, bool is_csv) {
-    request made;
-    memset(&made, 0, sizeof made);
+    request made = {0};
     // Until the year 2033. In CSV fractions of seconds are not those of the milliseconds.
     made.ms =
         is_csv ? (int64_t)(86400 + take(in, 4) % 2000000000) * 1000 : (int64_t)take_number(in);

@@ -27,15 +27,13 @@ void soak_device_launches(ptowsp_context *context, ptowsp_device *device, uint64
     for (int i = 0; i < LAUNCHES; i++) {
         launched l = {device, INSTANCES, INSTANCES, {0}};
         ptowsp_cycles cycles[INSTANCES];
-        ptowsp_launch launch;
         const soak_fault faults[] = {SOAK_BY_none, SOAK_BY_kernel, SOAK_BY_cancel};
         const soak_fault fault = faults[test_random(random) % 3];
-        memset(&launch, 0, sizeof launch);
-        launch.kernels = kernels;
-        launch.kernel_count = 1;
-        launch.instance_count = (uint32_t)test_random_in(random, 1, INSTANCES);
-        launch.user = &l;
-        launch.out_cycles = cycles;
+        ptowsp_launch launch = {.kernels = kernels,
+                                .kernel_count = 1,
+                                .instance_count = (uint32_t)test_random_in(random, 1, INSTANCES),
+                                .user = &l,
+                                .out_cycles = cycles};
         const uint64_t at = test_random(random) % launch.instance_count;
         l.fails = fault == SOAK_BY_kernel ? at : INSTANCES;
         l.cancels = fault == SOAK_BY_cancel ? at : INSTANCES;
@@ -105,10 +103,8 @@ void soak_device_memory(ptowsp_device *device, soak_memory *memory, uint64_t *ra
 
 // A device, after ones that did not open, or did all the same.
 ptowsp_device *soak_device(ptowsp_context *context, soak_memory *memory, uint64_t *random) {
-    ptowsp_device_desc desc;
     ptowsp_device *device = NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.scheduler_count = (uint32_t)test_random_in(random, 1, 3);
+    ptowsp_device_desc desc = {.scheduler_count = (uint32_t)test_random_in(random, 1, 3)};
     desc.vector_count = (uint32_t)test_random_in(random, 1, 5);
     desc.cube_count = (uint32_t)test_random_in(random, 1, 3);
     for (int i = 0; i < 3; i++) {

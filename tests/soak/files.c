@@ -57,10 +57,7 @@ void soak_run_records(uint64_t seed) {
     assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
     for (int i = 0; i < STEPS; i++) {
         const uint64_t k = test_random(&random) % KEYS;
-        ptowsp_tuning_key key;
-        memset(&key, 0, sizeof key);
-        key.kernel = k + 1;
-        key.machine = "910b3";
+        ptowsp_tuning_key key = {.kernel = k + 1, .machine = "910b3"};
         const bool is_full = test_random(&random) % 3 == 0;
         if (is_full) {
             soak_refuse_writes(&random, 2);
@@ -78,11 +75,8 @@ void soak_run_records(uint64_t seed) {
     ptowsp_tuning_destroy(tuning);
     assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
     for (uint64_t k = 0; k < KEYS; k++) {
-        ptowsp_tuning_key key;
         ptowsp_tuning_value value;
-        memset(&key, 0, sizeof key);
-        key.kernel = k + 1;
-        key.machine = "910b3";
+        ptowsp_tuning_key key = {.kernel = k + 1, .machine = "910b3"};
         ptowsp_tuning_find(tuning, &key, &value);
         assert_int_equal(value.count, counts[k]);
     }

@@ -11,10 +11,7 @@ enum { ROUNDS = 5 };
 static ptowsp_status build_badly(ptowsp_graph *graph, const random_graph *g, random_task *tasks) {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 0; i < g->task_count && status == PTOWSP_OK; i++) {
-        ptowsp_graph_task_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.fn = run_task;
-        desc.user = &tasks[i];
+        ptowsp_graph_task_desc desc = {.fn = run_task, .user = &tasks[i]};
         status = ptowsp_graph_task_make(graph, &desc, NULL);
     }
     for (uint32_t i = 0; i < g->edge_count && status == PTOWSP_OK; i++) {
@@ -91,9 +88,7 @@ static void run_case(uint64_t seed, bool has_device) {
     make_shape(g, &random);
     sort_edges(g);
     const uint64_t first_failed = reference(g);
-    ptowsp_graph_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.cube_lane_count = (uint32_t)test_random_in(&random, 0, 2);
+    ptowsp_graph_desc desc = {.cube_lane_count = (uint32_t)test_random_in(&random, 0, 2)};
     for (int i = 0; i < 2; i++) {
         soak_refuse_memory(&memory, &random, 24);
         ptowsp_status status = ptowsp_graph_create(context, &desc, &graph);

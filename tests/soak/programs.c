@@ -58,10 +58,7 @@ static ptowsp_status execute(program_case *c, ptowsp_run *run, soak_fault fault,
     if (test_random(random) % 2) {
         return sample_execute(c->s, run, PTOWSP_RUN_EXECUTE, true);
     }
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.record_tasks = true;
-    options.lane_count = c->s->lane_count;
+    ptowsp_run_options options = {.record_tasks = true, .lane_count = c->s->lane_count};
     c->s->module.watch.calls = 0;
     const ptowsp_status status = ptowsp_run_start(run, &options);
     if (status != PTOWSP_OK) {
@@ -146,8 +143,7 @@ void soak_run_program(uint64_t seed) {
     uint64_t random = seed;
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    program_case c;
-    memset(&c, 0, sizeof c);
+    program_case c = {0};
     sample *s = c.s = sample_make(test_random(&random), 0);
     sample_schedule(s, 0);
     sample_expect(s);

@@ -37,9 +37,7 @@ typedef struct rank_thread {
 static ptowsp_collective any_collective(const ranks_case *c, uint64_t *random) {
     static const ptowsp_dtype types[] = {PTOWSP_F32,  PTOWSP_F16, PTOWSP_I32, PTOWSP_F64,
                                          PTOWSP_BF16, PTOWSP_I8,  PTOWSP_U32, PTOWSP_U64};
-    ptowsp_collective made;
-    memset(&made, 0, sizeof made);
-    made.kind = collective_kinds[test_random(random) % 6];
+    ptowsp_collective made = {.kind = collective_kinds[test_random(random) % 6]};
     do {
         made.algorithm = (ptowsp_algorithm)test_random_in(random, PTOWSP_ALGORITHM_DIRECT,
                                                           PTOWSP_ALGORITHM_RING);
@@ -62,14 +60,12 @@ static ptowsp_collective any_collective(const ranks_case *c, uint64_t *random) {
 static int rank_run(const ranks_case *c, ptowsp_context *context, ptowsp_transport transport,
                     uint32_t rank, ptowsp_status *out_status) {
     uint64_t random = c->seed;
-    ptowsp_ranks_desc desc;
     ptowsp_ranks *ranks = NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.rank = rank;
-    desc.rank_count = c->count;
-    desc.transport = transport;
-    desc.fingerprint = c->seed;
-    desc.time_limit_ns = c->time_limit_ns;
+    ptowsp_ranks_desc desc = {.rank = rank,
+                              .rank_count = c->count,
+                              .transport = transport,
+                              .fingerprint = c->seed,
+                              .time_limit_ns = c->time_limit_ns};
     int result = RIGHT;
     *out_status = ptowsp_ranks_create(context, &desc, &ranks);
     for (uint32_t i = 0; i < c->call_count && *out_status == PTOWSP_OK; i++) {
@@ -88,10 +84,7 @@ static int rank_run(const ranks_case *c, ptowsp_context *context, ptowsp_transpo
     if (*out_status != PTOWSP_OK) {
         // It has a text, and the communicator is closed for good.
         const char *text = ptowsp_context_error(context).text;
-        ptowsp_collective again;
-        memset(&again, 0, sizeof again);
-        again.members = c->count;
-        again.dtype = PTOWSP_F32;
+        ptowsp_collective again = {.members = c->count, .dtype = PTOWSP_F32};
         const bool is_closed =
             !ranks || ptowsp_ranks_run(ranks, &again, NULL, NULL) == PTOWSP_RANK_FAILED;
         result = result == WRONG || text[0] == '\0' || !is_closed ? WRONG : ENDED;
@@ -106,13 +99,9 @@ static void *rank_main(void *user) {
     rank_thread *r = (rank_thread *)user;
     const ranks_case *c = r->c;
     uint64_t random = c->seed + r->rank;
-    soak_memory memory;
     ptowsp_context *context = NULL;
-    ptowsp_context_desc desc;
-    memset(&memory, 0, sizeof memory);
-    memset(&desc, 0, sizeof desc);
-    desc.resize = soak_resize;
-    desc.resize_user = &memory;
+    soak_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = soak_resize, .resize_user = &memory};
     r->result = WRONG;
     if (ptowsp_context_create(&desc, &context) != PTOWSP_OK) {
         return NULL;
@@ -133,10 +122,9 @@ static bool is_of_others(ptowsp_status status) {
 }
 
 static void run_threads(const ranks_case *c, ptowsp_hub *hub) {
-    rank_thread ranks[P_MAX];
     pthread_t threads[P_MAX];
     bool has_ended = false;
-    memset(ranks, 0, sizeof ranks);
+    rank_thread ranks[P_MAX] = {0};
     for (uint32_t i = 0; i < c->count; i++) {
         ranks[i].c = c;
         ranks[i].rank = i;
@@ -208,11 +196,9 @@ void soak_run_ranks(uint64_t seed) {
     uint64_t random = seed;
     soak_memory memory;
     ptowsp_hub *hub = NULL;
-    ranks_case c;
     static const soak_fault of_threads[] = {SOAK_BY_none, SOAK_BY_memory, SOAK_BY_cancel};
     static const soak_fault of_processes[] = {SOAK_BY_none, SOAK_BY_death, SOAK_BY_cancel};
-    memset(&c, 0, sizeof c);
-    c.count = (uint32_t)test_random_in(&random, 1, P_MAX);
+    ranks_case c = {.count = (uint32_t)test_random_in(&random, 1, P_MAX)};
     c.call_count = (uint32_t)test_random_in(&random, 1, CALL_MAX);
     c.seed = test_random(&random);
     c.victim = (uint32_t)(test_random(&random) % c.count);
