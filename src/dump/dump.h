@@ -168,6 +168,7 @@ typedef struct dump_task {
     uint32_t first_in, in_count;    // dump.edges
     uint32_t first_out, out_count;  // dump.outs
     uint32_t core;                  // of its first row
+    uint32_t kept_count;            // edges to it that keep memory, and order nothing
     dump_list kernels;              // of the cube core and two vector cores; -1: none
     bool is_auto, is_left_out;
 } dump_task;
@@ -178,6 +179,7 @@ typedef struct dump_edge {
     int32_t arg;
     uint16_t source;  // explicit, creator, tensormap, or a word
     uint8_t note;     // once checked: REDUNDANT, NO_DATA, or 0
+    bool is_no_wait;  // its flags lack "wait"; only until ids are linked
 } dump_edge;
 
 typedef struct dump_name {

@@ -120,8 +120,9 @@ static bool dump_edge_ends(ptowsp_dump *dump, uint32_t i) {
                          (unsigned)i, (unsigned long long)edge->succ_id,
                          (unsigned long long)edge->pred_id);
     }
-    dump->tasks[edge->succ].in_count++;
-    dump->tasks[edge->pred].out_count++;
+    dump->tasks[edge->succ].kept_count += edge->is_no_wait;
+    dump->tasks[edge->succ].in_count += !edge->is_no_wait;
+    dump->tasks[edge->pred].out_count += !edge->is_no_wait;
     return true;
 }
 
@@ -283,11 +284,15 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump) {
     if (!dump_index_make(dump) || !dump_tasks_add(dump)) {
         return false;
     }
+    uint32_t count = 0;
     for (uint32_t i = 0; i < dump->edge_count; i++) {
         if (!dump_edge_ends(dump, i)) {
             return false;
         }
+        dump->edges[count] = dump->edges[i];
+        count += !dump->edges[i].is_no_wait;
     }
+    dump->edge_count = count;
     dump->report.task_count = dump->task_count;
     dump->report.edge_count = dump->edge_count;
     return dump_edges_sort(dump) && dump_args_link(dump) && dump_rows_link(dump);

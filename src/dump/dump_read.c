@@ -86,6 +86,7 @@ static const char dump_dtypes[][24] = {DUMP_DTYPES(DUMP_NAME)};
 static const uint8_t dump_dtype_bytes[] = {DUMP_DTYPES(DUMP_BYTES)};
 #undef DUMP_BYTES
 static const char dump_sources[][24] = {"explicit", "creator", "tensormap"};
+static const char dump_flags[][24] = {"wait", "retain"};
 
 static const char *dump_word_text(const ptowsp_dump *dump, const char (*names)[24], uint32_t count,
                                   uint16_t word) {
@@ -113,6 +114,7 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
     R(DUMP_READ_ARG, dump_read_arg)                                                                \
     R(DUMP_TO_I32, dump_to_i32)                                                                    \
     R(DUMP_TO_SOURCE, dump_to_source)                                                              \
+    R(DUMP_TO_NO_WAIT, dump_to_no_wait)                                                            \
     R(DUMP_READ_TASK, dump_read_task)                                                              \
     R(DUMP_READ_TENSOR, dump_read_tensor)                                                          \
     R(DUMP_READ_EDGE, dump_read_edge)                                                              \
@@ -215,6 +217,17 @@ static void dump_to_source(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
+// An edge without flags orders.
+static void dump_to_no_wait(dump_file *f, void *to) {
+    bool waits = false;
+    dump_json_begin(&f->json, DUMP_JSON_ARRAY);
+    while (dump_json_next(&f->json, NULL)) {
+        waits =
+            dump_word_of(f, "flag of an edge", dump_flags, DUMP_COUNT(dump_flags)) == 0 || waits;
+    }
+    *(bool *)to = !waits;
+}
+
 static void dump_to_bytes(dump_file *f, void *to) {
     const uint32_t count = DUMP_COUNT(dump_dtypes);
     const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
@@ -309,6 +322,7 @@ static void dump_read_edge(dump_file *f, void *to) {
         {"succ", DUMP_TO_U64, offsetof(dump_edge, succ_id)},
         {"arg", DUMP_TO_I32, offsetof(dump_edge, arg)},
         {"source", DUMP_TO_SOURCE, offsetof(dump_edge, source)},
+        {"flags", DUMP_TO_NO_WAIT, offsetof(dump_edge, is_no_wait)},
     };
     dump_edge edge;
     (void)to;

@@ -54,6 +54,7 @@ typedef struct dump_machine {
 static void dump_slot_fill(const ptowsp_dump *dump, uint32_t t, dump_slot *slot) {
     const dump_task *task = &dump->tasks[t];
     slot->task = t;
+    slot->pool = task->kept_count;
     for (uint32_t i = 0; i < task->in_count; i++) {
         slot->pool += !dump->tasks[dump->edges[task->first_in + i].pred].is_left_out;
     }

@@ -40,7 +40,8 @@ static const char deps_text[] =
     "\"buffer_addr\":\"7\",\"dtype\":\"INT8\",\"buffer_numel\":\"99\"}],\"more\":[null,true,1.5e3,"
     "{\"a\\u0041\\n\":\"b\"}],\"edges\":[{\"pred\":\"4294967296\",\"succ\":\"4294967297\",\"arg\":-"
     "1,"
-    "\"source\":\"explicit\",\"flags\":[\"wait\"]},{\"pred\":\"7\",\"succ\":\"4294967297\",\"arg\":"
+    "\"source\":\"explicit\",\"flags\":[\"wait\",\"later\"]},{\"pred\":\"7\",\"succ\":"
+    "\"4294967297\",\"arg\":"
     "0,"
     "\"source\":\"oracle\"}]}";
 static const char swimlane_text[] =
@@ -269,6 +270,7 @@ static void dump_read__takes_what_is_unusual(void **state) {
     assert_non_null(strstr(text, "unknown element type: FLOAT99, 1 times\n"));
     assert_non_null(strstr(text, "unknown argument type: OUTPUT_OF_TOMORROW, 1 times\n"));
     assert_non_null(strstr(text, "unknown source of an edge: oracle, 1 times\n"));
+    assert_non_null(strstr(text, "unknown flag of an edge: later, 1 times\n"));
     assert_non_null(strstr(text, "  not checked          1\n"));
     ptowsp_dump_close(dump);
     ptowsp_context_destroy(context);

@@ -95,8 +95,9 @@ static void write_deps(const program *p, dw_text *t) {
     comma = "";
     for (int i = 0; i < p->count; i++) {
         for (int k = 0; k < p->steps[i].pred_count; k++) {
-            dw_print(t, "%s{\"pred\":%llu,\"succ\":%llu}", comma,
-                     id_of(&p->steps[p->steps[i].preds[k]]), id_of(&p->steps[i]));
+            dw_print(t, "%s{\"pred\":%llu,\"succ\":%llu%s}", comma,
+                     id_of(&p->steps[p->steps[i].preds[k]]), id_of(&p->steps[i]),
+                     k % 2 ? ",\"flags\":[\"retain\"]" : "");
             comma = ",\n";
         }
     }
