@@ -13,8 +13,13 @@ MPICC        ?= mpicc
 MPI_EXAMPLES := $(if $(shell command -v $(MPICC) 2> /dev/null),$(patsubst \
     examples/%.c,$(BUILD)/%,$(wildcard examples/mpi/*_mpi.c)))
 
-examples: $(EXAMPLES) $(MPI_EXAMPLES)
+# Those on a GPU: the dispatcher opens CUDA while it runs, the kernel needs its compiler.
+NVCC          ?= nvcc
+CUDA_EXAMPLES := $(BUILD)/cuda_dispatch $(if $(shell command -v $(NVCC) 2> /dev/null),$(BUILD)/cuda_decode)
+
+examples: $(EXAMPLES) $(MPI_EXAMPLES) $(CUDA_EXAMPLES)
 	@$(if $(MPI_EXAMPLES),:,echo 'examples/mpi is skipped, as there is no $(MPICC)')
+	@$(if $(filter %/cuda_decode,$(CUDA_EXAMPLES)),:,echo 'examples/cuda/decode.cu is skipped, as there is no $(NVCC)')
 
 $(BUILD)/common/predict_instruction.o $(BUILD)/common/predict_kernel.o: ptoisa_shim.h
 
@@ -46,6 +51,16 @@ $(call SAVED,$(EXAMPLES)): $(BUILD)/saved/%: $(BUILD)/examples/%.o $(BUILD)/save
 $(MPI_EXAMPLES): $(BUILD)/%: examples/%.c $(wildcard examples/mpi/*_transport.[ch]) $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	@mkdir -p $(@D)
 	$(MPICC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(filter %.c %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
+
+$(BUILD)/cuda_dispatch: examples/cuda/dispatch.c $(wildcard examples/cuda/chain*.[ch]) $(BUILD)/ptowsp.o
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $(filter %.c %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
+
+$(BUILD)/cuda_rules.o: examples/cuda/decode_rules.c examples/cuda/decode_rules.h ptowsp.h
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
+
+$(BUILD)/cuda_decode: examples/cuda/decode.cu examples/cuda/decode_kernel.h $(addprefix $(BUILD)/,cuda_rules.o common/lengths.o common/command.o ptowsp.o)
+	$(NVCC) -std=c++17 -O3 -arch=native -I. $(filter %.cu %.o,$^) -o $@ -lpthread -lm -ldl
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
 DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/, \
