@@ -71,7 +71,7 @@ typedef struct build {
 
 // The tensor of an operation: "x3" is of operation 3.
 static ptowsp_tensor tensor_make(const build *b, uint32_t at, uint32_t rows, uint32_t cols) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "x%u", (unsigned)at);
     const ptowsp_tensor_desc desc = {
         .name = name, .dtype = PTOWSP_F32, .rank = 2, .shape = {rows, cols}};
@@ -80,7 +80,7 @@ static ptowsp_tensor tensor_make(const build *b, uint32_t at, uint32_t rows, uin
 }
 
 static ptowsp_axis tiles_of(const build *b, const char *kind, uint32_t at, uint32_t size) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "%s%u", kind, (unsigned)at);
     return ptowsp_axis_dense(b->module, name, (size + TILE - 1) / TILE);
 }
@@ -107,7 +107,7 @@ static ptowsp_value elements_make(build *b, ptowsp_body *k, uint32_t first, uint
             value = ptowsp_tile_relu(value);
             continue;
         }
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "add%u", (unsigned)at);
         const bool is_row = b->ops[at].rows == 1;
         ptowsp_value x = ptowsp_tile_in(k, name, PTOWSP_F32, is_row ? 1 : TILE, TILE);
@@ -130,7 +130,7 @@ static void segment_make(build *b, uint32_t first, uint32_t last) {
     const uint32_t depth = b->cols;
     const bool is_end = last == b->op_count - 1;
     b->cols = is_product ? b->ops[first].cols : b->cols;
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "kernel%u", (unsigned)first);
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
     const ptowsp_axis down = tiles_of(b, "down", first, b->rows);
@@ -259,7 +259,7 @@ const char *chain_cpu_run(chain_cpu *cpu, const chain_op *ops, uint32_t op_count
             p->rows[i][c] = ops[i].data[0];
         }
         const ptowsp_buffer buffer = {.data = p->rows[i] ? p->rows[i] : ops[i].data};
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "x%u", (unsigned)i);
         status = ptowsp_run_bind_tensor(p->run, name, &buffer);
     }
