@@ -1,9 +1,10 @@
 # Tests.
 #
-# The files of src/ are compiled one by one into an archive, in which private functions are visible
-# to the linker. Each file tests/ROOM/NAME_test.c is one program, $(BUILD)/NAME_test, linked to it. A test
-# that needs the statics of a file, or hooks in it, includes that file, which the linker then does not
-# take from the archive.
+# The files of src/ are compiled floor by floor into an archive, in which private functions are visible to
+# the linker: a file alone takes longer to read the headers than to be compiled. Each file
+# tests/ROOM/NAME_test.c is one program, $(BUILD)/NAME_test, linked to it. A test that needs the statics of a
+# file, or hooks in it, includes that file, which is compiled alone, so that the linker then does not take it
+# from the archive.
 
 PROGRAMS := $(basename $(wildcard tests/*/*_test.c tests/*/*_test.cpp))
 TESTS    := $(notdir $(PROGRAMS))
@@ -16,13 +17,30 @@ TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
 TREE      := src/npu/tree
-SOURCES   := $(shell find src -name '*.c' ! -path '$(TREE)/*')
-TESTED    := $(SOURCES:src/%.c=$(BUILD)/src/%.o) $(BUILD)/src/npu/fixed.o
 MAKE_DEPS  = -MMD -MP
+
+# In the order of the floors and, in each, of the amalgamation. Alone are files that tests include, and the
+# two that take longest.
+SOURCES  := $(shell grep -oE 'src/[a-z]+/[a-z0-9_]+\.c\b' tools/amalgamate.sh | awk '!seen[$$0]++')
+ALONE    := $(sort $(shell grep -rhoE 'src/[a-z]+/[a-z0-9_]+\.c"' tests --include='*.[ch]' --include='*.cpp' | tr -d '"') \
+    src/kernel/execute.c src/attend/attend_x86.c)
+FLOORS   := $(sort $(patsubst src/%/,%,$(dir $(SOURCES))))
+FLOOR     = $(filter-out $(ALONE),$(filter src/$(1)/%,$(SOURCES)))
+WHOLE    := $(foreach floor,$(FLOORS),$(if $(call FLOOR,$(floor)),$(BUILD)/src/$(floor).o))
+TESTED   := $(WHOLE) $(ALONE:%.c=$(BUILD)/%.o) $(BUILD)/src/npu/fixed.o
+
+COMPILE_TESTED = $(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) -I. -c $< -o $@
 
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) -c $< -o $@
+	$(COMPILE_TESTED)
+
+$(WHOLE): %.o: %.c
+	$(COMPILE_TESTED)
+
+$(WHOLE:.o=.c): $(BUILD)/src/%.c: FORCE
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(call FLOOR,$*) | cmp -s - $@ || printf '#include "%s"\n' $(call FLOOR,$*) > $@
 
 # By far the largest of them, as instructions are expanded in it; sanitizers take their time over it.
 $(BUILD)/src/kernel/execute.o: CFLAGS += $(EXECUTE_LEVEL)
