@@ -36,34 +36,42 @@ fail() {
     exit 1
 }
 
-# Commands are collected, and run on all processors.
+# Commands are collected, and run on all processors: by make, with which builds among them share the
+# processors, so that none idles while the longest ends. Each is a file, its number the name.
 TASKS="$OUT/tasks"
-: > "$TASKS"
+tasks=0
 
 task() {
-    echo "$*" >> "$TASKS"
+    [ $tasks -gt 0 ] || { rm -rf "$TASKS" && mkdir "$TASKS"; }
+    tasks=$((tasks + 1))
+    echo "$*" > "$TASKS/$tasks"
 }
 
-# Every task runs; those that failed are named at the end, each with the last lines it printed.
+# Every task runs, in the order in which they were collected; those that failed are named at the end,
+# each with the last lines it printed.
 run_tasks() {
-    : > "$TASKS.failed"
-    TASKS=$TASKS xargs -P "$JOBS" -I{} sh -c '
-        log=$TASKS.$$
-        if ( {} ) > "$log" 2>&1; then
-            cat "$log"
-        else
-            { tail -n 20 "$log"; echo "FAILED: {}"; } >> "$TASKS.failed"
-        fi
-        rm -f "$log"' < "$TASKS"
-    [ ! -s "$TASKS.failed" ] || fail "$(cat "$TASKS.failed")"
-    : > "$TASKS"
+    printf 'all: %s\n%%.done: ; +@sh tests/check.sh task $*\n' "$(seq -f "$TASKS/%g.done" $tasks | tr '\n' ' ')" |
+        make --no-print-directory -k -j"$JOBS" -f - || true
+    tasks=0
+    set -- "$TASKS"/*.failed
+    [ ! -e "$1" ] || fail "$(cat "$@")"
 }
 
-# job NAME [VARIABLE=VALUE...] COMMAND...: a task whose output is printed in one piece, with its time.
+# run_task FILE: what make runs.
+run_task() {
+    if sh "$1" > "$1.log" 2>&1; then
+        cat "$1.log"
+    else
+        { tail -n 20 "$1.log"; echo "FAILED: $(cat "$1")"; } > "$1.failed"
+    fi
+}
+
+# job NAME [VARIABLE=VALUE...] COMMAND...: a task whose output is printed in one piece, with its time, and
+# which has nothing from make.
 job() {
     name_of_job=$1
     shift
-    task sh tests/run_one.sh "$OUT/$name_of_job" env "$@"
+    task sh tests/run_one.sh "$OUT/$name_of_job" env -u MAKEFLAGS -u MAKELEVEL "$@"
 }
 
 # The parts of a log that tell what failed: compilers' errors, and of each failed program its failed
@@ -83,11 +91,19 @@ failures() {
 STILL="setarch $(uname -m) -R"
 $STILL true 2> /dev/null || STILL=
 
+# The number of jobs for make: none among tasks, which share theirs.
+jobs() {
+    case ${MAKEFLAGS-} in
+    *jobserver*) ;;
+    *) echo "-j$JOBS" ;;
+    esac
+}
+
 # run_tests NAME VARIABLE=VALUE...: tests in a configuration of their own.
 run_tests() {
     directory="$OUT/$1"
     shift
-    $STILL make -s -k -j"$JOBS" test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
+    $STILL make -s -k $(jobs) test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
         failures "$directory.log"
         fail "$directory.log"
     }
@@ -118,12 +134,27 @@ run_asan() {
 run_tsan() {
     run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" $PLAIN "$@"
 }
+run_threaded() {
+    run_tsan TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test | sed 's/workload_memory_test//')" "$@"
+}
+
+# The two files, as users compile them: gcc -O2; the tests; and all that the next step has programs of.
+build_all() {
+    make -s -k $(jobs) BUILD="$BUILD" CC=gcc all test > "$OUT/test.log" 2>&1 || {
+        failures "$OUT/test.log"
+        fail "$OUT/test.log"
+    }
+    tail -n 1 "$OUT/test.log"
+    make -s $(jobs) BUILD="$BUILD" replay
+    make -s $(jobs) BUILD="$BUILD" CC=gcc examples saved "$BUILD/bench"
+}
 
 # -- what every change passes ---------------------------------------------------------------------
 
 # What needs no library that is built, beside building it; the longest first, as all share the processors.
+# gcc's warnings in src/ are those of the two files; clang reads each file of src/ by itself.
 alone() {
-    task make -s BUILD="$BUILD" CC=gcc  # the two files, as users compile them: gcc -O2
+    task sh tests/check.sh built
     job parts COMPILERS=gcc sh tests/packaging/parts_test.sh
     for model in tests/models/*.pml; do
         job "$(basename "$model")" sh tests/models/models_test.sh "$model"
@@ -148,8 +179,10 @@ alone() {
         task clang++ -x c++ -std=c++17 $W -fsyntax-only -D$option ptowsp.c
     done
     for file in $(find src -name '*.c') examples/*.c examples/common/*.c bench/*.c; do
-        task gcc -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
         task clang -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
+    done
+    for file in examples/*.c examples/common/*.c bench/*.c; do
+        task gcc -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
     done
     run_tasks
 }
@@ -158,16 +191,14 @@ check() {
     step "the generated files match src/"
     tools/amalgamate.sh --check
 
-    step "two files, parts, models and the faults seeded in them, formatting, warnings by syntax"
+    step "two files, parts, models and the faults seeded in them, formatting, warnings by syntax;" \
+        "tests that have not passed yet, inputs of the fuzzers, the examples"
     alone
 
-    step "tests that have not passed yet, inputs of the fuzzers, the examples"
-    make -s -k -j"$JOBS" test BUILD="$BUILD"
-    make -s -j"$JOBS" replay BUILD="$BUILD"
-    make -s -j"$JOBS" BUILD="$BUILD" examples saved
-    make -s -j"$JOBS" BUILD="$BUILD" CC=gcc "$BUILD/bench"
-
-    step "examples and bad input to them, saved and loaded; packaging, README, Python, emitted trees, instructions"
+    step "tests under ASan and UBSan, and of threads under TSan, with a part of their random rounds;" \
+        "examples and bad input to them, saved and loaded; packaging, README, Python, emitted trees, instructions"
+    task sh tests/check.sh asan PTOWSP_SCALE=10
+    task sh tests/check.sh tsan PTOWSP_SCALE=10
     job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging/packaging_test.sh
     job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples/examples_test.sh
     job mpi BUILD="$BUILD" sh tests/ranks/mpi_test.sh
@@ -186,13 +217,6 @@ check() {
     job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/packaging/python_test.sh
     job cuda CC=gcc CXX=g++ sh tests/examples/cuda_test.sh
     run_tasks
-
-    step "tests under ASan and UBSan, with a part of their random rounds"
-    run_asan PTOWSP_SCALE=10
-
-    step "tests of threads under TSan, with a part of their random rounds"
-    run_tsan PTOWSP_SCALE=10 TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test |
-        sed 's/workload_memory_test//')"
 }
 
 # -- what a release passes ------------------------------------------------------------------------
@@ -362,9 +386,14 @@ arm64() {
     done
 }
 
+[ $# -eq 0 ] || shift
 case "$WHAT" in
 '') check ;;
 all) check_all ;;
+task) run_task "${1%.done}"; exit ;;  # the parts of a check
+built) build_all; exit ;;
+asan) run_asan "$@"; exit ;;
+tsan) run_threaded "$@"; exit ;;
 *) fail "usage: tests/check.sh [all]" ;;
 esac
 step
