@@ -151,6 +151,9 @@ class Judge:
         for program in programs:
             text = open(program, encoding="utf-8").read()
             self.includes[program] = re.findall(r'#include "(src/[^"]*\.c)"', text)
+        if os.path.exists(f"{build}/mutation.took"):
+            for line in open(f"{build}/mutation.took", encoding="utf-8"):
+                self.took[line.split()[0]] = float(line.split()[1])
 
     def measure(self, program):
         begin = time.time()
@@ -158,6 +161,8 @@ class Judge:
         if status != 0:
             sys.exit(f"mutation: {program} fails without a change: status {status}")
         self.took[program] = time.time() - begin
+        with open(f"{self.build}/mutation.took", "a", encoding="utf-8") as file:
+            file.write(f"{program} {self.took[program]:.2f}\n")
 
     def run(self, binary, limit):
         with tempfile.TemporaryFile() as log:
@@ -241,7 +246,7 @@ def main():
     judge = Judge(options.build, rooms)
     known = explained()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(judge.measure, list(judge.includes)))
+        list(pool.map(judge.measure, [program for program in judge.includes if program not in judge.took]))
         verdicts = [(mutant, pool.submit(judge.judge, *mutant[:3])) for mutant in mutants]
         survivors, tried, by_explanation = [], 0, 0
         for (_, path, mutant, key), verdict in verdicts:
