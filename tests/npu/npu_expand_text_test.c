@@ -76,7 +76,7 @@ static char *file_read(const char *path) {
 static void text_is_golden(const fixture *f, const char *name) {
     char path[512], root[400];
     snprintf(root, sizeof root, "%s", __FILE__);
-    *strstr(root, "npu_expand_text_test.c") = '\0';
+    *strstr(root, "npu/npu_expand_text_test.c") = '\0';
     snprintf(path, sizeof path, "%sgolden/expand_%s.cpp", root, name);
     npu_text text = words_emit(f->context, f->program, false);
     npu_text again = words_emit(f->context, f->program, false);

@@ -23,7 +23,7 @@ static int load_file(void **state) {
     char path[512];
     (void)state;
     snprintf(path, sizeof path, "%s", __FILE__);
-    snprintf(strstr(path, "save_golden_test.c"), 32, "golden/sums.saved");
+    snprintf(strstr(path, "text/save_golden_test.c"), 32, "golden/sums.saved");
     FILE *file = fopen(path, "rb");
     if (!file) {
         return 1;
