@@ -70,7 +70,7 @@ src/isa/pto_fifo.h
 # PTOWSP_ONLY_PLAN leaves.
 PLAN="
 src/base/base.h src/base/base.c
-src/base/atomic.h src/base/halt.h src/base/heap.h
+src/base/atomic.h src/base/halt.h src/base/heap.h src/base/lookup.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/number.h

@@ -425,7 +425,7 @@ PWSP_INTERNAL void pwsp_explorer_free(pwsp_explorer *e) {
     const pwsp_memory *memory = &e->pipelines->memory;
     PWSP_FREE(memory, e->states, e->state_capacity);
     PWSP_FREE(memory, e->bytes, e->byte_capacity);
-    PWSP_FREE(memory, e->table, e->table_capacity);
+    PWSP_FREE(memory, e->places.slots, e->places.count);
     PWSP_FREE(memory, e->choices, e->choice_capacity);
     PWSP_FREE(memory, e->path, e->path_capacity);
     PWSP_FREE(memory, e->seen, e->seen_capacity);

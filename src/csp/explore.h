@@ -37,8 +37,7 @@ typedef struct pwsp_explorer {
     uint64_t state_count, state_capacity;
     uint8_t *bytes;  // of the states, then of the one that is being written
     uint64_t byte_count, byte_capacity;
-    uint32_t *table;  // hash table of states, at most half full: index + 1, or 0
-    uint64_t table_capacity;
+    pwsp_lookup places;            // of states
     pwsp_explore_choice *choices;  // of the present state
     pwsp_explore_choice *path;     // of the one that is expanded; or to the one that is stuck
     uint64_t choice_count, choice_capacity, path_count, path_capacity;

@@ -165,44 +165,32 @@ static uint64_t pwsp_explorer_code(pwsp_explorer *e, uint64_t at, bool is_readin
 
 // -- states ---------------------------------------------------------------------------------------
 
-// The place of bytes in the table: of the state that is the same, or empty.
-static uint32_t *pwsp_explorer_find(const pwsp_explorer *e, uint64_t offset, uint64_t size) {
-    uint64_t hash = pwsp_digest(0, e->bytes + offset, size, 1, 1);
-    for (uint64_t i = hash & (e->table_capacity - 1);; i = (i + 1) & (e->table_capacity - 1)) {
-        uint32_t *at = &e->table[i];
-        const pwsp_explore_state *state = *at ? &e->states[*at - 1] : NULL;
-        if (!state || (state->size == size &&
-                       memcmp(e->bytes + state->offset, e->bytes + offset, (size_t)size) == 0)) {
-            return at;
-        }
-    }
+static uint64_t pwsp_explore_hash(const pwsp_explorer *e, const pwsp_explore_state *state) {
+    return pwsp_digest(0, e->bytes + state->offset, state->size, 1, 1);
 }
 
-// Makes room for one more state. False when memory is out.
-static bool pwsp_explorer_reserve(pwsp_explorer *e) {
-    const pwsp_memory *memory = &e->pipelines->memory;
-    if (!PWSP_GROW(memory, e->states, e->state_capacity, e->state_count + 1)) {
-        return false;
-    }
-    if (2 * (e->state_count + 1) <= e->table_capacity) {
-        return true;
-    }
-    uint64_t capacity = e->table_capacity ? 4 * e->table_capacity : 64;
-    bool is_good = PWSP_ROOM(memory, e->table, e->table_capacity, capacity);
-    for (uint32_t i = 0; is_good && i < e->state_count; i++) {
-        *pwsp_explorer_find(e, e->states[i].offset, e->states[i].size) = i + 1;
-    }
-    return is_good;
+static bool pwsp_explore_is_same(const pwsp_explorer *e, const pwsp_explore_state *a,
+                                 const pwsp_explore_state *b) {
+    return a->size == b->size &&
+           memcmp(e->bytes + a->offset, e->bytes + b->offset, (size_t)a->size) == 0;
 }
+
+#define PWSP_EXPLORE_STATE_AT(of, place) (&(of)->states[place])
+PWSP_LOOKUP(pwsp_explore_states, pwsp_explorer, const pwsp_explore_state *, pwsp_explore_hash,
+            PWSP_EXPLORE_STATE_AT, pwsp_explore_is_same)
 
 PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
                                       pwsp_explore_choice choice) {
+    const pwsp_memory *memory = &e->pipelines->memory;
     uint64_t offset = e->byte_count, end = pwsp_explorer_code(e, offset, false);
-    e->is_out_of_memory = e->is_out_of_memory || !pwsp_explorer_reserve(e);
+    e->is_out_of_memory = e->is_out_of_memory ||
+                          !PWSP_GROW(memory, e->states, e->state_capacity, e->state_count + 1) ||
+                          !pwsp_explore_states_reserve(e, &e->places, memory, e->state_count);
     if (e->is_out_of_memory) {
         return false;
     }
-    uint32_t *at = pwsp_explorer_find(e, offset, end - offset);
+    const pwsp_explore_state state = {offset, end - offset, parent, choice};
+    uint32_t *at = pwsp_explore_states_slot(e, &e->places, &state);
     if (*at) {
         return true;
     }
@@ -210,11 +198,7 @@ PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
     if (e->is_at_limit) {
         return false;
     }
-    pwsp_explore_state *state = &e->states[e->state_count++];
-    state->offset = offset;
-    state->size = end - offset;
-    state->parent = parent;
-    state->choice = choice;
+    e->states[e->state_count++] = state;
     *at = (uint32_t)e->state_count;
     e->byte_count = end;
     return true;

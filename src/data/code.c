@@ -30,43 +30,19 @@ static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out,
     return true;
 }
 
-// The place of a constant in the hash table: where it is, or the free one where it belongs.
-static uint32_t *pwsp_coder_place(const pwsp_coder *coder, uint64_t value) {
-    uint64_t i = value * UINT64_C(0x9e3779b97f4a7c15);
-    for (i ^= i >> 32;; i++) {
-        uint32_t *place = &coder->places[i & (coder->place_count - 1)];
-        if (*place == 0 || coder->consts[*place - 1] == value) {
-            return place;
-        }
-    }
-}
-
-// Doubles the hash table when it is half full. False when memory is out.
-static bool pwsp_coder_rehash(pwsp_coder *coder) {
-    if (coder->const_count * 2 < coder->place_count) {
-        return true;
-    }
-    uint64_t before = coder->place_count, count = before ? 2 * before : 64;
-    uint32_t *places;
-    if (!PWSP_ALLOC(coder->memory, places, count)) {
-        return false;
-    }
-    PWSP_FREE(coder->memory, coder->places, before);
-    coder->places = places;
-    coder->place_count = count;
-    for (uint64_t i = 0; i < coder->const_count; i++) {
-        *pwsp_coder_place(coder, coder->consts[i]) = (uint32_t)i + 1;
-    }
-    return true;
-}
+#define PWSP_CONST_HASH(of, value) pwsp_mix64(value)
+#define PWSP_CONST_AT(of, place)   ((of)->consts[place])
+#define PWSP_CONST_IS(of, a, b)    ((a) == (b))
+PWSP_LOOKUP(pwsp_consts, pwsp_coder, uint64_t, PWSP_CONST_HASH, PWSP_CONST_AT, PWSP_CONST_IS)
 
 PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell) {
-    if (coder->const_count >= UINT32_MAX / 2 || !pwsp_coder_rehash(coder) ||
+    if (coder->const_count >= UINT32_MAX / 2 ||
+        !pwsp_consts_reserve(coder, &coder->places, coder->memory, coder->const_count) ||
         !PWSP_GROW(coder->memory, coder->consts, coder->const_capacity, coder->const_count + 1)) {
         coder->is_out_of_memory = true;
         return false;
     }
-    uint32_t *place = pwsp_coder_place(coder, value);
+    uint32_t *place = pwsp_consts_slot(coder, &coder->places, value);
     if (*place == 0) {
         coder->consts[coder->const_count++] = value;
         *place = (uint32_t)coder->const_count;
@@ -78,7 +54,7 @@ PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t 
 PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder) {
     PWSP_FREE(coder->memory, coder->code, coder->code_capacity);
     PWSP_FREE(coder->memory, coder->consts, coder->const_capacity);
-    PWSP_FREE(coder->memory, coder->places, coder->place_count);
+    PWSP_FREE(coder->memory, coder->places.slots, coder->places.count);
 }
 
 static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint32_t *out_cell);

@@ -3,6 +3,7 @@
 #ifndef PWSP_CODE_H
 #define PWSP_CODE_H
 
+#include "../base/lookup.h"
 #include "array.h"
 #include "expr.h"
 
@@ -48,9 +49,8 @@ typedef struct pwsp_coder {
     uint64_t code_count, code_capacity;
     uint64_t *consts;
     uint64_t const_count, const_capacity;
-    uint32_t *places;      // hash table of consts, at most half full: index + 1, or 0
-    uint64_t place_count;  // a power of two, or 0
-    uint64_t code_max;     // where an expression and the tags it reads become too large
+    pwsp_lookup places;  // of consts
+    uint64_t code_max;   // where an expression and the tags it reads become too large
     bool is_out_of_memory, is_too_large;
 } pwsp_coder;
 

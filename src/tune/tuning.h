@@ -5,6 +5,7 @@
 
 #include "../base/arena.h"
 #include "../base/context.h"
+#include "../base/lookup.h"
 #include "../data/names.h"
 #include "tuning_file.h"
 
@@ -31,17 +32,12 @@ typedef struct pwsp_tuning_entry {
     uint32_t is_sorted : 1;
 } pwsp_tuning_entry;
 
-typedef struct pwsp_tuning_slot {
-    uint32_t hash;   // of the key; its lowest bits say where its slot is, or near which one
-    uint32_t entry;  // + 1; 0: free
-} pwsp_tuning_slot;
-
 typedef struct pwsp_tuning_table {
     const pwsp_memory *memory;
     pwsp_tuning_record *records;
     pwsp_tuning_entry *entries;
-    pwsp_tuning_slot *slots;  // open addressing, at most half full
-    uint64_t record_count, record_capacity, entry_count, entry_capacity, slot_count;
+    pwsp_lookup places;  // of entries
+    uint64_t record_count, record_capacity, entry_count, entry_capacity;
     pwsp_names machine_names;
     pwsp_arena machines;
     const char *last_machines[8];  // one by each hash, as files have few

@@ -1,8 +1,8 @@
 // Records by their keys. A key's entry has the summary of its measurements and its newest record;
 // each record names the previous one:
 //
-//      slots (by hash)  ->  entries (by first record)  ->  records (in the order of the file)
-//      tag, entry           key, count, least, most        value, entry, before
+//      places (by hash) ->  entries (by first record)  ->  records (in the order of the file)
+//                           key, count, least, most        value, entry, before
 //                           newest  -------------------->  #9 -> #4 -> #1
 //
 // The median of the newest is computed when it is asked for, and kept until the next record.
@@ -21,7 +21,7 @@ PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table) {
     const pwsp_memory *memory = table->memory;
     PWSP_FREE(memory, table->records, table->record_capacity);
     PWSP_FREE(memory, table->entries, table->entry_capacity);
-    PWSP_FREE(memory, table->slots, table->slot_count);
+    PWSP_FREE(memory, table->places.slots, table->places.count);
     pwsp_names_free(&table->machine_names, memory);
     pwsp_arena_free(&table->machines);
     pwsp_tuning_table_init(table, memory);
@@ -60,51 +60,17 @@ static bool pwsp_tuning_is_equal(const ptowsp_tuning_key *a, const ptowsp_tuning
            (a->machine == b->machine || strcmp(a->machine, b->machine) == 0);
 }
 
-// The slot of a key, or the free one where it belongs.
-static pwsp_tuning_slot *pwsp_tuning_slot_of(const pwsp_tuning_table *table, uint32_t hash,
-                                             const ptowsp_tuning_key *key) {
-    PTOWSP_ASSERT(table->entry_count < table->slot_count);
-    uint64_t i = hash & (table->slot_count - 1);
-    for (;; i = (i + 1) & (table->slot_count - 1)) {
-        pwsp_tuning_slot *slot = &table->slots[i];
-        bool is_hash = slot->hash == hash;
-        if (slot->entry == 0 ||
-            (is_hash && pwsp_tuning_is_equal(&table->entries[slot->entry - 1].key, key))) {
-            return slot;
-        }
-    }
-}
+#define PWSP_TUNING_HASH(of, key)     pwsp_tuning_hash(key)
+#define PWSP_TUNING_KEY_AT(of, place) (&(of)->entries[place].key)
+#define PWSP_TUNING_IS_SAME(of, a, b) pwsp_tuning_is_equal(a, b)
+PWSP_LOOKUP(pwsp_tuning_places, pwsp_tuning_table, const ptowsp_tuning_key *, PWSP_TUNING_HASH,
+            PWSP_TUNING_KEY_AT, PWSP_TUNING_IS_SAME)
 
 PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table *table,
                                                         const ptowsp_tuning_key *key) {
-    if (table->slot_count == 0) {
-        return NULL;
-    }
-    const pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, pwsp_tuning_hash(key), key);
-    return slot->entry ? &table->entries[slot->entry - 1] : NULL;
-}
-
-// Twice as many slots. Keys differ, so each goes to the first free slot from its own on.
-static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
-    const uint64_t count = table->slot_count ? table->slot_count * 2 : 64;
-    pwsp_tuning_slot *slots;
-    if (!PWSP_ALLOC(table->memory, slots, count)) {
-        return false;
-    }
-    for (uint64_t i = 0; i < table->slot_count; i++) {
-        const pwsp_tuning_slot *slot = &table->slots[i];
-        uint64_t at = slot->hash & (count - 1);
-        while (slot->entry && slots[at].entry) {
-            at = (at + 1) & (count - 1);
-        }
-        if (slot->entry) {
-            slots[at] = *slot;
-        }
-    }
-    PWSP_FREE(table->memory, table->slots, table->slot_count);
-    table->slots = slots;
-    table->slot_count = count;
-    return true;
+    const uint32_t place =
+        table->places.count ? *pwsp_tuning_places_slot(table, &table->places, key) : 0;
+    return place ? &table->entries[place - 1] : NULL;
 }
 
 // The table's own copy of a machine's name.
@@ -135,7 +101,7 @@ static ptowsp_status pwsp_tuning_reserve(pwsp_tuning_table *table) {
     const bool is_there =
         PWSP_GROW(memory, table->records, table->record_capacity, table->record_count + 1) &&
         PWSP_GROW(memory, table->entries, table->entry_capacity, table->entry_count + 1) &&
-        (table->entry_count * 2 + 2 <= table->slot_count || pwsp_tuning_rehash(table));
+        pwsp_tuning_places_reserve(table, &table->places, memory, table->entry_count);
     return is_there ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
 }
 
@@ -147,20 +113,18 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
     if (status != PTOWSP_OK) {
         return status;
     }
-    uint32_t hash = pwsp_tuning_hash(&own);
-    pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, hash, &own);
-    if (slot->entry == 0) {
+    uint32_t *place = pwsp_tuning_places_slot(table, &table->places, &own);
+    if (*place == 0) {
         pwsp_tuning_entry *made = &table->entries[table->entry_count++];
         memset(made, 0, sizeof *made);
         made->key = own;
         made->least = UINT64_MAX;
-        slot->hash = hash;
-        slot->entry = (uint32_t)table->entry_count;
+        *place = (uint32_t)table->entry_count;
     }
-    pwsp_tuning_entry *entry = &table->entries[slot->entry - 1];
+    pwsp_tuning_entry *entry = &table->entries[*place - 1];
     pwsp_tuning_record *record = &table->records[table->record_count];
     record->value = value;
-    record->entry = slot->entry - 1;
+    record->entry = *place - 1;
     record->before = entry->count ? entry->newest + 1 : 0;
     entry->newest = (uint32_t)table->record_count++;
     entry->newest_value = value;
