@@ -85,28 +85,28 @@
 //    #include "ptowsp.h"
 //    #include <stdio.h>
 //    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];
-//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1
 //    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t
 //        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;
-//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0
+//        uint32_t slot = ptowsp_work_slot(w); (void)lane;
 //        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole
-//        else states[slot] = part, accs[slot] = n * mean, (void)lane;
-//    }
+//        else states[slot].l = n, accs[slot] = n * mean; }  // all scores are 0, and so is m
 //    static void merge(const ptowsp_work *w, uint32_t lane, void *user) { (void)lane;  // a row
-//        ptowsp_attention_merge_row(&scratch, w, 0, (float *)user + ptowsp_work_request(w));
-//    }
+//        uint32_t first = ptowsp_work_slot_first(w), count = ptowsp_work_slot_count(w);
+//        float *out = (float *)user + ptowsp_work_request(w);
+//        ptowsp_merge_partials(states + first, accs + first, count, 1, 1, out); }
 //    int main(void) {
-//        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
+//        const int32_t kv[] = {2501, 1001, 501}; float out[3];  // by sequence
+//        static ptowsp_attention_batch batch; batch.kv_lengths = kv, batch.sequence_count = 3;
 //        static ptowsp_attention_config config; config.kv_head_count = 1, config.lane_count = 4;
 //        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
-//        static uint64_t block[64]; float out[3];  // by sequence
+//        static uint64_t block[64]; static ptowsp_attention_job job;
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
 //        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
 //        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
-//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL, NULL};
+//        job.plan = &plan, job.table = &table, job.table_count = 1, job.merge = merge;
+//        job.user = out, job.progress = progress;
 //        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
-//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
-//    }
+//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]); }
 //
 // It prints:
 //
@@ -124,17 +124,17 @@
 //    int main(void) {
 //        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;
 //        static ptowsp_kernel_desc k; static ptowsp_task_desc task;  // zero: the defaults
-//        ptowsp_tile_param element = {"x", PTOWSP_INOUT, PTOWSP_F32, 1, 1};
-//        k.name = "twice", k.fn = twice, k.tiles[0] = element;
-//        ptowsp_tensor_desc x = {"x", PTOWSP_F32, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
+//        k.name = "twice", k.fn = twice, k.tiles[0].name = "x", k.tiles[0].dtype = PTOWSP_F32;
+//        k.tiles[0].direction = PTOWSP_INOUT, k.tiles[0].rows = k.tiles[0].cols = 1;
+//        static ptowsp_tensor_desc x; x.name = "x", x.dtype = PTOWSP_F32, x.rank = 1;
+//        x.shape[0] = PTOWSP_DYNAMIC;
 //        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
 //        task.kernel = ptowsp_kernel_make(m, &k), task.views[0].tensor = ptowsp_tensor_make(m, &x);
 //        PTOWSP_WORKLOAD(m, "scale") {
 //            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "n"))
-//                task.views[0].col = i, ptowsp_task_make(m, &task);
-//        }
-//        float data[3] = {1, 2, 3};
-//        ptowsp_buffer b = {data, sizeof data, PTOWSP_F32, 1, {3}, {0}};
+//                task.views[0].col = i, ptowsp_task_make(m, &task); }
+//        float data[3] = {1, 2, 3}; static ptowsp_buffer b;
+//        b.data = data, b.size = sizeof data, b.dtype = PTOWSP_F32, b.rank = 1, b.shape[0] = 3;
 //        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;
 //        if (ptowsp_run_bind_size(run, "n", 3) || ptowsp_run_bind_tensor(run, "x", &b)) return 1;
 //        if (ptowsp_run_execute(run, NULL)) return 1;
@@ -181,8 +181,8 @@
 //        task.kernel = ptowsp_kernel_make(m, &k);
 //        PTOWSP_WORKLOAD(m, "step") {
 //            PTOWSP_PIPELINE(m, "two_stages") {
-//                ptowsp_channel_desc desc = {"loaded", 2, 50, {NULL, 0}, {NULL, 0}};
-//                ptowsp_channel c = ptowsp_channel_make(m, &desc);  // 2 tokens, 50 cycles
+//                static ptowsp_channel_desc desc; desc.name = "loaded", desc.depth = 2;
+//                desc.latency = 50; ptowsp_channel c = ptowsp_channel_make(m, &desc);
 //                PTOWSP_PROCESS(m, "load") {
 //                    ptowsp_produces(m, c);
 //                    PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "tiles", 8))
@@ -247,7 +247,8 @@
 //        ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 1, 64);
 //        ptowsp_tile_store(x, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));
 //        task.kernel = ptowsp_kernel_end(k);
-//        ptowsp_tensor_desc t = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
+//        static ptowsp_tensor_desc t; t.name = "x", t.dtype = PTOWSP_F32, t.rank = 2;
+//        t.shape[0] = PTOWSP_DYNAMIC, t.shape[1] = 64;
 //        task.views[0].tensor = ptowsp_tensor_make(m, &t);
 //        PTOWSP_WORKLOAD(m, "scale") {
 //            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
@@ -292,11 +293,16 @@
 //
 //      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
 //      context       memory, lanes and the last error: what calls of one thread share
-//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens
+//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.
+//                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both
 //      tier          a class of units by size, with a kernel of its own
 //      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns
 //      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit
 //                    cell by which tasks are counted or chosen
+//      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:
+//                    the order of a tile's elements
+//      record        of a run: what became of a task or step; of an event: a statement that ends a
+//                    wait; in tuning: a measured time
 //      merge         parts of one softmax to the whole, by their maxima and sums
 //      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
 //      module        axes, tensors, kernels and workloads, as they are built or read from text
@@ -1666,6 +1672,17 @@ PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
     return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL
 }
 
+// The rows of a unit or of a merge's tile: its query tokens, times the group. Row r is query token
+// r / group of the tile with query head r % group of the KV head.
+PTOWSP_INLINE uint32_t ptowsp_attention_unit_rows(const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_plan *plan,
+                                                  const PTOWSP_GM ptowsp_work *unit) {
+    const PTOWSP_GM int32_t *queries = batch->query_lengths;
+    const uint32_t tokens = queries ? PWSP_CAST(uint32_t, queries[ptowsp_work_request(unit)]) : 1;
+    const uint32_t left = tokens - ptowsp_work_tile(unit) * plan->tile_tokens;
+    return (left < plan->tile_tokens ? left : plan->tile_tokens) * plan->group;
+}
+
 // The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
 // up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
 typedef struct ptowsp_attention_arrays {
@@ -1801,7 +1818,7 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // and when all have returned, the outputs are complete. Before that, once for each step:
 //
-//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      ptowsp_attend_limits limits = {.plan = sizes, .value_dim = 128, .worker_count = worker_count};
 //      uint64_t bytes;
 //      ptowsp_attend_size(&limits, &bytes, &info);
 //      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
@@ -2583,11 +2600,14 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 // In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
 // result, equal the flat plan's.
 //
-//      ptowsp_prefix_limits limits = {request_count, block_count};
+//      ptowsp_prefix_limits limits = {.request_count_max = request_count,
+//                                     .block_count_max = block_count};
 //      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
 //      ptowsp_prefix_tree tree;
 //      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
-//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
+//      ptowsp_prefix_batch batch = {
+//          .attention = {.kv_lengths = kv_lengths, .sequence_count = request_count},
+//          .block_ids = ids, .block_begin = id_begin, .block_tokens = 512};
 //      ptowsp_attention_config config = {.kv_head_count = 8, .group = 4, .lane_count = 24};
 //      ptowsp_plan_info info;
 //      ptowsp_prefix_sizes sizes;
@@ -3086,8 +3106,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
 // give it memory, and tensors that never live at the same time share it (section 21). Row-major.
 //
-//      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64},
-//                                 PTOWSP_LOCATION_GLOBAL};
+//      ptowsp_tensor_desc desc = {.name = "hidden", .dtype = PTOWSP_F32, .rank = 2,
+//                                 .shape = {PTOWSP_DYNAMIC, 64}};
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
 //      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
 //
@@ -3251,7 +3271,8 @@ typedef struct ptowsp_kernel_source {
 //              return user ? 0 : 100;
 //          })
 //      static const ptowsp_kernel_desc desc = {.name = "scale", .fn = scale,
-//                                              .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},
+//                                              .tiles = {{.name = "x", .direction = PTOWSP_INOUT,
+//                                                         .dtype = PTOWSP_F32, .rows = 1, .cols = 1}},
 //                                              .source = {.text = kernels_source}};
 // clang-format off
 #if defined(__GNUC__)
@@ -3302,8 +3323,10 @@ typedef struct ptowsp_pto_arg {
 //          .args = {{.value = PTOWSP_PTO_DATA, .index = 1}, {.value = PTOWSP_PTO_DATA, .index = 0},
 //                   {.value = PTOWSP_PTO_COLS, .index = 0}}};
 //      ptowsp_kernel_desc desc = {.name = "add", .cycles = 100, .pto = &source,
-//                                 .tiles = {{"x", PTOWSP_IN, PTOWSP_F32, 1, 64},
-//                                           {"z", PTOWSP_OUT, PTOWSP_F32, 1, 64}}};
+//                                 .tiles = {{.name = "x", .direction = PTOWSP_IN,
+//                                            .dtype = PTOWSP_F32, .rows = 1, .cols = 64},
+//                                           {.name = "z", .direction = PTOWSP_OUT,
+//                                            .dtype = PTOWSP_F32, .rows = 1, .cols = 64}}};
 //
 // Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,
 //          standard headers, and its own headers by "...". The latter are found beside the source
@@ -3557,6 +3580,12 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output output);
 // In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
 // when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope
 // without children is done when it is ready.
+//
+// So a sequential scope is a barrier, also between tasks that share no data, as long as the schedule
+// keeps the tree's order (STRUCTURE, which the default HYBRID contains; section 18). On 4 lanes, a
+// FOR_EACH over 4 tasks of 100 cycles takes 400. Use PTOWSP_PARALLEL where iterations may overlap:
+// under HYBRID, tasks that share data still wait for each other. To let data alone decide, in every
+// scope, set the schedule's dependencies to OVERLAP: then the same FOR_EACH takes 100.
 
 // clang-format off
 #define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
@@ -3943,7 +3972,8 @@ PTOWSP_API const char *ptowsp_depth_name(ptowsp_depth depth);
 #define PTOWSP_RING_UNBOUNDED UINT64_MAX  // no limit; its high-water mark is taken
 
 // The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and
-// STRUCTURE in order.
+// STRUCTURE in order. Each of them adds waits: with STRUCTURE, sequential scopes are barriers whatever
+// the data; without OVERLAP or EXACT, tasks of one parallel scope that share data do not wait.
 enum {
     PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order
     PTOWSP_DEPENDENCIES_EXACT = 2,      // earlier tasks with the very same tile (same memory, same
@@ -4151,7 +4181,7 @@ typedef struct ptowsp_schedule {
     ptowsp_issue issue;
     ptowsp_dispatch dispatch;
     ptowsp_expr dispatch_key;  // affinity, hash, custom; plan: optional
-    uint32_t lane_count;       // of the one pool
+    uint32_t lane_count;       // of the one pool. Default: stream_count, or 1: nothing overlaps
     ptowsp_pools pools;
     uint32_t vector_lane_count;  // by unit
     uint32_t cube_lane_count;    // by unit
@@ -6057,8 +6087,9 @@ typedef struct ptowsp_body_desc {
     uint32_t axis_count;            // axis arguments of each task
     const ptowsp_machine *machine;  // default: 910B
     // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
-    // store, matmul + conversion + store or another matmul. Without it each operation is counted by
-    // itself, as in PTO-WSP.
+    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it where
+    // cycles are compared with theirs, or emitted trees shall be fast. The default counts each
+    // operation by itself, as PTO-WSP does.
     bool is_fused;
 } ptowsp_body_desc;
 
@@ -6488,8 +6519,8 @@ PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp
                                              uint32_t i, ptowsp_cycles *out_unit_cycles);
 
 // Writes a tile kernel as text: its operations, then its instructions with addresses, waits, and the
-// cycles of each under a cost model, with full tiles and in all iterations of loops. A pipe overlaps
-// with others, so their sum is more than the kernel's cycles, which the text has too. cost NULL: the
+// cycles of each under a cost model, with full tiles, in all iterations of loops, on one vector core.
+// Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL: the
 // unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.
 PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
                                     const ptowsp_cost *cost, ptowsp_output output);
@@ -7438,7 +7469,7 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 // the library places the relayouts that tasks ask for: "rules of kernels" below. All ranks build the
 // same module.
 //
-//      const ptowsp_mesh mesh = {1, {"tp"}, {4}};
+//      const ptowsp_mesh mesh = {.axis_count = 1, .names = {"tp"}, .sizes = {4}};
 //      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};
 //      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
 //      const ptowsp_tensor_desc desc = {.name = "w", .dtype = PTOWSP_F32, .rank = 2,
@@ -8233,9 +8264,11 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 // instructions of a tile kernel takes the cycles that ptowsp_kernel_measure has for that one.
 //
 //      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128
-//      const ptowsp_tile tiles[] = {{x, 128, 1}, {z, 128, 1}};
+//      const ptowsp_tile tiles[] = {{.data = x, .row_stride = 128, .col_stride = 1},
+//                                   {.data = z, .row_stride = 128, .col_stride = 1}};
 //      const uint64_t args[] = {64, 128, 64, 128};        // rows and columns of both
-//      const ptowsp_task task = {args, 4, 4, 0, 2, tiles, 0, NULL, 0};
+//      const ptowsp_task task = {.args = args, .arg_count = 4, .axis_arg_count = 4,
+//                                .tile_count = 2, .tiles = tiles};
 //      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
 //      ptowsp_npu_measure(npu, "add", &task, &cost, &stats);
 //      desc.cycles = stats.cycles;                        // runs without the source take as many

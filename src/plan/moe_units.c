@@ -369,7 +369,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
 
 // -- public: sizes --------------------------------------------------------------------------------
 
-// The arrays of a plan are those of an attention plan without merges.
+// A plan has the arrays of an attention plan without merges.
 static ptowsp_attention_sizes pwsp_moe_arrays(const ptowsp_moe_sizes *sizes) {
     const ptowsp_attention_sizes arrays = {sizes->unit_count, 0, 0, 0, sizes->lane_count, 0};
     return arrays;

@@ -627,8 +627,29 @@ static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
     }
 }
 
+// 5 query tokens with 3 query heads each, in tiles of at most 6 rows: 2 tokens are 6 rows, the last is 3.
+// In decode a unit has the group's rows.
+static void attention_plan__rows_of_units(void **state) {
+    (void)state;
+    const int32_t kv[2] = {40, 7}, queries[2] = {5, 1};
+    abatch batch = {.kv_lengths = kv, .query_lengths = queries, .sequence_count = 2};
+    const aconfig config = {.kv_head_count = 1, .group = 3, .lane_count = 1, .tile_rows = 6};
+    aplan plan = plan_make(&batch, &config);
+    static const uint32_t rows[] = {6, 6, 3, 3};
+    assert_int_equal(plan.unit_count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[i]), rows[i]);
+    }
+    plan_free(&plan);
+    batch.query_lengths = NULL;
+    plan = plan_make(&batch, &config);
+    assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[1]), 3);
+    plan_free(&plan);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_plan__rows_of_units),
         cmocka_unit_test(attention_plan__the_drawing_of_the_header),
         cmocka_unit_test(attention_plan__the_lane_that_merges_computes_less),
         cmocka_unit_test(attention_plan__tiles_see_what_the_header_says),
