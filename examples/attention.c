@@ -88,7 +88,7 @@ static ptowsp_kernel decode_kernel_make(ptowsp_module *m) {
     ptowsp_value lowest = ptowsp_tile_full(k, PTOWSP_F32, GROUP, 1, LOWEST);
     ptowsp_value nothing = ptowsp_tile_full(k, PTOWSP_F32, GROUP, 1, 0);
     ptowsp_value zeros = ptowsp_tile_full(k, PTOWSP_F32, GROUP, DIM, 0);
-    ptowsp_value none = {NULL, 0}, most = none, sum = none, acc = none;
+    ptowsp_value none = {0}, most = none, sum = none, acc = none;
     PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), length, CHUNK) {
         most = ptowsp_tile_carry(lowest);
         sum = ptowsp_tile_carry(nothing);

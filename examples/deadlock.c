@@ -102,18 +102,31 @@ static void fork_make(ptowsp_module *m) {
         {.name = "numbers", .dtype = PTOWSP_F32, .rank = 1, .shape = {COUNT}},
         {.name = "largest", .dtype = PTOWSP_F32, .rank = 1, .shape = {1}},
         {.name = "quotients", .dtype = PTOWSP_F32, .rank = 1, .shape = {COUNT}}};
-    const ptowsp_tile_param number = {"number", PTOWSP_IN, PTOWSP_F32, 1, 1};
-    const ptowsp_kernel_desc kernels[] = {
-        {.name = "look",
-         .tiles = {number, {"largest", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},
-         .fn = look,
-         .source = {.text = kernels_source}},
-        {.name = "divide",
-         .tiles = {number,
-                   {"largest", PTOWSP_IN, PTOWSP_F32, 1, 1},
-                   {"quotient", PTOWSP_OUT, PTOWSP_F32, 1, 1}},
-         .fn = divide,
-         .source = {.text = kernels_source}}};
+    const ptowsp_tile_param number = {
+        .name = "number", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = 1, .cols = 1};
+    const ptowsp_kernel_desc kernels[] = {{.name = "look",
+                                           .tiles = {number,
+                                                     {.name = "largest",
+                                                      .direction = PTOWSP_INOUT,
+                                                      .dtype = PTOWSP_F32,
+                                                      .rows = 1,
+                                                      .cols = 1}},
+                                           .fn = look,
+                                           .source = {.text = kernels_source}},
+                                          {.name = "divide",
+                                           .tiles = {number,
+                                                     {.name = "largest",
+                                                      .direction = PTOWSP_IN,
+                                                      .dtype = PTOWSP_F32,
+                                                      .rows = 1,
+                                                      .cols = 1},
+                                                     {.name = "quotient",
+                                                      .direction = PTOWSP_OUT,
+                                                      .dtype = PTOWSP_F32,
+                                                      .rows = 1,
+                                                      .cols = 1}},
+                                           .fn = divide,
+                                           .source = {.text = kernels_source}}};
     ptowsp_task_desc look_at = {.kernel = ptowsp_kernel_make(m, &kernels[0])};
     ptowsp_task_desc divide_one = {.kernel = ptowsp_kernel_make(m, &kernels[1])};
     look_at.views[0].tensor = divide_one.views[0].tensor = ptowsp_tensor_make(m, &tensors[0]);

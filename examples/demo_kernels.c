@@ -39,23 +39,35 @@ typedef struct workload {
 } workload;
 
 static const ptowsp_pto_source gemm_source = {.file = "examples/own/gemm.cpp",
-                                              .args = {{PTOWSP_PTO_DATA, 0, 0},
-                                                       {PTOWSP_PTO_DATA, 1, 0},
-                                                       {PTOWSP_PTO_DATA, 2, 0},
-                                                       {PTOWSP_PTO_COLS, 1, 0},
-                                                       {PTOWSP_PTO_ROW_STRIDE, 0, 0}}};
+                                              .args = {{.value = PTOWSP_PTO_DATA},
+                                                       {.value = PTOWSP_PTO_DATA, .index = 1},
+                                                       {.value = PTOWSP_PTO_DATA, .index = 2},
+                                                       {.value = PTOWSP_PTO_COLS, .index = 1},
+                                                       {.value = PTOWSP_PTO_ROW_STRIDE}}};
 static const ptowsp_pto_source add_source = {.file = "examples/own/add.cpp",
-                                             .args = {{PTOWSP_PTO_DATA, 0, 0},
-                                                      {PTOWSP_PTO_DATA, 1, 0},
-                                                      {PTOWSP_PTO_DATA, 2, 0},
-                                                      {PTOWSP_PTO_ROWS, 0, 0}}};
+                                             .args = {{.value = PTOWSP_PTO_DATA},
+                                                      {.value = PTOWSP_PTO_DATA, .index = 1},
+                                                      {.value = PTOWSP_PTO_DATA, .index = 2},
+                                                      {.value = PTOWSP_PTO_ROWS}}};
 
 static ptowsp_kernel gemm_make(ptowsp_module *m, ptowsp_cycles cycles) {
     return ptowsp_kernel_make(m, &(ptowsp_kernel_desc){
                                      .name = "gemm",
-                                     .tiles = {{"c", PTOWSP_OUT, PTOWSP_F32, TILE, TILE},
-                                               {"a", PTOWSP_IN, PTOWSP_F16, TILE, K},
-                                               {"b", PTOWSP_IN, PTOWSP_F16, K, TILE}},
+                                     .tiles = {{.name = "c",
+                                                .direction = PTOWSP_OUT,
+                                                .dtype = PTOWSP_F32,
+                                                .rows = TILE,
+                                                .cols = TILE},
+                                               {.name = "a",
+                                                .direction = PTOWSP_IN,
+                                                .dtype = PTOWSP_F16,
+                                                .rows = TILE,
+                                                .cols = K},
+                                               {.name = "b",
+                                                .direction = PTOWSP_IN,
+                                                .dtype = PTOWSP_F16,
+                                                .rows = K,
+                                                .cols = TILE}},
                                      .unit = PTOWSP_UNIT_CUBE,
                                      .cycles = cycles,
                                      .pto = &gemm_source,
@@ -65,9 +77,21 @@ static ptowsp_kernel gemm_make(ptowsp_module *m, ptowsp_cycles cycles) {
 static ptowsp_kernel add_make(ptowsp_module *m, ptowsp_cycles cycles) {
     return ptowsp_kernel_make(m, &(ptowsp_kernel_desc){
                                      .name = "add",
-                                     .tiles = {{"out", PTOWSP_OUT, PTOWSP_F32, SHARE, COLS},
-                                               {"x", PTOWSP_IN, PTOWSP_F32, SHARE, COLS},
-                                               {"y", PTOWSP_IN, PTOWSP_F32, SHARE, COLS}},
+                                     .tiles = {{.name = "out",
+                                                .direction = PTOWSP_OUT,
+                                                .dtype = PTOWSP_F32,
+                                                .rows = SHARE,
+                                                .cols = COLS},
+                                               {.name = "x",
+                                                .direction = PTOWSP_IN,
+                                                .dtype = PTOWSP_F32,
+                                                .rows = SHARE,
+                                                .cols = COLS},
+                                               {.name = "y",
+                                                .direction = PTOWSP_IN,
+                                                .dtype = PTOWSP_F32,
+                                                .rows = SHARE,
+                                                .cols = COLS}},
                                      .cycles = cycles,
                                      .pto = &add_source,
                                  });
@@ -123,8 +147,9 @@ static ptowsp_cycles predict(const emit *e, const char *kernel, const uint64_t s
     ptowsp_kernel_stats stats;
     const ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
     for (int i = 0; i < 3; i++) {
-        tiles[i] =
-            (ptowsp_tile){matrices[i]->data, matrices[i]->row_stride, matrices[i]->col_stride};
+        tiles[i] = (ptowsp_tile){.data = matrices[i]->data,
+                                 .row_stride = matrices[i]->row_stride,
+                                 .col_stride = matrices[i]->col_stride};
     }
     const ptowsp_task task = {
         .args = sizes, .arg_count = 6, .axis_arg_count = 6, .tile_count = 3, .tiles = tiles};

@@ -112,13 +112,19 @@ static void route(layer *l, int32_t *replicas[BATCHES]) {
     const ptowsp_moe_cluster cluster = {
         .expert_count = EXPERTS, .replica_count = REPLICAS, .rank_count = p};
     int32_t counts[EXPERTS], of[EXPERTS * (REPLICAS - EXPERTS + 1)];
-    const ptowsp_moe_placement placement = {l->replica_experts, counts, of, REPLICAS - EXPERTS + 1};
+    const ptowsp_moe_placement placement = {.replica_experts = l->replica_experts,
+                                            .expert_counts = counts,
+                                            .expert_replicas = of,
+                                            .stride = REPLICAS - EXPERTS + 1};
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&cluster);
     void *scratch = command_allocate(bytes, 1);
     check_plan(ptowsp_moe_rebalance(&cluster, loads, 1, scratch, bytes, &placement, &info));
     free(scratch);
     for (int b = 0; b < BATCHES; b++) {
-        const ptowsp_moe_routes routes = {l->batches[b].experts, tokens, TOP_K, EXPERTS, 0};
+        const ptowsp_moe_routes routes = {.ids = l->batches[b].experts,
+                                          .token_count = tokens,
+                                          .top_k = TOP_K,
+                                          .expert_count = EXPERTS};
         uint32_t next[EXPERTS];
         replicas[b] = command_allocate(tokens * TOP_K, sizeof(int32_t));
         check_plan(ptowsp_moe_share(&routes, &placement, next, replicas[b], &info));
@@ -147,8 +153,13 @@ static void plan_batch(layer *l, batch *b, uint64_t which, const int32_t *replic
     for (uint32_t i = 0; i < rows; i++) {
         b->gates[i] = gate_of(which, me * rows + i);
     }
-    const ptowsp_moe_routes routes = {replicas + me * rows, own, TOP_K, REPLICAS, 0};
-    ptowsp_moe_order order = {counts, offsets, b->pairs, b->rows, NULL, rows, 0, 0, 0, 0};
+    const ptowsp_moe_routes routes = {
+        .ids = replicas + me * rows, .token_count = own, .top_k = TOP_K, .expert_count = REPLICAS};
+    ptowsp_moe_order order = {.counts = counts,
+                              .offsets = offsets,
+                              .pairs = b->pairs,
+                              .rows = b->rows,
+                              .row_capacity = rows};
     check_plan(ptowsp_moe_sort(&routes, &order, &info));
     for (uint32_t i = 0; i < rows * p; i++) {
         by_source[i / rows][replicas[i]]++;
@@ -217,11 +228,28 @@ static ptowsp_cycles copy_cost(const ptowsp_task *t, void *user) {
 }
 
 static void make_kernels(layer *l) {
-    const ptowsp_tile_param x = {"x", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, DIM};
-    const ptowsp_tile_param y = {"y", PTOWSP_OUT, PTOWSP_F32, PTOWSP_DYNAMIC, DIM};
-    const ptowsp_tile_param index = {"index", PTOWSP_IN, PTOWSP_U32, 1, PTOWSP_DYNAMIC};
-    const ptowsp_tile_param gates = {"gates", PTOWSP_IN, PTOWSP_F32, 1, PTOWSP_DYNAMIC};
-    const ptowsp_tile_param w = {"w", PTOWSP_IN, PTOWSP_F32, DIM, DIM};
+    const ptowsp_tile_param x = {.name = "x",
+                                 .direction = PTOWSP_IN,
+                                 .dtype = PTOWSP_F32,
+                                 .rows = PTOWSP_DYNAMIC,
+                                 .cols = DIM};
+    const ptowsp_tile_param y = {.name = "y",
+                                 .direction = PTOWSP_OUT,
+                                 .dtype = PTOWSP_F32,
+                                 .rows = PTOWSP_DYNAMIC,
+                                 .cols = DIM};
+    const ptowsp_tile_param index = {.name = "index",
+                                     .direction = PTOWSP_IN,
+                                     .dtype = PTOWSP_U32,
+                                     .rows = 1,
+                                     .cols = PTOWSP_DYNAMIC};
+    const ptowsp_tile_param gates = {.name = "gates",
+                                     .direction = PTOWSP_IN,
+                                     .dtype = PTOWSP_F32,
+                                     .rows = 1,
+                                     .cols = PTOWSP_DYNAMIC};
+    const ptowsp_tile_param w = {
+        .name = "w", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = DIM, .cols = DIM};
     const ptowsp_kernel_desc descs[] = {
         {.name = "gather", .tiles = {x, index, y}, .fn = gather_fn, .cost = copy_cost},
         {.name = "expert", .tiles = {x, w, y}, .fn = expert_fn, .cost = expert_cost},
@@ -359,7 +387,9 @@ static void measure_expert(layer *l) {
         x[i] = element(1, (uint64_t)i);
     }
     const uint64_t args[] = {ROWS_AT_ONCE, DIM, DIM, DIM, ROWS_AT_ONCE, DIM};
-    const ptowsp_tile tiles[] = {{x, DIM, 1}, {l->weights, DIM, 1}, {y, DIM, 1}};
+    const ptowsp_tile tiles[] = {{.data = x, .row_stride = DIM, .col_stride = 1},
+                                 {.data = l->weights, .row_stride = DIM, .col_stride = 1},
+                                 {.data = y, .row_stride = DIM, .col_stride = 1}};
     const ptowsp_task t = {.args = args, .tile_count = 3, .tiles = tiles};
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 50; i++) {

@@ -75,14 +75,19 @@ static uint64_t add_task(ptowsp_graph *graph, const char *name, ptowsp_kernel_fn
     ptowsp_tile tiles[3];
     uint64_t args[7], task;
     for (uint32_t i = 0; i < count; i++) {
-        tiles[i] = (ptowsp_tile){matrices[i] + row * SIZE, SIZE, 1};
+        tiles[i] =
+            (ptowsp_tile){.data = matrices[i] + row * SIZE, .row_stride = SIZE, .col_stride = 1};
         args[2 * i] = (uint64_t)rows;
         args[2 * i + 1] = SIZE;
     }
     if (scalar) {
         args[2 * count] = *scalar;
     }
-    ptowsp_graph_call call = {fn, args, 0, tiles, count, scalar ? 1 : 0};
+    ptowsp_graph_call call = {.fn = fn,
+                              .args = args,
+                              .tiles = tiles,
+                              .tile_count = count,
+                              .scalar_count = scalar ? 1 : 0};
     ptowsp_graph_task_desc desc = {.kernel = &call, .name = name};
     ptowsp_graph_task_make(graph, &desc, &task);
     return task;

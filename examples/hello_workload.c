@@ -30,10 +30,12 @@ int main(void) {
 
     ptowsp_tensor_desc matrix = {
         .name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {PTOWSP_DYNAMIC, 8}};
-    ptowsp_kernel_desc kernel = {.name = "square",
-                                 .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F32, 4, 8}},
-                                 .fn = square,
-                                 .source = {.text = square_source}};
+    ptowsp_kernel_desc kernel = {
+        .name = "square",
+        .tiles =
+            {{.name = "x", .direction = PTOWSP_INOUT, .dtype = PTOWSP_F32, .rows = 4, .cols = 8}},
+        .fn = square,
+        .source = {.text = square_source}};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     task.views[0].tensor = ptowsp_tensor_make(m, &matrix);
     PTOWSP_WORKLOAD(m, "hello") {
@@ -61,7 +63,7 @@ int main(void) {
         for (int i = 0; i < rows * 8; i++) {
             data[i] = (float)(i % 100);
         }
-        ptowsp_buffer memory = {data, .rank = 2, .shape = {rows, 8}};
+        ptowsp_buffer memory = {.data = data, .rank = 2, .shape = {rows, 8}};
         ptowsp_run_bind_size(run, "tiles", (rows + 3) / 4);
         ptowsp_run_bind_tensor(run, "x", &memory);
         if (ptowsp_run_execute(run, NULL)) {

@@ -47,11 +47,13 @@ static void build(ptowsp_module *m) {
     ptowsp_tensor_desc matrix = {
         .name = "x", .dtype = PTOWSP_U64, .rank = 2, .shape = {SIDE + 1, SIDE + 1}};
     ptowsp_tensor x = ptowsp_tensor_make(m, &matrix);
-    ptowsp_kernel_desc kernel = {.name = "add",
-                                 .fn = add,
-                                 .tiles = {{"above", PTOWSP_IN, PTOWSP_U64, 1, 1},
-                                           {"left", PTOWSP_IN, PTOWSP_U64, 1, 1},
-                                           {"sum", PTOWSP_OUT, PTOWSP_U64, 1, 1}}};
+    ptowsp_kernel_desc kernel = {
+        .name = "add",
+        .fn = add,
+        .tiles = {
+            {.name = "above", .direction = PTOWSP_IN, .dtype = PTOWSP_U64, .rows = 1, .cols = 1},
+            {.name = "left", .direction = PTOWSP_IN, .dtype = PTOWSP_U64, .rows = 1, .cols = 1},
+            {.name = "sum", .direction = PTOWSP_OUT, .dtype = PTOWSP_U64, .rows = 1, .cols = 1}}};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     ptowsp_axis side = ptowsp_axis_dense(m, "side", SIDE);
     ptowsp_expr one = ptowsp_i64(m, 1);

@@ -136,7 +136,7 @@ static bool write_file(void *user, const void *data, size_t size) {
 
 static void draw(const model *d, const char *path) {
     FILE *file = fopen(path, "wb");
-    ptowsp_output output = {write_file, file};
+    ptowsp_output output = {.write = write_file, .user = file};
     if (!file) {
         command_fail("%s cannot be written", path);
     }

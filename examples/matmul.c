@@ -45,7 +45,7 @@ static ptowsp_kernel loop_make(ptowsp_module *m) {
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, TILE, SLICES * TILE);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, SLICES * TILE, TILE);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, TILE, TILE);
-    ptowsp_value none = {NULL, 0}, sum = none;
+    ptowsp_value none = {0}, sum = none;
     ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, TILE, TILE, 0);
     PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), TILE) {
         ptowsp_value left = ptowsp_tile_slice_at(a, none, at, TILE, TILE);
@@ -157,7 +157,7 @@ static bool whole(setup *s, int64_t n) {
     PTOWSP_WORKLOAD(m, "whole") {
         PTOWSP_PARALLEL(m, i, down) {
             PTOWSP_PARALLEL(m, j, across) {
-                ptowsp_expr none = {NULL, 0};
+                ptowsp_expr none = {0};
                 ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, rows));
                 ptowsp_expr col = ptowsp_mul(j, ptowsp_i64(m, cols));
                 ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel,

@@ -195,28 +195,61 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
 
 static void kernels_make(layer *l) {
     const int64_t top_k = (int64_t)l->top_k, any = PTOWSP_DYNAMIC;
-    const ptowsp_tile_param token = {"token", PTOWSP_IN, PTOWSP_F32, 1, DIM};
-    const ptowsp_tile_param weights = {"weights", PTOWSP_IN, PTOWSP_F32, DIM, DIM};
+    const ptowsp_tile_param token = {
+        .name = "token", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = 1, .cols = DIM};
+    const ptowsp_tile_param weights = {
+        .name = "weights", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = DIM, .cols = DIM};
     const ptowsp_kernel_source source = {.text = kernels_source};
     const ptowsp_kernel_desc descs[] = {
         {.name = "measure",
-         .tiles = {{"routes", PTOWSP_IN, PTOWSP_I32, any, top_k},
-                   {"loads", PTOWSP_OUT, PTOWSP_I32, 1, any}},
+         .tiles = {{.name = "routes",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_I32,
+                    .rows = any,
+                    .cols = top_k},
+                   {.name = "loads",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_I32,
+                    .rows = 1,
+                    .cols = any}},
          .fn = measure,
          .source = source},
         {.name = "replicate",
-         .tiles = {weights, {"copy", PTOWSP_OUT, PTOWSP_F32, DIM, DIM}},
+         .tiles = {weights,
+                   {.name = "copy",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = DIM,
+                    .cols = DIM}},
          .fn = replicate,
          .source = source},
         {.name = "apply",
          .axis_count = 2,  // copy, expert
-         .tiles = {token, weights, {"part", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
+         .tiles = {token,
+                   weights,
+                   {.name = "part",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM}},
          .fn = apply,
          .source = source},
         {.name = "combine",
-         .tiles = {{"parts", PTOWSP_IN, PTOWSP_F32, top_k, DIM},
-                   {"gates", PTOWSP_IN, PTOWSP_F32, 1, top_k},
-                   {"out", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
+         .tiles = {{.name = "parts",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = top_k,
+                    .cols = DIM},
+                   {.name = "gates",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = top_k},
+                   {.name = "out",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM}},
          .fn = combine,
          .source = source},
     };
@@ -233,7 +266,7 @@ typedef struct tensors {
 // Tags by which the keys of schedules find a lane: experts and their copies are at home next to
 // each other, and have a place of their own.
 static ptowsp_tag tag(const char *name, ptowsp_expr value) {
-    ptowsp_tag made = {name, ptowsp_cast(value, PTOWSP_TYPE_U64)};
+    ptowsp_tag made = {.name = name, .value = ptowsp_cast(value, PTOWSP_TYPE_U64)};
     return made;
 }
 
@@ -255,9 +288,9 @@ static void apply_make(const layer *l, const tensors *x, ptowsp_expr expert, pto
     ptowsp_task_make(
         m, &(ptowsp_task_desc){.kernel = l->apply,
                                .axes = {copy, expert},
-                               .views = {{x->tokens, .row = token},
-                                         {x->weights, .index = {copy, expert}},
-                                         {x->parts, .row = entry}},
+                               .views = {{.tensor = x->tokens, .row = token},
+                                         {.tensor = x->weights, .index = {copy, expert}},
+                                         {.tensor = x->parts, .row = entry}},
                                .tags = {tag_home(expert, copy), tag_place(l, expert, copy)}});
 }
 
@@ -269,7 +302,8 @@ static void expert_make(const layer *l, const tensors *x, ptowsp_expr expert, pt
     ptowsp_expr load = ptowsp_slot(m, LOAD_SLOT, PTOWSP_TYPE_I64);
     ptowsp_axis copies = ptowsp_axis_dense(m, "copies", COPY_MAX);
 
-    ptowsp_slot_load_make(m, LOAD_SLOT, &(ptowsp_view){x->loads, .col = expert}, zero, zero);
+    ptowsp_slot_load_make(m, LOAD_SLOT, &(ptowsp_view){.tensor = x->loads, .col = expert}, zero,
+                          zero);
     PTOWSP_WHEN(m, ptowsp_gt(load, limit)) {
         PTOWSP_PARALLEL(m, i, copies) {
             ptowsp_expr copy = ptowsp_add(i, one);
@@ -277,8 +311,8 @@ static void expert_make(const layer *l, const tensors *x, ptowsp_expr expert, pt
                 ptowsp_task_make(m,
                                  &(ptowsp_task_desc){
                                      .kernel = l->replicate,
-                                     .views = {{x->weights, .index = {zero, expert}},
-                                               {x->weights, .index = {copy, expert}}},
+                                     .views = {{.tensor = x->weights, .index = {zero, expert}},
+                                               {.tensor = x->weights, .index = {copy, expert}}},
                                      .tags = {tag_home(expert, copy), tag_place(l, expert, copy)}});
             }
         }
@@ -326,13 +360,14 @@ static void workload_make(layer *l) {
             }
             PTOWSP_PARALLEL(m, token, tokens) {
                 ptowsp_task_make(
-                    m, &(ptowsp_task_desc){
-                           .kernel = l->combine,
-                           .views = {{x.parts, .row = ptowsp_mul(token, ptowsp_i64(m, k))},
-                                     {x.gates, .row = token},
-                                     {x.outputs, .row = token}},
-                           .tags = {tag("home", token),
-                                    tag_place(l, token, ptowsp_i64(m, 1 + COPY_MAX))}});
+                    m,
+                    &(ptowsp_task_desc){
+                        .kernel = l->combine,
+                        .views = {{.tensor = x.parts, .row = ptowsp_mul(token, ptowsp_i64(m, k))},
+                                  {.tensor = x.gates, .row = token},
+                                  {.tensor = x.outputs, .row = token}},
+                        .tags = {tag("home", token),
+                                 tag_place(l, token, ptowsp_i64(m, 1 + COPY_MAX))}});
             }
         }
     }
@@ -344,16 +379,37 @@ static void planned_make(ptowsp_module *m, int64_t t, int64_t k, int64_t e) {
     const ptowsp_kernel_source source = {.text = kernels_source};
     const ptowsp_kernel_desc descs[] = {
         {.name = "apply_rows",
-         .tiles = {{"tokens", PTOWSP_IN, PTOWSP_F32, any, DIM},
-                   {"weights", PTOWSP_IN, PTOWSP_F32, DIM, DIM},
-                   {"parts", PTOWSP_OUT, PTOWSP_F32, any, DIM}},
+         .tiles = {{.name = "tokens",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = any,
+                    .cols = DIM},
+                   {.name = "weights",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = DIM,
+                    .cols = DIM},
+                   {.name = "parts",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = any,
+                    .cols = DIM}},
          .fn = apply_rows,
          .source = source},
         {.name = "mix",
-         .tiles = {{"parts", PTOWSP_IN, PTOWSP_F32, any, DIM},
-                   {"rows", PTOWSP_IN, PTOWSP_U32, 1, k},
-                   {"gates", PTOWSP_IN, PTOWSP_F32, 1, k},
-                   {"out", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
+         .tiles =
+             {{.name = "parts",
+               .direction = PTOWSP_IN,
+               .dtype = PTOWSP_F32,
+               .rows = any,
+               .cols = DIM},
+              {.name = "rows", .direction = PTOWSP_IN, .dtype = PTOWSP_U32, .rows = 1, .cols = k},
+              {.name = "gates", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = 1, .cols = k},
+              {.name = "out",
+               .direction = PTOWSP_OUT,
+               .dtype = PTOWSP_F32,
+               .rows = 1,
+               .cols = DIM}},
          .fn = mix,
          .source = source},
     };
@@ -373,20 +429,21 @@ static void planned_make(ptowsp_module *m, int64_t t, int64_t k, int64_t e) {
                 ptowsp_expr expert = ptowsp_loop_field(unit, PTOWSP_PLAN_EXPERT);
                 ptowsp_expr row = ptowsp_loop_field(unit, PTOWSP_PLAN_TOKEN_START);
                 ptowsp_expr count = ptowsp_loop_field(unit, PTOWSP_PLAN_TOKEN_COUNT);
-                ptowsp_task_make(
-                    m, &(ptowsp_task_desc){.kernel = kernels[0],
-                                           .views = {{sorted, .row = row, .row_count = count},
-                                                     {weights, .index = {expert}},
-                                                     {parts, .row = row, .row_count = count}},
-                                           .tags = {tag("home", lane)}});
+                ptowsp_task_make(m,
+                                 &(ptowsp_task_desc){
+                                     .kernel = kernels[0],
+                                     .views = {{.tensor = sorted, .row = row, .row_count = count},
+                                               {.tensor = weights, .index = {expert}},
+                                               {.tensor = parts, .row = row, .row_count = count}},
+                                     .tags = {tag("home", lane)}});
             }
         }
         PTOWSP_PARALLEL(m, token, tokens) {
             ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernels[1],
                                                     .views = {{.tensor = parts},
-                                                              {rows, .row = token},
-                                                              {gates, .row = token},
-                                                              {outputs, .row = token}},
+                                                              {.tensor = rows, .row = token},
+                                                              {.tensor = gates, .row = token},
+                                                              {.tensor = outputs, .row = token}},
                                                     .tags = {tag("home", token)}});
         }
     }
@@ -438,7 +495,7 @@ static void route(layer *l) {
 static void plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[160];
-        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_output_buffer buffer = {.data = line, .size = sizeof line};
         ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
@@ -447,8 +504,10 @@ static void plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
 // The routes by expert.
 static void route_sort(layer *l) {
     uint64_t entry_count = l->token_count * l->top_k;
-    const ptowsp_moe_routes routes = {l->routes, (uint32_t)l->token_count, (uint32_t)l->top_k,
-                                      (uint32_t)l->expert_count, 0};
+    const ptowsp_moe_routes routes = {.ids = l->routes,
+                                      .token_count = (uint32_t)l->token_count,
+                                      .top_k = (uint32_t)l->top_k,
+                                      .expert_count = (uint32_t)l->expert_count};
     ptowsp_plan_info info;
     l->order.counts = (uint32_t *)command_allocate(l->expert_count, sizeof(uint32_t));
     l->order.offsets = l->indptr;
@@ -469,7 +528,7 @@ static void route_sort(layer *l) {
 static void layer_plan(layer *l) {
     const ptowsp_moe_config config = {.expert_count = (uint32_t)l->expert_count,
                                       .lane_count = (uint32_t)l->lane_count,
-                                      .cost = {50, DIM * DIM / 16, 0}};
+                                      .cost = {.per_unit = 50, .per_token = DIM * DIM / 16}};
     const ptowsp_moe_batch batch = {.counts = l->order.counts, .offsets = l->indptr};
     ptowsp_plan_info info;
     ptowsp_moe_sizes sizes;
@@ -651,8 +710,11 @@ static void bind_tensor(const layer *l, ptowsp_run *run, const char *name, void 
 
 static void layer_bind(const layer *l, const policy *p, ptowsp_run *run, uint64_t limit) {
     uint64_t cells = l->expert_count * l->token_count;
-    ptowsp_csr csr = {PTOWSP_U32, l->indptr, l->indices, l->expert_count,
-                      l->token_count * l->top_k};
+    ptowsp_csr csr = {.dtype = PTOWSP_U32,
+                      .indptr = l->indptr,
+                      .indices = l->indices,
+                      .row_count = l->expert_count,
+                      .entry_count = l->token_count * l->top_k};
     command_check(l->context, ptowsp_run_bind_symbol(run, "limit", limit));
     command_check(l->context, ptowsp_run_bind_csr(run, "routing", &csr));
     command_check(l->context, ptowsp_run_bind_array(run, "entry", PTOWSP_I32, l->entry, cells));

@@ -43,15 +43,26 @@ static void workload_create(workload *w, const ptowsp_pto_source *source, ptowsp
     w->y = setup_matrix_make(&w->s, "y", PTOWSP_F32, ROWS, COLS);
     w->gate = setup_matrix_make(&w->s, "gate", PTOWSP_F32, ROWS, COLS);
     w->up = setup_matrix_make(&w->s, "up", PTOWSP_F32, ROWS, COLS);
-    ptowsp_kernel swiglu =
-        ptowsp_kernel_make(m, &(ptowsp_kernel_desc){
-                                  .name = "swiglu",
-                                  .tiles = {{"y", PTOWSP_OUT, PTOWSP_F32, BAND, COLS},
-                                            {"gate", PTOWSP_IN, PTOWSP_F32, BAND, COLS},
-                                            {"up", PTOWSP_IN, PTOWSP_F32, BAND, COLS}},
-                                  .cycles = cycles,
-                                  .pto = source,
-                              });
+    ptowsp_kernel swiglu = ptowsp_kernel_make(m, &(ptowsp_kernel_desc){
+                                                     .name = "swiglu",
+                                                     .tiles = {{.name = "y",
+                                                                .direction = PTOWSP_OUT,
+                                                                .dtype = PTOWSP_F32,
+                                                                .rows = BAND,
+                                                                .cols = COLS},
+                                                               {.name = "gate",
+                                                                .direction = PTOWSP_IN,
+                                                                .dtype = PTOWSP_F32,
+                                                                .rows = BAND,
+                                                                .cols = COLS},
+                                                               {.name = "up",
+                                                                .direction = PTOWSP_IN,
+                                                                .dtype = PTOWSP_F32,
+                                                                .rows = BAND,
+                                                                .cols = COLS}},
+                                                     .cycles = cycles,
+                                                     .pto = source,
+                                                 });
     PTOWSP_WORKLOAD(m, "swiglu") {
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "bands", BANDS)) {
             ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, BAND)), zero = ptowsp_i64(m, 0);
@@ -177,12 +188,12 @@ static void refuse_all(emit *e, const ptowsp_pto_source *source) {
 int main(int argc, char **argv) {
     emit e = {.name = "own_kernel", .is_good = true};
     ptowsp_pto_source source = {.file = "examples/own/swiglu.cpp",
-                                .args = {{PTOWSP_PTO_DATA, 0, 0},
-                                         {PTOWSP_PTO_DATA, 1, 0},
-                                         {PTOWSP_PTO_DATA, 2, 0},
-                                         {PTOWSP_PTO_ROWS, 0, 0},
-                                         {PTOWSP_PTO_COLS, 0, 0},
-                                         {PTOWSP_PTO_ROW_STRIDE, 0, 0}}};
+                                .args = {{.value = PTOWSP_PTO_DATA},
+                                         {.value = PTOWSP_PTO_DATA, .index = 1},
+                                         {.value = PTOWSP_PTO_DATA, .index = 2},
+                                         {.value = PTOWSP_PTO_ROWS},
+                                         {.value = PTOWSP_PTO_COLS},
+                                         {.value = PTOWSP_PTO_ROW_STRIDE}}};
     const command_text texts[] = {{"--source", &source.file},
                                   {"--directory", &e.directory},
                                   {"--cache", &e.cache},

@@ -124,12 +124,18 @@ static void make_send(const stage *s, ptowsp_expr batch, int64_t slab, int64_t r
 
 static void build(stage *s, uint64_t batches) {
     ptowsp_module *m = s->m;
-    const ptowsp_kernel_desc layer = {.name = kernel_names[0],
-                                      .tiles = {{"x", PTOWSP_IN, PTOWSP_F32, ROWS, DIM},
-                                                {"w", PTOWSP_IN, PTOWSP_F32, DIM, DIM},
-                                                {"y", PTOWSP_OUT, PTOWSP_F32, ROWS, DIM}},
-                                      .fn = layer_fn,
-                                      .cost = layer_cost};
+    const ptowsp_kernel_desc layer = {
+        .name = kernel_names[0],
+        .tiles =
+            {{.name = "x", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = ROWS, .cols = DIM},
+             {.name = "w", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = DIM, .cols = DIM},
+             {.name = "y",
+              .direction = PTOWSP_OUT,
+              .dtype = PTOWSP_F32,
+              .rows = ROWS,
+              .cols = DIM}},
+        .fn = layer_fn,
+        .cost = layer_cost};
     const ptowsp_collective_desc send = {
         .name = kernel_names[1], .kind = PTOWSP_SEND, .dtype = PTOWSP_F32};
     s->layer = ptowsp_kernel_make(m, &layer);
@@ -169,7 +175,9 @@ static void build(stage *s, uint64_t batches) {
 // -- a rank ---------------------------------------------------------------------------------------
 
 static void measure_layer(world *w, float *x, float *weights) {
-    const ptowsp_tile tiles[] = {{x, DIM, 1}, {weights, DIM, 1}, {x + ROWS * DIM, DIM, 1}};
+    const ptowsp_tile tiles[] = {{.data = x, .row_stride = DIM, .col_stride = 1},
+                                 {.data = weights, .row_stride = DIM, .col_stride = 1},
+                                 {.data = x + ROWS * DIM, .row_stride = DIM, .col_stride = 1}};
     const ptowsp_task t = {.tile_count = 3, .tiles = tiles};
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 50; i++) {

@@ -246,12 +246,12 @@ static void step_make(prefix_step *s) {
     if (s->count == 0) {
         command_fail("no request fits --kv-mib");
     }
-    const ptowsp_attention_batch lengths = {s->kv, NULL, s->count};
+    const ptowsp_attention_batch lengths = {.kv_lengths = s->kv, .sequence_count = s->count};
     s->batch.attention = lengths;
     s->batch.block_ids = s->ids;
     s->batch.block_begin = s->block_begin;
     s->batch.block_tokens = s->block_tokens;
-    ptowsp_prefix_limits limits = {s->count, 1};
+    ptowsp_prefix_limits limits = {.request_count_max = s->count, .block_count_max = 1};
     for (uint32_t r = 0; r < s->count; r++) {
         const uint64_t blocks = s->block_begin[r + 1] - s->block_begin[r];
         limits.block_count_max = blocks > limits.block_count_max ? blocks : limits.block_count_max;
@@ -267,8 +267,8 @@ static void step_make(prefix_step *s) {
     for (size_t i = 0; i < s->count * heads * DIM; i++) {
         s->queries[i] = (float)(lengths_random_unit(&random) * 2.0 - 1.0);
     }
-    const ptowsp_attend_strides strides = {(size_t)s->o.kv_heads * 2 * PAGE * DIM, DIM,
-                                           2 * PAGE * DIM};
+    const ptowsp_attend_strides strides = {
+        .page = (size_t)s->o.kv_heads * 2 * PAGE * DIM, .token = DIM, .head = 2 * PAGE * DIM};
     s->cache.keys = s->pool;
     s->cache.values = s->pool + PAGE * DIM;
     s->cache.key_strides = s->cache.value_strides = strides;
@@ -322,7 +322,8 @@ static void run_make(prefix_run *run, prefix_step *s, bool is_tree) {
         command_check(NULL,
                       ptowsp_attention_place(flat, run->block, flat->block_bytes, &run->flat));
     }
-    const ptowsp_attend_limits limits = {*flat, sizes.join_count, DIM, 1};
+    const ptowsp_attend_limits limits = {
+        .plan = *flat, .join_count = sizes.join_count, .value_dim = DIM, .worker_count = 1};
     uint64_t bytes;
     command_check(NULL, ptowsp_attend_size(&limits, &bytes, NULL));
     run->memory = command_allocate(bytes, 1);

@@ -167,10 +167,11 @@ static void read_file(tool *t) {
 
 static void make_program(tool *t) {
     static const char head[] = "ptowsp program ";
-    const ptowsp_parse_desc desc = {t->kernels, t->kernel_count, t->cycles};
+    const ptowsp_parse_desc desc = {
+        .kernels = t->kernels, .kernel_count = t->kernel_count, .default_cycles = t->cycles};
     t->schedule.lane_count = (uint32_t)(t->lanes <= UINT32_MAX ? t->lanes : UINT32_MAX);
     t->schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    const ptowsp_program_desc compiled = {t->workload, &t->schedule};
+    const ptowsp_program_desc compiled = {.workload = t->workload, .schedule = &t->schedule};
     bool is_saved = t->size >= sizeof head - 1 && memcmp(t->data, head, sizeof head - 1) == 0;
     ptowsp_status status =
         is_saved ? ptowsp_program_load(t->context, t->data, t->size, &desc, &t->program, NULL)
@@ -219,8 +220,11 @@ static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const in
             return true;
         }
         if (axis.name && strcmp(axis.name, name) == 0 && axis.kind == PTOWSP_AXIS_SPARSE) {
-            const ptowsp_csr csr = {PTOWSP_I64, values, columns, count ? count - 1 : 0,
-                                    column_count};
+            const ptowsp_csr csr = {.dtype = PTOWSP_I64,
+                                    .indptr = values,
+                                    .indices = columns,
+                                    .row_count = count ? count - 1 : 0,
+                                    .entry_count = column_count};
             command_check(t->context, ptowsp_run_bind_csr(run, name, &csr));
             return true;
         }
@@ -352,7 +356,7 @@ static void print(const tool *t) {
 
 static void execute(tool *t) {
     const ptowsp_output text = ptowsp_output_to_file(stdout);
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    const ptowsp_record_options edges = {.level = PTOWSP_RECORD_EDGES};
     ptowsp_run_options options;
     ptowsp_run *run;
     memset(&options, 0, sizeof options);
@@ -366,11 +370,11 @@ static void execute(tool *t) {
             command_check(t->context, ptowsp_run_record(run, &edges));
         }
         command_check(t->context, ptowsp_run_execute(run, &options));
-        const ptowsp_output output = {write_output, (open_out(t), t->file)};
+        const ptowsp_output output = {.write = write_output, .user = (open_out(t), t->file)};
         command_check(t->context, ptowsp_run_export(run, format, NULL, output));
         close_out(t);
     } else if (t->command[1] == 'x') {
-        const ptowsp_output output = {write_output, stdout};
+        const ptowsp_output output = {.write = write_output, .user = stdout};
         command_check(t->context, ptowsp_run_execute(run, &options));
         command_check(t->context, ptowsp_run_export_decisions(run, PTOWSP_REPORT_TEXT, output));
     } else {
@@ -384,7 +388,7 @@ static void execute(tool *t) {
 }
 
 static void save(tool *t) {
-    const ptowsp_program_desc compiled = {t->workload, &t->schedule};
+    const ptowsp_program_desc compiled = {.workload = t->workload, .schedule = &t->schedule};
     if (!t->module) {
         command_fail("%s is saved already", t->path);
     }
@@ -585,7 +589,7 @@ static void dump_replay(ptowsp_context *context, ptowsp_dump *dump, char **words
     t.out = form;
     const ptowsp_export_format format = format_of(form);
     open_out(&t);
-    const ptowsp_output output = {write_output, t.file};
+    const ptowsp_output output = {.write = write_output, .user = t.file};
     command_check(context, ptowsp_dump_replay_export(dump, &how, format, NULL, output));
     close_out(&t);
 }

@@ -186,12 +186,15 @@ static void make_kernels(ptowsp_module *m, ptowsp_kernel kernels[KERNELS]) {
     for (int i = 0; i < SUM; i++) {
         ptowsp_kernel_desc desc = {.name = kernel_names[i], .fn = fns[i], .cost = costs[i]};
         for (uint32_t k = 0; k <= ins[i]; k++) {
-            const ptowsp_tile_param param = {tiles[k], k == ins[i] ? PTOWSP_OUT : PTOWSP_IN,
-                                             PTOWSP_F32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+            const ptowsp_tile_param param = {.name = tiles[k],
+                                             .direction = k == ins[i] ? PTOWSP_OUT : PTOWSP_IN,
+                                             .dtype = PTOWSP_F32,
+                                             .rows = PTOWSP_DYNAMIC,
+                                             .cols = PTOWSP_DYNAMIC};
             desc.tiles[k] = param;
         }
         if (i == MATMUL) {
-            const ptowsp_scalar_param pieces = {"pieces", PTOWSP_TYPE_U64};
+            const ptowsp_scalar_param pieces = {.name = "pieces", .type = PTOWSP_TYPE_U64};
             desc.scalars[0] = pieces;
             desc.unit = PTOWSP_UNIT_CUBE;
         }
@@ -205,13 +208,13 @@ static void make_kernels(ptowsp_module *m, ptowsp_kernel kernels[KERNELS]) {
 
 // Tensors: name, rows and columns, of the whole; 0 rows: the tokens. How they are spread over ranks.
 #define ALL                                                                                        \
-    { PTOWSP_REPLICATED, 0, NULL }
+    { .kind = PTOWSP_REPLICATED }
 #define ROWS                                                                                       \
-    { PTOWSP_SHARDED, 0, NULL }
+    { .kind = PTOWSP_SHARDED, .dim = 0 }
 #define COLS                                                                                       \
-    { PTOWSP_SHARDED, 1, NULL }
+    { .kind = PTOWSP_SHARDED, .dim = 1 }
 #define TERM                                                                                       \
-    { PTOWSP_PARTIAL_SUM, 0, NULL }
+    { .kind = PTOWSP_PARTIAL_SUM }
 #define TENSORS(TENSOR)                                                                            \
     TENSOR(X, "x", 0, DIM, ALL)                                                                    \
     TENSOR(N, "n", 0, DIM, ALL)                                                                    \
@@ -298,14 +301,16 @@ static void build(block *b) {
     {name, spread, rows ? rows : tokens, cols, NULL, {0}},
     const tensor rows[] = {TENSORS(TENSOR_ROW)};
 #undef TENSOR_ROW
-    const ptowsp_mesh mesh = {1, {"tp"}, {b->w->rank_count}};
+    const ptowsp_mesh mesh = {.axis_count = 1, .names = {"tp"}, .sizes = {b->w->rank_count}};
     b->mesh = mesh;
     ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_DOUBLING);
     make_kernels(m, b->kernels);
     for (int i = 0; i < TENSOR_COUNT; i++) {
         tensor *t = &b->tensors[i];
-        const ptowsp_tensor_desc desc = {
-            rows[i].name, PTOWSP_F32, 2, {rows[i].rows, rows[i].cols}, 0};
+        const ptowsp_tensor_desc desc = {.name = rows[i].name,
+                                         .dtype = PTOWSP_F32,
+                                         .rank = 2,
+                                         .shape = {rows[i].rows, rows[i].cols}};
         *t = rows[i];
         t->id = ptowsp_tensor_make(m, &desc);
         ptowsp_tensor_spread(m, t->id, &t->spread);
@@ -468,9 +473,10 @@ static void measure_product(block *b) {
     enum { RUNS = 20 };
     uint64_t args[] = {
         BLOCK, DIM, DIM, (uint64_t)b->tensors[WG].cols, BLOCK, (uint64_t)b->tensors[WG].cols, 1};
-    ptowsp_tile tiles[3] = {{b->tensors[X].data, DIM, 1},
-                            {b->tensors[WG].data, b->tensors[WG].cols, 1},
-                            {b->tensors[G].data, b->tensors[G].cols, 1}};
+    ptowsp_tile tiles[3] = {
+        {.data = b->tensors[X].data, .row_stride = DIM, .col_stride = 1},
+        {.data = b->tensors[WG].data, .row_stride = b->tensors[WG].cols, .col_stride = 1},
+        {.data = b->tensors[G].data, .row_stride = b->tensors[G].cols, .col_stride = 1}};
     const ptowsp_task t = {
         .args = args, .arg_count = 7, .axis_arg_count = 6, .tile_count = 3, .tiles = tiles};
     uint64_t best = UINT64_MAX;

@@ -135,7 +135,7 @@ static void print_search(decode *d) {
     ptowsp_search_result results[4];
     ptowsp_search_summary summary;
     char text[4096];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_output_buffer buffer = {.data = text, .size = sizeof text};
     command_check(d->t.context,
                   ptowsp_schedule_search(d->t.context, d->t.module, &desc, results, 4, &summary));
     ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));

@@ -67,7 +67,7 @@ static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *r
     picture_text(p, place);
     size_t begin = p->size;
     const ptowsp_export_options options = {.title = title, .end = end, .width = WIDTH};
-    const ptowsp_output output = {picture_write, p};
+    const ptowsp_output output = {.write = picture_write, .user = p};
     command_check(context, group ? ptowsp_run_group_export(context, group, PTOWSP_EXPORT_SVG,
                                                            &options, output)
                                  : ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, output));
@@ -141,16 +141,21 @@ typedef struct step {
 } step;
 
 static void step_kernels_make(step *s) {
-    const ptowsp_tile_param out = {"state", PTOWSP_OUT, PTOWSP_F32, 1, 1};
-    const ptowsp_tile_param in = {"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 1};
+    const ptowsp_tile_param out = {
+        .name = "state", .direction = PTOWSP_OUT, .dtype = PTOWSP_F32, .rows = 1, .cols = 1};
+    const ptowsp_tile_param in = {.name = "states",
+                                  .direction = PTOWSP_IN,
+                                  .dtype = PTOWSP_F32,
+                                  .rows = PTOWSP_DYNAMIC,
+                                  .cols = 1};
     ptowsp_kernel_desc attend = {.name = "attend",
                                  .axis_count = 1,
-                                 .scalars = {{"kv", PTOWSP_TYPE_U64}},
+                                 .scalars = {{.name = "kv", .type = PTOWSP_TYPE_U64}},
                                  .cost = attend_cycles};
     ptowsp_kernel_desc merge = {.name = "merge",
                                 .axis_count = 1,
                                 .tiles = {in},
-                                .scalars = {{"parts", PTOWSP_TYPE_U64}},
+                                .scalars = {{.name = "parts", .type = PTOWSP_TYPE_U64}},
                                 .cost = merge_cycles};
     s->attend = ptowsp_kernel_make(s->module, &attend);
     attend.name = "part", attend.tiles[0] = out;
@@ -171,14 +176,14 @@ static void unit_make(const step *s, ptowsp_expr unit, ptowsp_expr slot) {
     }
     PTOWSP_OTHERWISE(m) {
         task.kernel = s->part;
-        task.views[0] = (ptowsp_view){s->slots, .row = slot};
+        task.views[0] = (ptowsp_view){.tensor = s->slots, .row = slot};
         ptowsp_task_make(m, &task);
     }
 }
 
 static void merge_make(const step *s, ptowsp_expr request, ptowsp_expr first, ptowsp_expr count) {
     ptowsp_task_desc task = {.kernel = s->merge, .axes = {request}};
-    task.views[0] = (ptowsp_view){s->slots, .row = first, .row_count = count};
+    task.views[0] = (ptowsp_view){.tensor = s->slots, .row = first, .row_count = count};
     task.scalars[0] = ptowsp_cast(count, PTOWSP_TYPE_U64);
     ptowsp_task_make(s->module, &task);
 }
@@ -219,9 +224,10 @@ static void slots_bind(ptowsp_context *context, ptowsp_run *run) {
 // A chunk length for at most CHUNKS units; requests of more than one unit are merged afterwards.
 static void chunks_bind(ptowsp_context *context, ptowsp_run *run, ptowsp_work *work) {
     static int32_t split[3][SLOTS];
-    static const ptowsp_tier any = {0, 1, INT32_MAX};
+    static const ptowsp_tier any = {.id = 0, .length_min = 1, .length_max = INT32_MAX};
     static const char *const names[3] = {"request", "first", "count"};
-    const ptowsp_batch batch = {kv_lengths, REQUESTS, 1};
+    const ptowsp_batch batch = {
+        .lengths = kv_lengths, .sequence_count = REQUESTS, .kv_head_count = 1};
     ptowsp_plan_config config = {.max_work_units = CHUNKS, .align = PAGE, .tiers = &any};
     ptowsp_plan_info info;
     uint32_t chunk, count = 0;
@@ -247,9 +253,12 @@ static void chunks_bind(ptowsp_context *context, ptowsp_run *run, ptowsp_work *w
 }
 
 static void balanced_bind(ptowsp_context *context, ptowsp_run *run) {
-    const ptowsp_attention_batch batch = {kv_lengths, NULL, REQUESTS};
+    const ptowsp_attention_batch batch = {.kv_lengths = kv_lengths, .sequence_count = REQUESTS};
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = LANES, .page_size = PAGE};
-    config.cost = (ptowsp_attention_cost){UNIT_CYCLES, 1.0, 0.0, PART_CYCLES};
+    config.cost = (ptowsp_attention_cost){.per_unit = UNIT_CYCLES,
+                                          .per_token = 1.0,
+                                          .per_row_token = 0.0,
+                                          .per_merged_row = PART_CYCLES};
     command_check(context, ptowsp_run_bind_batch(run, "balanced", &batch, &config, NULL));
 }
 
@@ -351,7 +360,11 @@ static void stage_make(ptowsp_module *m, int64_t rank) {
     const bool is_first = rank < RANKS / 2;
     const ptowsp_kernel_desc work = {.name = "layer",
                                      .axis_count = 1,
-                                     .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F64, 1, ELEMENTS}},
+                                     .tiles = {{.name = "x",
+                                                .direction = PTOWSP_INOUT,
+                                                .dtype = PTOWSP_F64,
+                                                .rows = 1,
+                                                .cols = ELEMENTS}},
                                      .cycles = 900};
     const ptowsp_collective_desc send = {
         .name = "batch", .kind = PTOWSP_SEND, .dtype = PTOWSP_F64, .members = 2, .stride = 2};
@@ -370,7 +383,7 @@ static void stage_make(ptowsp_module *m, int64_t rank) {
     PTOWSP_WORKLOAD(m, "stage") {
         PTOWSP_PARALLEL(m, batch, ptowsp_axis_dense(m, "batch", MICRO_BATCHES)) {
             layer.axes[0] = batch;
-            layer.views[0] = (ptowsp_view){tensor, .row = batch, .rows = 1};
+            layer.views[0] = (ptowsp_view){.tensor = tensor, .row = batch, .rows = 1};
             sending.views[0] = layer.views[0];
             PTOWSP_SEQUENCE(m) {
                 ptowsp_task_make(m, is_first ? &layer : &sending);
@@ -388,8 +401,10 @@ static ptowsp_cycles simulate_ranks(ptowsp_context *context, ptowsp_run_group *g
     ptowsp_run_group_result result;
     group->rank_count = RANKS;
     group->links.node_size = 2;
-    group->links.inside = (ptowsp_link){100000, 1000, PTOWSP_LINK_PORT};
-    group->links.between = (ptowsp_link){200000, 1000, sharing};
+    group->links.inside =
+        (ptowsp_link){.latency_ps = 100000, .bytes_per_us = 1000, .sharing = PTOWSP_LINK_PORT};
+    group->links.between =
+        (ptowsp_link){.latency_ps = 200000, .bytes_per_us = 1000, .sharing = sharing};
     group->cycles_per_us = 1000;
     command_check(context, ptowsp_run_group_simulate(context, group, &options, &result));
     return result.makespan_cycles;

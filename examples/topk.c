@@ -49,7 +49,7 @@ static ptowsp_kernel rows_make(ptowsp_module *m, int64_t rows, int64_t candidate
     ptowsp_value scores = ptowsp_tile_in(k, "scores", PTOWSP_F32, rows, candidates);
     ptowsp_value best = ptowsp_tile_out(k, "best", PTOWSP_F32, rows, kept);
     ptowsp_value indices = ptowsp_tile_out(k, "indices", PTOWSP_U32, rows, kept);
-    ptowsp_value index = ptowsp_tile_iota(k, PTOWSP_U32, candidates, 0), none = {NULL, 0};
+    ptowsp_value index = ptowsp_tile_iota(k, PTOWSP_U32, candidates, 0), none = {0};
     PTOWSP_TILE_LOOP(k, row, ptowsp_tile_const(k, 0), ptowsp_tile_rows(scores), 1) {
         ptowsp_value pairs = ptowsp_tile_slice_at(scores, row, none, 1, candidates);
         pairs = ptowsp_tile_sort32(pairs, index);

@@ -118,16 +118,36 @@ static void declare(batch *b) {
     const ptowsp_kernel_desc kernels[] = {
         {.name = "attend",
          .axis_count = 1,  // the request
-         .tiles = {{"kv", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2 * DIM},
-                   {"query", PTOWSP_IN, PTOWSP_F32, 1, DIM},
-                   {"part", PTOWSP_OUT, PTOWSP_F32, 1, DIM + 1}},
-         .scalars = {{"length", PTOWSP_TYPE_I64}},
+         .tiles = {{.name = "kv",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = PTOWSP_DYNAMIC,
+                    .cols = 2 * DIM},
+                   {.name = "query",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM},
+                   {.name = "part",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM + 1}},
+         .scalars = {{.name = "length", .type = PTOWSP_TYPE_I64}},
          .fn = attend,
          .cost = attend_cost,
          .source = {.text = kernels_source, .cost = "attend_cost"}},
         {.name = "finish",
-         .tiles = {{"part", PTOWSP_IN, PTOWSP_F32, 1, DIM + 1},
-                   {"output", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
+         .tiles = {{.name = "part",
+                    .direction = PTOWSP_IN,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM + 1},
+                   {.name = "output",
+                    .direction = PTOWSP_OUT,
+                    .dtype = PTOWSP_F32,
+                    .rows = 1,
+                    .cols = DIM}},
          .fn = finish,
          .cycles = FINISH_CYCLES,
          .source = {.text = kernels_source}},
@@ -148,9 +168,9 @@ static void attend_send(const batch *b, ptowsp_channel done, ptowsp_expr request
         &(ptowsp_task_desc){
             .kernel = b->attend,
             .axes = {request},
-            .views = {{b->kv, .row = ptowsp_array_at(m, "starts", PTOWSP_I64, request)},
-                      {b->queries, .row = request},
-                      {b->parts, .row = request}},
+            .views = {{.tensor = b->kv, .row = ptowsp_array_at(m, "starts", PTOWSP_I64, request)},
+                      {.tensor = b->queries, .row = request},
+                      {.tensor = b->parts, .row = request}},
             .scalars = {ptowsp_array_at(m, "lengths", PTOWSP_I32, request)}});
 }
 
@@ -159,9 +179,10 @@ static void collect_make(const batch *b, ptowsp_channel done) {
     PTOWSP_PROCESS(m, "collect") {
         ptowsp_consumes(m, done);
         PTOWSP_CONSUME(m, request, done) {
-            ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = b->finish,
-                                                    .views = {{b->parts, .row = request},
-                                                              {b->outputs, .row = request}}});
+            ptowsp_task_make(
+                m, &(ptowsp_task_desc){.kernel = b->finish,
+                                       .views = {{.tensor = b->parts, .row = request},
+                                                 {.tensor = b->outputs, .row = request}}});
         }
     }
 }

@@ -131,8 +131,10 @@ static void decode_fill_pages(void *user, uint64_t begin, uint64_t end, uint32_t
 // Addresses of the cache for the kernel.
 static void decode_cache_describe(decode_step *s) {
     size_t slots = s->o.page, dim = s->key_dim, planes = s->o.is_mla ? 1 : 2;
-    ptowsp_attend_strides strides = {s->page_elements, dim, planes * slots * dim};
-    ptowsp_attend_strides scale_strides = {s->o.kv_heads * slots, 1, slots};
+    ptowsp_attend_strides strides = {
+        .page = s->page_elements, .token = dim, .head = planes * slots * dim};
+    ptowsp_attend_strides scale_strides = {
+        .page = s->o.kv_heads * slots, .token = 1, .head = slots};
     s->kv.keys = s->pool;
     s->kv.values =
         (const char *)s->pool + (planes - 1) * slots * dim * ptowsp_attend_bytes(s->o.type, 1);

@@ -16,7 +16,7 @@
 static void decode_plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[256];
-        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_output_buffer buffer = {.data = line, .size = sizeof line};
         ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
@@ -53,7 +53,9 @@ static void decode_count_unit(decode_run *run, uint32_t lane, uint64_t start) {
 
 static void decode_balanced_config(decode_step *s) {
     ptowsp_attention_config *config = &s->config;
-    ptowsp_attention_batch lengths = {s->kv_lengths, s->query_lengths, s->sequence_count};
+    ptowsp_attention_batch lengths = {.kv_lengths = s->kv_lengths,
+                                      .query_lengths = s->query_lengths,
+                                      .sequence_count = s->sequence_count};
     s->lengths = lengths;
     config->kv_head_count = (uint32_t)s->o.kv_heads;
     config->group = s->group;
@@ -80,7 +82,7 @@ static void decode_balanced_make(decode_step *s) {
     decode_plan_check(ptowsp_attention_bound(&s->config, &limits, &sizes, &info), &info);
     s->plan_block = command_allocate(sizes.block_bytes, 1);
     command_check(NULL, ptowsp_attention_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan));
-    const ptowsp_attend_limits room = {sizes, 0, s->value_dim, 1};
+    const ptowsp_attend_limits room = {.plan = sizes, .value_dim = s->value_dim, .worker_count = 1};
     decode_run *run = &s->balanced;
     uint64_t bytes;
     decode_plan_check(ptowsp_attend_size(&room, &bytes, &info), &info);
@@ -115,16 +117,13 @@ static void decode_balanced_merge(const ptowsp_work *merge, uint32_t lane, void 
 void decode_balanced_step(decode_step *s, uint32_t index) {
     static const ptowsp_work_fn table[] = {decode_balanced_attend};
     decode_run *run = &s->balanced;
-    ptowsp_attention_job job = {&s->plan,
-                                table,
-                                1,
-                                decode_balanced_merge,
-                                run,
-                                run->job.memory.progress,
-                                s->o.is_stealing,
-                                NULL,
-                                NULL,
-                                NULL};
+    ptowsp_attention_job job = {.plan = &s->plan,
+                                .table = table,
+                                .table_count = 1,
+                                .merge = decode_balanced_merge,
+                                .user = run,
+                                .progress = run->job.memory.progress,
+                                .is_stealing = s->o.is_stealing};
     ptowsp_plan_info info;
     decode_outputs_clear(run);
     uint64_t start = ptowsp_clock_ns();
@@ -173,7 +172,9 @@ PTOWSP_DEFINE_TIERS(decode_chunk, DECODE_TIERS, decode_chunk)
 
 // Chooses the chunk and writes the units. *out_count is their number, also where they do not fit.
 static ptowsp_status decode_chunks_plan(decode_step *s, ptowsp_plan_info *out_info) {
-    ptowsp_batch batch = {s->kv_lengths, s->sequence_count, (uint32_t)s->o.kv_heads};
+    ptowsp_batch batch = {.lengths = s->kv_lengths,
+                          .sequence_count = s->sequence_count,
+                          .kv_head_count = (uint32_t)s->o.kv_heads};
     ptowsp_plan_config config;
     memset(&config, 0, sizeof config);
     config.max_work_units = (uint32_t)s->o.units;

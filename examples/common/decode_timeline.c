@@ -42,7 +42,7 @@ void decode_timeline_write(const decode_step *s, const ptowsp_span *spans) {
     if (!to) {
         command_fail("%s: cannot be written", path);
     }
-    const ptowsp_output output = {timeline_write, to};
+    const ptowsp_output output = {.write = timeline_write, .user = to};
     ptowsp_status status = ptowsp_spans_export(
         s->context, &set, is_picture ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_PERFETTO, NULL, output);
     if (fclose(to) != 0 || status == PTOWSP_SYSTEM_FAILED) {

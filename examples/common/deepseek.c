@@ -87,7 +87,7 @@ static ptowsp_kernel add_norm_make(ptowsp_module *m) {
 static ptowsp_kernel product_make(ptowsp_module *m, const char *name, int64_t rows, int64_t depth,
                                   int64_t cols, int64_t step) {
     ptowsp_body *k = begin(m, name);
-    ptowsp_value x = in(k, "x", rows, depth), w = in(k, "w", depth, cols), sum = {NULL, 0};
+    ptowsp_value x = in(k, "x", rows, depth), w = in(k, "w", depth, cols), sum = {0};
     for (int64_t i = 0; i < depth; i += step) {
         ptowsp_value left = ptowsp_tile_slice(x, 0, i, rows, step);
         ptowsp_value right = ptowsp_tile_slice(w, i, 0, step, cols);
@@ -497,7 +497,8 @@ void deepseek_route(deepseek *b, setup *s) {
             memcpy(&b->gates[t * DS_X + i], &gate, sizeof gate);
         }
     }
-    const ptowsp_moe_routes routes = {b->ids, DS_T, DS_X, DS_E, 0};
+    const ptowsp_moe_routes routes = {
+        .ids = b->ids, .token_count = DS_T, .top_k = DS_X, .expert_count = DS_E};
     ptowsp_moe_order order = {.counts = b->counts,
                               .offsets = b->offsets,
                               .pairs = b->pairs,

@@ -25,7 +25,7 @@ static ptowsp_kernel kernel_make(ptowsp_module *m) {
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, TILE, SLICES * TILE);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, SLICES * TILE, TILE);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, TILE, TILE);
-    ptowsp_value none = {NULL, 0}, sum = none;
+    ptowsp_value none = {0}, sum = none;
     ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, TILE, TILE, 0);
     PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), TILE) {
         ptowsp_value left = ptowsp_tile_slice_at(a, none, at, TILE, TILE);
@@ -45,7 +45,7 @@ static void workload_make(ptowsp_module *m, const gemm *g) {
         PTOWSP_PARALLEL(m, entry, ptowsp_axis_dense(m, "entries", GEMM_ENTRIES)) {
             PTOWSP_PARALLEL(m, i, ptowsp_axis_row(m, row_tiles, entry)) {
                 PTOWSP_PARALLEL(m, j, ptowsp_axis_row(m, col_tiles, entry)) {
-                    ptowsp_expr none = {NULL, 0};
+                    ptowsp_expr none = {0};
                     ptowsp_expr row = ptowsp_mul(i, tile), col = ptowsp_mul(j, tile);
                     ptowsp_expr start = ptowsp_array_at(m, "start", PTOWSP_I32, entry);
                     ptowsp_expr k = ptowsp_array_at(m, "k", PTOWSP_I32, entry);

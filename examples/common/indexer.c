@@ -85,7 +85,7 @@ static ptowsp_tensor transient_make(ptowsp_module *m, const char *name, ptowsp_a
 }
 
 static void choosing_make(ptowsp_module *m, const indexer *x, ptowsp_axis requests) {
-    const ptowsp_expr none = {NULL, 0};
+    const ptowsp_expr none = {0};
     PTOWSP_PARALLEL(m, r, requests) {
         const ptowsp_view scores = {.tensor = x->scores, .index = {r}};
         ptowsp_view keys = setup_stack_view(x->index_k_t, r, none, none), valid = scores;
@@ -105,7 +105,7 @@ static void choosing_make(ptowsp_module *m, const indexer *x, ptowsp_axis reques
 }
 
 static void workload_make(ptowsp_module *m, const indexer *x, ptowsp_axis requests) {
-    const ptowsp_expr none = {NULL, 0}, zero = ptowsp_i64(m, 0);
+    const ptowsp_expr none = {0}, zero = ptowsp_i64(m, 0);
     ptowsp_axis counts = ptowsp_axis_ragged(m, "counts");
     PTOWSP_WORKLOAD(m, "sparse") {
         choosing_make(m, x, requests);

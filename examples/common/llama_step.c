@@ -76,7 +76,7 @@ static ptowsp_view rows_of(ptowsp_tensor tensor, ptowsp_expr row, ptowsp_expr co
 }
 
 static ptowsp_view weight_of(const setup_matrix *weight, ptowsp_expr layer) {
-    const ptowsp_expr none = {NULL, 0};
+    const ptowsp_expr none = {0};
     return setup_stack_view(weight, layer, none, none);
 }
 
@@ -90,7 +90,7 @@ static ptowsp_view weight_of(const setup_matrix *weight, ptowsp_expr layer) {
 
 static void sequences_make(llama_step *d, ptowsp_expr layer) {
     ptowsp_module *m = d->s->module;
-    const ptowsp_expr none = {NULL, 0}, one = ptowsp_i64(m, 1);
+    const ptowsp_expr none = {0}, one = ptowsp_i64(m, 1);
     PTOWSP_PARALLEL(m, i, d->batch_axis) {
         ptowsp_expr length = ptowsp_array_at(m, "lengths", PTOWSP_I32, i);
         ptowsp_expr cache = ptowsp_add(ptowsp_mul(layer, ptowsp_i64(m, BATCH_MAX)), i);
@@ -114,7 +114,7 @@ static void sequences_make(llama_step *d, ptowsp_expr layer) {
 static void workload_make(llama_step *d) {
     ptowsp_module *m = d->s->module;
     ptowsp_axis tiles = ptowsp_axis_dynamic(m, "tiles");
-    const ptowsp_expr none = {NULL, 0};
+    const ptowsp_expr none = {0};
     PTOWSP_WORKLOAD(m, "decode") {
         PTOWSP_FOR_EACH(m, layer, ptowsp_axis_dense(m, "layers", LAYERS)) {
             const ptowsp_tensor inputs[] = {d->q, d->k, d->v};

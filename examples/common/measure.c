@@ -142,8 +142,9 @@ static void add_matrix(measured *m, const char *text, const char *colon) {
     }
     const uint32_t i = m->tile_count++;
     snprintf(m->names[i], sizeof m->names[i], "m%u", i);
-    const ptowsp_tile_param param = {m->names[i], PTOWSP_INOUT, dtype, rows, cols};
-    const ptowsp_pto_arg arg = {PTOWSP_PTO_DATA, i, 0};
+    const ptowsp_tile_param param = {
+        .name = m->names[i], .direction = PTOWSP_INOUT, .dtype = dtype, .rows = rows, .cols = cols};
+    const ptowsp_pto_arg arg = {.value = PTOWSP_PTO_DATA, .index = i};
     m->kernel.tiles[i] = param;
     m->source.args[m->argument_count++] = arg;
     m->tiles[i].data =
@@ -156,7 +157,7 @@ static void add_matrix(measured *m, const char *text, const char *colon) {
 
 static void add_argument(measured *m, const char *text) {
     char *end;
-    ptowsp_pto_arg arg = {PTOWSP_PTO_NUMBER, 0, 0};
+    ptowsp_pto_arg arg = {.value = PTOWSP_PTO_NUMBER};
     const char *colon = strchr(text, ':');
     if (m->argument_count == PTOWSP_PTO_ARG_MAX) {
         command_fail("more than %d arguments", PTOWSP_PTO_ARG_MAX);
@@ -269,8 +270,11 @@ int measure_main(int argc, char **argv) {
     command_check(context, ptowsp_module_create(context, NULL, &module));
     ptowsp_program *program = make_program(&m, context, module);
     command_check(context, ptowsp_npu_build(context, program, &m.build, &npu));
-    const ptowsp_task task = {
-        m.cells, 2 * m.tile_count, 2 * m.tile_count, 0, m.tile_count, m.tiles, 0, NULL, 0};
+    const ptowsp_task task = {.args = m.cells,
+                              .arg_count = 2 * m.tile_count,
+                              .axis_arg_count = 2 * m.tile_count,
+                              .tile_count = m.tile_count,
+                              .tiles = m.tiles};
     printf("%s of %s, %s, block %lld of %lld\n", m.kernel.name, m.source.file,
            m.source.is_mixed ? "a cube core and two vector cores" : "one core",
            (long long)m.source.block.number,

@@ -63,7 +63,7 @@ uint64_t serve_setup_kv_tokens(const serve_setup *s, double share) {
 static void cost_check(ptowsp_status status, const ptowsp_plan_info *info) {
     if (status != PTOWSP_OK) {
         char line[256];
-        ptowsp_output_buffer buffer = {line, sizeof line, 0};
+        ptowsp_output_buffer buffer = {.data = line, .size = sizeof line};
         ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
         command_fail("%s", line);
     }
@@ -71,8 +71,9 @@ static void cost_check(ptowsp_status status, const ptowsp_plan_info *info) {
 
 static double cost_balanced(serve_cost *c, const serve_step *step) {
     bool is_decode = step->query_count == step->count;
-    ptowsp_attention_batch batch = {step->kv_lengths, is_decode ? NULL : step->query_lengths,
-                                    step->count};
+    ptowsp_attention_batch batch = {.kv_lengths = step->kv_lengths,
+                                    .query_lengths = is_decode ? NULL : step->query_lengths,
+                                    .sequence_count = step->count};
     ptowsp_plan_info info;
     cost_check(ptowsp_attention_generate(&batch, &c->config, &c->plan, &info), &info);
     return c->plan.cost_max;
@@ -96,8 +97,10 @@ static void cost_deal_prompt(serve_cost *c, uint32_t kv_length, uint32_t query_l
 
 // Deals the units of the sequences that decode; returns the slots to merge.
 static uint64_t cost_deal_chunks(serve_cost *c, uint32_t count) {
-    static const ptowsp_tier tier = {0, 1, INT32_MAX};  // any length
-    ptowsp_batch batch = {c->lengths, count, c->config.kv_head_count};
+    static const ptowsp_tier tier = {
+        .id = 0, .length_min = 1, .length_max = INT32_MAX};  // any length
+    ptowsp_batch batch = {
+        .lengths = c->lengths, .sequence_count = count, .kv_head_count = c->config.kv_head_count};
     ptowsp_plan_config config;
     ptowsp_plan_info info;
     uint32_t chunk;

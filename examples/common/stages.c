@@ -43,9 +43,17 @@ static ptowsp_cycles copy_cost(const ptowsp_task *task, void *user) {
 static ptowsp_kernel copy_make(ptowsp_module *m, const char *name) {
     ptowsp_kernel_desc desc = {.name = name,
                                .axis_count = 1,  // the tile
-                               .tiles = {{"from", PTOWSP_IN, PTOWSP_F32, ROWS, COLS},
-                                         {"to", PTOWSP_OUT, PTOWSP_F32, ROWS, COLS}},
-                               .scalars = {{"element_cycles", PTOWSP_TYPE_U64}},
+                               .tiles = {{.name = "from",
+                                          .direction = PTOWSP_IN,
+                                          .dtype = PTOWSP_F32,
+                                          .rows = ROWS,
+                                          .cols = COLS},
+                                         {.name = "to",
+                                          .direction = PTOWSP_OUT,
+                                          .dtype = PTOWSP_F32,
+                                          .rows = ROWS,
+                                          .cols = COLS}},
+                               .scalars = {{.name = "element_cycles", .type = PTOWSP_TYPE_U64}},
                                .fn = copy,
                                .cost = copy_cost,
                                .source = {.text = copy_source, .fn = "copy", .cost = "copy_cost"}};

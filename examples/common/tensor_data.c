@@ -40,7 +40,7 @@ static ptowsp_tensor declare(ptowsp_module *m, const char *name, ptowsp_dtype dt
 }
 
 static void workload_make(ptowsp_module *m, const tensor_data *t) {
-    const ptowsp_expr none = {NULL, 0};
+    const ptowsp_expr none = {0};
     ptowsp_axis requests = ptowsp_axis_dynamic(m, "requests");
     ptowsp_axis tiles = ptowsp_axis_dynamic(m, "tiles");
     PTOWSP_WORKLOAD(m, "pooled") {

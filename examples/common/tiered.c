@@ -35,7 +35,7 @@ static ptowsp_partial attend(const ptowsp_task *task, int64_t head, float *acc) 
     const float *query = tile_row(task, 0, head);
     int64_t token_count = ptowsp_task_rows(task, 1);
     float scores[BLOCK];
-    ptowsp_partial state = {-INFINITY, 0.0f};
+    ptowsp_partial state = {.m = -INFINITY, .l = 0.0f};
     memset(acc, 0, DIM * sizeof *acc);
     for (int64_t begin = 0; begin < token_count; begin += BLOCK) {
         int64_t count = token_count - begin < BLOCK ? token_count - begin : BLOCK;
@@ -135,13 +135,27 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, int64_t row
 }
 
 static void kernels_make(tiered *d) {
-    const ptowsp_tile_param query = {"query", PTOWSP_IN, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param kv = {"kv", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2 * DIM};
+    const ptowsp_tile_param query = {
+        .name = "query", .direction = PTOWSP_IN, .dtype = PTOWSP_F32, .rows = GROUP, .cols = DIM};
+    const ptowsp_tile_param out = {
+        .name = "out", .direction = PTOWSP_OUT, .dtype = PTOWSP_F32, .rows = GROUP, .cols = DIM};
+    const ptowsp_tile_param kv = {.name = "kv",
+                                  .direction = PTOWSP_IN,
+                                  .dtype = PTOWSP_F32,
+                                  .rows = PTOWSP_DYNAMIC,
+                                  .cols = 2 * DIM};
     ptowsp_kernel_desc append_desc = {.name = "append",
                                       .axis_count = 1,
-                                      .tiles = {{"fresh", PTOWSP_IN, PTOWSP_F32, 1, 2 * DIM},
-                                                {"kv", PTOWSP_OUT, PTOWSP_F32, 1, 2 * DIM}},
+                                      .tiles = {{.name = "fresh",
+                                                 .direction = PTOWSP_IN,
+                                                 .dtype = PTOWSP_F32,
+                                                 .rows = 1,
+                                                 .cols = 2 * DIM},
+                                                {.name = "kv",
+                                                 .direction = PTOWSP_OUT,
+                                                 .dtype = PTOWSP_F32,
+                                                 .rows = 1,
+                                                 .cols = 2 * DIM}},
                                       .fn = append,
                                       .cost = append_cost,
                                       .source = {.text = kernels_source, .cost = "append_cost"}};
@@ -156,16 +170,32 @@ static void kernels_make(tiered *d) {
                                     .axis_count = 1,
                                     .tiles = {query,
                                               kv,
-                                              {"state", PTOWSP_OUT, PTOWSP_F32, GROUP, 2},
-                                              {"acc", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM}},
+                                              {.name = "state",
+                                               .direction = PTOWSP_OUT,
+                                               .dtype = PTOWSP_F32,
+                                               .rows = GROUP,
+                                               .cols = 2},
+                                              {.name = "acc",
+                                               .direction = PTOWSP_OUT,
+                                               .dtype = PTOWSP_F32,
+                                               .rows = GROUP,
+                                               .cols = DIM}},
                                     .fn = attend_part,
                                     .cost = long_cost,
                                     .source = {.text = kernels_source, .cost = "long_cost"}};
     ptowsp_kernel_desc merge_desc = {
         .name = "merge",
         .axis_count = 1,
-        .tiles = {{"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2},
-                  {"accs", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, DIM},
+        .tiles = {{.name = "states",
+                   .direction = PTOWSP_IN,
+                   .dtype = PTOWSP_F32,
+                   .rows = PTOWSP_DYNAMIC,
+                   .cols = 2},
+                  {.name = "accs",
+                   .direction = PTOWSP_IN,
+                   .dtype = PTOWSP_F32,
+                   .rows = PTOWSP_DYNAMIC,
+                   .cols = DIM},
                   out},
         .fn = merge,
         .cost = merge_cost,
@@ -194,12 +224,14 @@ static void unit_make(const tiered *d, ptowsp_tensor kv, ptowsp_tensor queries,
     ptowsp_expr first = ptowsp_add(ptowsp_array_at(m, "kv_start", PTOWSP_I64, request),
                                    field(unit, PTOWSP_PLAN_KV_START));
     ptowsp_expr slot = ptowsp_mul(field(unit, PTOWSP_PLAN_SLOT), ptowsp_i64(m, GROUP));
-    ptowsp_view query = {queries, .index = {request}}, out = {outputs, .index = {request}};
-    ptowsp_view tokens = {kv, .row = first, .row_count = field(unit, PTOWSP_PLAN_KV_LEN)};
+    ptowsp_view query = {.tensor = queries, .index = {request}},
+                out = {.tensor = outputs, .index = {request}};
+    ptowsp_view tokens = {.tensor = kv, .row = first, .row_count = field(unit, PTOWSP_PLAN_KV_LEN)};
     ptowsp_task_desc whole = {.axes = {request}, .views = {query, tokens, out}};
-    ptowsp_task_desc part = {.kernel = d->attend_part,
-                             .axes = {request},
-                             .views = {query, tokens, {states, .row = slot}, {accs, .row = slot}}};
+    ptowsp_task_desc part = {
+        .kernel = d->attend_part,
+        .axes = {request},
+        .views = {query, tokens, {.tensor = states, .row = slot}, {.tensor = accs, .row = slot}}};
     PTOWSP_WHEN(m, field(unit, PTOWSP_PLAN_IS_WHOLE)) {
         PTOWSP_WHEN(m, ptowsp_eq(field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, SHORT))) {
             whole.kernel = d->attend_short;
@@ -236,10 +268,10 @@ void tiered_make(tiered *d, ptowsp_context *context, ptowsp_module *m) {
                 ptowsp_expr length = ptowsp_array_at(m, "kv_length", PTOWSP_I32, request);
                 ptowsp_expr start = ptowsp_array_at(m, "kv_start", PTOWSP_I64, request);
                 ptowsp_expr last = ptowsp_add(start, ptowsp_sub(length, one));
-                ptowsp_task_make(
-                    m, &(ptowsp_task_desc){.kernel = d->append,
-                                           .axes = {request},
-                                           .views = {{fresh, .row = request}, {kv, .row = last}}});
+                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = d->append,
+                                                        .axes = {request},
+                                                        .views = {{.tensor = fresh, .row = request},
+                                                                  {.tensor = kv, .row = last}}});
             }
             PTOWSP_PARALLEL(m, unit, units) {
                 unit_make(d, kv, queries, states, accs, outputs, unit);
@@ -248,12 +280,13 @@ void tiered_make(tiered *d, ptowsp_context *context, ptowsp_module *m) {
                 ptowsp_expr request = field(part, PTOWSP_PLAN_REQUEST);
                 ptowsp_expr first = ptowsp_mul(field(part, PTOWSP_PLAN_SLOT_FIRST), group);
                 ptowsp_expr count = ptowsp_mul(field(part, PTOWSP_PLAN_SLOT_COUNT), group);
-                ptowsp_task_make(
-                    m, &(ptowsp_task_desc){.kernel = d->merge,
-                                           .axes = {request},
-                                           .views = {{states, .row = first, .row_count = count},
-                                                     {accs, .row = first, .row_count = count},
-                                                     {outputs, .index = {request}}}});
+                ptowsp_task_make(m,
+                                 &(ptowsp_task_desc){
+                                     .kernel = d->merge,
+                                     .axes = {request},
+                                     .views = {{.tensor = states, .row = first, .row_count = count},
+                                               {.tensor = accs, .row = first, .row_count = count},
+                                               {.tensor = outputs, .index = {request}}}});
             }
         }
     }
@@ -328,8 +361,9 @@ void tiered_step(tiered *d, uint64_t step) {
 
 // The costs are those of the kernels' cost functions, so the plan predicts cycles.
 void tiered_plan(tiered *d, uint32_t lane_count) {
-    const ptowsp_tier tiers[] = {{SHORT, 1, TIERED_SHORT_MAX},
-                                 {LONG, TIERED_SHORT_MAX + 1, INT32_MAX}};
+    const ptowsp_tier tiers[] = {
+        {.id = SHORT, .length_min = 1, .length_max = TIERED_SHORT_MAX},
+        {.id = LONG, .length_min = TIERED_SHORT_MAX + 1, .length_max = INT32_MAX}};
     const ptowsp_attention_batch batch = {.kv_lengths = d->kv_lengths,
                                           .sequence_count = (uint32_t)d->batch};
     const ptowsp_attention_config config = {

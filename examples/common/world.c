@@ -248,7 +248,8 @@ static uint64_t find_arrows(const world_span *all, uint64_t count, ptowsp_span_a
         if (tags[i].message != tags[first].message) {
             first = i;
         } else {
-            arrows[arrow_count++] = (ptowsp_span_arrow){tags[first].span, tags[i].span};
+            arrows[arrow_count++] =
+                (ptowsp_span_arrow){.from = tags[first].span, .to = tags[i].span};
         }
     }
     free(tags);
@@ -278,7 +279,7 @@ static void export_spans(world *w, const world_picture *picture, const char *pat
     set->rank_lanes = w->lane_count;
     set->lane_names = lanes;
     const ptowsp_export_options options = {.title = picture->title};
-    const ptowsp_output output = {world_write, file};
+    const ptowsp_output output = {.write = world_write, .user = file};
     command_check(w->context,
                   ptowsp_spans_export(w->context, set, format_of(path), &options, output));
     if (fclose(file) != 0) {
