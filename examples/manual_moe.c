@@ -141,5 +141,10 @@ int main(void) {
     printf("loads: the busiest expert has %.2f times the mean, the busiest rank %.2f times\n",
            balance.expert_ratio, balance.rank_ratio);
     experts_place(loads, s.order.counts);
+    free(s.order.counts);
+    free(s.order.offsets);
+    free(s.order.pairs);
+    free(s.order.rows);
+    free(s.plan.units);  // the block
     return manual_end();
 }

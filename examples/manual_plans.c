@@ -131,6 +131,10 @@ static void attention_run(ptowsp_context *context) {
                          ptowsp_attention_unit_rows(&batch, &plan, &plan.units[i]),
                      "rows of a unit");
     }
+    free(job.progress);
+    free(scratch.states);
+    free(scratch.accs);
+    free(plan.units);  // the block
 }
 
 static void count_work(const ptowsp_work *work, uint32_t lane, void *user) {
@@ -145,7 +149,7 @@ static void chunks_run(ptowsp_context *context) {
     const ptowsp_plan_limits limits = {
         .sequence_count_max = 3, .kv_head_count = 1, .length_max = 5000};
     uint64_t most;
-    uint32_t chunk;
+    uint32_t chunk = 0;
     ptowsp_plan_info info;
     manual_check(!ptowsp_plan_work_bound(&fixed, &limits, &most, &info) &&
                      !ptowsp_plan_chunk_size(&chunked, &fixed, &chunk, &info),

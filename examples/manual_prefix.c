@@ -77,16 +77,19 @@ static ptowsp_attend_step step_of(float outputs[REQUESTS][HEADS][DIM]) {
                                 .page_stride = 1};
 }
 
-static void memory_place(ptowsp_attend_job *job, const ptowsp_attention_sizes *sizes,
-                         uint64_t join_count) {
+// Memory of the job, to be freed.
+static void *memory_place(ptowsp_attend_job *job, const ptowsp_attention_sizes *sizes,
+                          uint64_t join_count) {
     const ptowsp_attend_limits limits = {
         .plan = *sizes, .join_count = join_count, .value_dim = DIM, .worker_count = 1};
     ptowsp_plan_info info;
     uint64_t bytes;
+    void *block = NULL;
     if (ptowsp_attend_size(&limits, &bytes, &info) ||
-        ptowsp_attend_place(&limits, malloc(bytes), bytes, &job->memory, &info)) {
+        ptowsp_attend_place(&limits, block = malloc(bytes), bytes, &job->memory, &info)) {
         stop(&info);
     }
+    return block;
 }
 
 // Plans the requests of the tree, and computes the plan without a job's run.
@@ -107,7 +110,7 @@ static void shared_run(ptowsp_prefix_tree *tree, float outputs[REQUESTS][HEADS][
     step.plan = &plan.attention;
     step.prefix = &plan;
     ptowsp_attend_job job = {.cache = &cache, .step = &step};
-    memory_place(&job, &most.attention, most.join_count);
+    void *memory = memory_place(&job, &most.attention, most.join_count);
     uint32_t tokens = 0, most_tokens = 0;
     for (uint32_t i = 0; i < plan.attention.unit_count; i++) {
         ptowsp_prefix_unit_tokens(&plan, &plan.attention.units[i], &tokens);
@@ -125,6 +128,8 @@ static void shared_run(ptowsp_prefix_tree *tree, float outputs[REQUESTS][HEADS][
     }
     manual_check(plan.shared_count > 0 && most_tokens > 1, "shared segments");
     ptowsp_prefix_print(&plan, manual_output());
+    free(memory);
+    free(plan.attention.units);  // the block
 }
 
 static void flat_run(ptowsp_context *context, float outputs[REQUESTS][HEADS][DIM]) {
@@ -139,8 +144,10 @@ static void flat_run(ptowsp_context *context, float outputs[REQUESTS][HEADS][DIM
     ptowsp_attend_step step = step_of(outputs);
     step.plan = &plan;
     ptowsp_attend_job job = {.cache = &cache, .step = &step};
-    memory_place(&job, &sizes, 0);
+    void *memory = memory_place(&job, &sizes, 0);
     manual_check(!ptowsp_attend_run(context, &job), "the flat plan");
+    free(memory);
+    free(plan.units);
 }
 
 int main(void) {
@@ -152,9 +159,10 @@ int main(void) {
     fill();
     const ptowsp_prefix_limits limits = {.request_count_max = REQUESTS, .block_count_max = BLOCKS};
     const uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
+    void *const blocks[2] = {malloc(bytes), malloc(bytes)};
     ptowsp_prefix_tree tree, given;
-    if (ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree) ||
-        ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &given)) {
+    if (ptowsp_prefix_tree_place(&limits, blocks[0], bytes, &tree) ||
+        ptowsp_prefix_tree_place(&limits, blocks[1], bytes, &given)) {
         return 1;
     }
     if (ptowsp_prefix_build(&batch, &tree, &info) ||
@@ -181,6 +189,8 @@ int main(void) {
     for (uint32_t i = 0; i < REQUESTS * HEADS * DIM; i++) {
         manual_check(fabsf((&shared[0][0][0])[i] - (&flat[0][0][0])[i]) < 1e-5f, "a row");
     }
+    free(blocks[0]);
+    free(blocks[1]);
     ptowsp_context_destroy(context);
     return manual_end();
 }

@@ -138,7 +138,7 @@ static void mesh_show(ptowsp_context *context) {
 // swizzled, each is in a bank of its own.
 static void linear_show(void) {
     ptowsp_linear rows, swizzle, lanes, inverse, back, identity, cyclic, by_rank;
-    uint64_t plain, swizzled;
+    uint64_t plain = 0, swizzled = 0;
     bool is_right =
         !ptowsp_linear_strided(5, 5, &lanes) &&  // lane i reads word 32 i: row i of column 0
         !ptowsp_linear_swizzle(5, 5, 0, 5, &swizzle) && !ptowsp_linear_identity(10, &identity);

@@ -1,14 +1,12 @@
 // Section 29 of the manual: two processes share a file of measured times, and a service tries variants
-// of a kernel on rails that roll back what is slower.
+// of a kernel on rails that roll back what is slower. `manual_tuning FILE` says where the file is.
 
 #include "common/manual.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char path[] = "manual_tuning.records";
-
-static void records_show(ptowsp_context *context) {
+static void records_show(ptowsp_context *context, const char *path) {
     ptowsp_tuning *mine, *theirs;
     remove(path);
     if (ptowsp_tuning_create(context, path, &mine) ||
@@ -80,12 +78,12 @@ static void rails_show(void) {
                  "a variant that fails is rolled back at once");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     ptowsp_context *context;
     if (ptowsp_context_create(NULL, &context)) {
         return 1;
     }
-    records_show(context);
+    records_show(context, argc > 1 ? argv[1] : "manual_tuning.records");
     rails_show();
     ptowsp_context_destroy(context);
     return manual_end();

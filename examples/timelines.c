@@ -410,6 +410,19 @@ static ptowsp_cycles simulate_ranks(ptowsp_context *context, ptowsp_run_group *g
     return result.makespan_cycles;
 }
 
+// How long all ranks have waited for each other.
+static ptowsp_cycles waits_of(const ptowsp_run_group *group) {
+    ptowsp_cycles sum = 0;
+    for (uint32_t rank = 0; rank < group->rank_count; rank++) {
+        uint64_t count;
+        const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(group->runs[rank], &count);
+        for (uint64_t i = 0; i < count; i++) {
+            sum += waits[i].cycles;
+        }
+    }
+    return sum;
+}
+
 static bool draw_ranks(ptowsp_context *context, const char *directory) {
     const ptowsp_schedule schedule = {.lane_count = 1};
     ptowsp_module *modules[RANKS];
@@ -424,17 +437,19 @@ static bool draw_ranks(ptowsp_context *context, const char *directory) {
     }
     const ptowsp_cycles shared = simulate_ranks(context, &group, PTOWSP_LINK_NODE);
     picture_add(&p, context, NULL, &group, "Two ranks of a node share a link", shared);
+    const ptowsp_cycles waited = waits_of(&group);
     const ptowsp_cycles own = simulate_ranks(context, &group, PTOWSP_LINK_PORT);
     picture_add(&p, context, NULL, &group, "Each has its own", shared);
+    const bool is_right = own < shared && waits_of(&group) < waited;
     picture_save(&p, directory, "ranks.svg");
     printf("  two stages on two ranks each: %llu cycles on a shared link, %llu on two: %s\n",
-           (unsigned long long)shared, (unsigned long long)own, own < shared ? "good" : "WRONG");
+           (unsigned long long)shared, (unsigned long long)own, is_right ? "good" : "WRONG");
     for (int i = 0; i < RANKS; i++) {
         ptowsp_run_destroy(runs[i]);
         ptowsp_program_destroy(programs[i]);
         ptowsp_module_destroy(modules[i]);
     }
-    return own < shared;
+    return is_right;
 }
 
 int main(int argc, char **argv) {

@@ -165,6 +165,7 @@ alone() {
     job map sh tests/packaging/map_test.sh
     job cases sh tests/cases_index.sh --check
     job english sh tests/packaging/english_test.sh
+    job shown sh tests/packaging/shown_test.sh "$OUT/shown"
     job portable sh tests/packaging/portable_test.sh
     job top sh tests/packaging/top_test.sh
     job header sh tests/packaging/header_test.sh

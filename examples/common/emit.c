@@ -64,7 +64,8 @@ void emit_build(emit *e, ptowsp_context *context, const ptowsp_program *program)
         return;
     }
     snprintf(standard, sizeof standard, "build/emit/%s", e->name);
-    const ptowsp_npu_desc desc = {e->directory ? e->directory : standard, .is_replacing = true,
+    const ptowsp_npu_desc desc = {.directory = e->directory ? e->directory : standard,
+                                  .is_replacing = true,
                                   .is_for_host = true};
     make_parents(desc.directory);
     command_check(context, ptowsp_npu_emit(context, program, &desc));
