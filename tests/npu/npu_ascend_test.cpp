@@ -548,7 +548,7 @@ TEST(npu_ascend__tells_who_does_not_end) {
 
 TEST(npu_ascend__needs_cores_and_their_libraries) {
     const wsp_kernel kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
-    const std::string path = static_cast<const char *>(*state);
+    const std::string path = static_cast<const char *>(*suite_state);
     Outcome outcome = run_once(2, kernels, 0, look);
     assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
     assert_true(outcome.text.find(path + "/libwsp_cube.so") != std::string::npos);
@@ -662,7 +662,7 @@ TEST(npu_ascend__tells_which_start_failed_and_who_does_not_end) {
 }
 
 TEST(npu_ascend__needs_what_it_looks_for) {
-    const std::string path = static_cast<const char *>(*state);
+    const std::string path = static_cast<const char *>(*suite_state);
     Fake cann = with_cores();
     cann.has_symbols = false;
     Outcome outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);

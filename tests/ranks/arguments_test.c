@@ -5,28 +5,7 @@
 
 #include "test.h"
 
-typedef struct fixture {
-    ptowsp_context *context;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    ptowsp_context_destroy(((fixture *)*state)->context);
-    return 0;
-}
-
-static ptowsp_context *context_of(void **state) {
-    return ((fixture *)*state)->context;
-}
-
 // -- linear layouts -------------------------------------------------------------------------------
-
-SUITE_AROUND(setup, teardown)
 
 TEST(linear__without_a_result_is_refused) {
     ptowsp_linear one;
@@ -107,8 +86,7 @@ static ptowsp_mesh_layout layout_of(uint32_t rank, int64_t rows, int64_t cols) {
     return layout;
 }
 
-TEST(layout__descriptions_are_refused_by_what_is_wrong) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(layout__descriptions_are_refused_by_what_is_wrong) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     ptowsp_mesh_layout layout = layout_of(2, 4, 4);
     assert_int_equal(ptowsp_mesh_layout_check(context, &mesh, &layout), PTOWSP_OK);
@@ -159,8 +137,7 @@ TEST(layout__descriptions_are_refused_by_what_is_wrong) {
     }
 }
 
-TEST(layout__parts_joins_and_relayouts) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(layout__parts_joins_and_relayouts) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     ptowsp_mesh_layout a = layout_of(2, 4, 4), b = layout_of(2, 4, 6), line = layout_of(1, 4, 0);
     ptowsp_mesh_layout made, broken = a;
@@ -239,8 +216,7 @@ static void refuses(ptowsp_context *context, const ptowsp_collective *c, ptowsp_
     assert_string_equal(ptowsp_context_error(context).text, text);
 }
 
-TEST(collective__is_refused_by_what_is_wrong) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(collective__is_refused_by_what_is_wrong) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     const uint64_t counts[16] = {0};
     ptowsp_collective c;
@@ -300,8 +276,7 @@ TEST(collective__is_refused_by_what_is_wrong) {
     test_error_is(context, bad, PTOWSP_NO_INDEX, "ranks: all_reduce: a plan needs an algorithm");
 }
 
-TEST(links__are_refused_by_what_is_wrong) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(links__are_refused_by_what_is_wrong) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     const ptowsp_collective c = good_collective();
     ptowsp_collective_cost cost;
@@ -338,8 +313,7 @@ TEST(links__are_refused_by_what_is_wrong) {
 }
 
 // A choice on links without a name, of counts: 3 elements of 4 bytes. Nothing costs anything there.
-TEST(choice__is_said_for_counts_and_nameless_links) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(choice__is_said_for_counts_and_nameless_links) {
     const uint64_t counts[4] = {0, 1, 2, 0};
     ptowsp_collective c = good_collective();
     ptowsp_links none = ptowsp_links_make((ptowsp_links_of)1000);
@@ -411,8 +385,7 @@ TEST(reduction__of_every_type) {
     }
 }
 
-TEST(hub__is_refused_by_what_is_wrong) {
-    ptowsp_context *context = context_of(state);
+CONTEXT_TEST(hub__is_refused_by_what_is_wrong) {
     ptowsp_hub *hub = NULL;
     static const struct {
         uint32_t ranks, bytes, shown;

@@ -8,8 +8,8 @@
 // TEST_F(name) has the `fixture *f` that the file's `setup` left in *state, and `teardown` after it;
 // TEST_OF(name, type *variable, value) has that variable; TEST_MADE(name, type, variable, begin, end) has a
 // pointer to an object of its own, between two calls that take it. SUITE_AROUND names functions that run once,
-// before the first test and after the last; SUITE_SECONDS ends a program that hangs. A program with a main()
-// of its own runs that one instead.
+// before the first test and after the last; tests find in *suite_state what the first one left in *state.
+// SUITE_SECONDS ends a program that hangs. A program with a main() of its own runs that one instead.
 
 #ifndef SUITE_H
 #define SUITE_H
@@ -40,20 +40,20 @@ extern
     suite suite_here;
 
 #define SUITE_ADD(name, setup, teardown)                                                           \
-    static void name(void **state);                                                                \
+    static void name(void **suite_state);                                                          \
     __attribute__((constructor)) static void suite_add_##name(void) {                              \
         static suite_test test = {#name, __BASE_FILE__, __COUNTER__, name, setup, teardown, NULL}; \
         test.next = suite_here.tests;                                                              \
         suite_here.tests = &test;                                                                  \
     }                                                                                              \
-    static void name(__attribute__((unused)) void **state)
+    static void name(__attribute__((unused)) void **suite_state)
 
 #define TEST(name) SUITE_ADD(name, NULL, NULL)
 
 #define TEST_F(name)                                                                               \
     static void name##_of(fixture *f);                                                             \
     SUITE_ADD(name, setup, teardown) {                                                             \
-        name##_of((fixture *)*state);                                                              \
+        name##_of((fixture *)*suite_state);                                                        \
     }                                                                                              \
     static void name##_of(__attribute__((unused)) fixture *f)
 

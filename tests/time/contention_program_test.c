@@ -509,6 +509,7 @@ static void contention__times_near_the_limit_are_exact_or_refused(void **state) 
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+#undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(contention__tile_kernels_in_step_take_what_their_instructions_do),
         TEST(contention__a_tile_kernel_alone_takes_its_cycles),

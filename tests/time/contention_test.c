@@ -392,6 +392,7 @@ static void contention__halves_are_symmetric_and_the_order_of_declaration_does_n
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+#undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(contention__flows_share_what_smaller_ones_leave),
         TEST(contention__shares_follow_what_begins_and_ends),
