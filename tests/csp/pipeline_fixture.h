@@ -314,6 +314,39 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
 }
 
+// The same of a text, with the kernels and tensors above: declarations, then workloads.
+static inline void fixture_parse(fixture *f, const char *format, ...) {
+    static char text[1 << 14];
+    static const char declared[] =
+        "module m slots 8\ntensor x i32 [8, 8] global\ntensor y i32 [8, 8] global\n"
+        "kernel work(axes 2) vector, cycles by a cost function\n"
+        "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"
+        "kernel writes(axes 2, out tile i32 2 x 2) vector, cycles by a cost function\n"
+        "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n"
+        "kernel put(axes 2, out tile i32 1 x 1) vector, cycles by a cost function\n"
+        "kernel sees(axes 2, in tile i32 1 x 1) vector, cycles by a cost function\n";
+    const ptowsp_parse_kernel kernels[] = {{"work", note_value, second_axis, f, {0}, NULL, NULL},
+                                           {"reads", note_value, second_axis, f, {0}, NULL, NULL},
+                                           {"writes", note_value, second_axis, f, {0}, NULL, NULL},
+                                           {"updates", note_value, second_axis, f, {0}, NULL, NULL},
+                                           {"put", put_value, second_axis, f, {0}, NULL, NULL},
+                                           {"sees", see_value, second_axis, f, {0}, NULL, NULL}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 6};
+    va_list args;
+    strcpy(text, declared);
+    va_start(args, format);
+    const int length =
+        vsnprintf(text + sizeof declared - 1, sizeof text - sizeof declared, format, args);
+    va_end(args);
+    assert_in_range(length, 1, sizeof text - sizeof declared - 1);
+    fixture_forget_run(f);
+    ptowsp_module_destroy(f->m);
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    compile(f, NULL);
+}
+
 static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_records) {
     const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
     f->call_count = 0;
