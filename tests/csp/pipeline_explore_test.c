@@ -122,16 +122,6 @@ static ptowsp_status explore(const fixture *f) {
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
-#define MAIN              "workload main\n  pipeline p\n"
-#define CHANNEL(c, depth) "    channel " c " depth " depth " latency 0\n"
-// A process that puts as many tokens into a channel as an axis has.
-#define FILL(name, to, axis)                                                                       \
-    "    process \"" name "\" produces " to "\n      for_each i in " axis "\n        send " to     \
-    "(i)\n"
-#define CONSUMER(name, from)                                                                       \
-    "    process " name " consumes " from "\n      consume t from " from                           \
-    "\n        task work(t, 1)\n"
-
 // So many processes: a task of 0, 100, ... cycles, then `need` tokens of a pool, a task after each, and the
 // tokens go back.
 static void pool_parse(fixture *f, int tokens, int takers, int need, bool has_lock) {
@@ -149,9 +139,12 @@ static void pool_parse(fixture *f, int tokens, int takers, int need, bool has_lo
             at += sprintf(at, "      send pool(%d)\n", i);
         }
     }
-    fixture_parse(f, "axis tokens %d\naxis one 1\n" MAIN CHANNEL("pool", "16") "%s%s%s%s", tokens,
-                  has_lock ? CHANNEL("lock", "1") : "", FILL("fill", "pool", "tokens"),
-                  has_lock ? FILL("unlock", "lock", "one") : "", text);
+    fixture_parse(f,
+                  "axis tokens %d\naxis one 1\n" MAIN "    channel pool depth 16 latency 0\n"
+                  "%s%s%s%s",
+                  tokens, has_lock ? "    channel lock depth 1 latency 0\n" : "",
+                  FILL("fill", "pool", "tokens"), has_lock ? FILL("unlock", "lock", "one") : "",
+                  text);
 }
 
 // k processes that each take m of n tokens get stuck if all but one can have m - 1 and the last one
@@ -214,9 +207,9 @@ FIXTURE_TEST(pipeline_explore__says_which_order_and_what_would_help) {
 FIXTURE_TEST(pipeline_explore__two_locks_get_stuck_in_opposite_orders) {
     for (int is_crossed = 0; is_crossed < 2; is_crossed++) {
         fixture_parse(f,
-                      "axis one 1\n" MAIN CHANNEL("a", "1") CHANNEL("b", "1")
-                          FILL("fill a", "a", "one") FILL("fill b", "b", "one")
-                              LOCKS("left", "0", "a", "b") "%s",
+                      "axis one 1\n" MAIN "    channel a depth 1 latency 0\n"
+                      "    channel b depth 1 latency 0\n" FILL("fill a", "a", "one")
+                          FILL("fill b", "b", "one") LOCKS("left", "0", "a", "b") "%s",
                       is_crossed ? LOCKS("right", "10", "b", "a") : LOCKS("right", "10", "a", "b"));
         assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_OK);
         assert_int_equal(explore(f), is_crossed ? PTOWSP_STUCK : PTOWSP_OK);
@@ -235,17 +228,18 @@ FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_looked_at) {
         for (int is_by_number = 0; is_by_number < 2; is_by_number++) {
             fixture_parse(
                 f,
-                MAIN "    channel asked depth %u latency 0\n" CHANNEL("told0", "0") CHANNEL(
-                    "told1",
-                    "0") "    process first consumes told0 produces asked\n      task work(0, 0)\n"
-                         "      send asked(0)\n      receive t from told0\n"
-                         "    process second consumes told1 produces asked\n      task work(10, "
-                         "10)\n"
-                         "      send asked(1)\n      receive t from told1\n"
-                         "    process server consumes asked produces told0, told1\n"
-                         "      consume who from asked\n        when %s\n          send "
-                         "told0(7)\n%s"
-                         "        otherwise\n          send told1(8)\n",
+                MAIN "    channel asked depth %u latency 0\n"
+                     "    channel told0 depth 0 latency 0\n"
+                     "    channel told1 depth 0 latency 0\n"
+                     "    process first consumes told0 produces asked\n      task work(0, 0)\n"
+                     "      send asked(0)\n      receive t from told0\n"
+                     "    process second consumes told1 produces asked\n      task work(10, "
+                     "10)\n"
+                     "      send asked(1)\n      receive t from told1\n"
+                     "    process server consumes asked produces told0, told1\n"
+                     "      consume who from asked\n        when %s\n          send "
+                     "told0(7)\n%s"
+                     "        otherwise\n          send told1(8)\n",
                 depth, is_by_number ? "who == 0" : "true",
                 is_by_number ? "" : "          receive t from asked\n          send told1(8)\n");
             assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
@@ -262,13 +256,13 @@ FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_looked_at) {
 static void workers_parse(fixture *f, int count, int workers, int taken) {
     fixture_parse(
         f,
-        "axis fill %d\naxis workers %d\naxis taken %d\n" MAIN CHANNEL("work", "2")
-            CHANNEL("done", "1") FILL(
-                "fill", "work",
-                "fill") "    process worker replicas w in workers consumes work produces done\n"
-                        "      consume t from work\n        task work(t, 5)\n        send done(t)\n"
-                        "    process collect consumes done\n      for_each i in taken\n"
-                        "        receive t from done\n",
+        "axis fill %d\naxis workers %d\naxis taken %d\n" MAIN "    channel work depth 2 latency 0\n"
+        "    channel done depth 1 latency 0\n" FILL(
+            "fill", "work",
+            "fill") "    process worker replicas w in workers consumes work produces done\n"
+                    "      consume t from work\n        task work(t, 5)\n        send done(t)\n"
+                    "    process collect consumes done\n      for_each i in taken\n"
+                    "        receive t from done\n",
         count, workers, taken);
 }
 
@@ -299,7 +293,8 @@ FIXTURE_TEST(pipeline_explore__one_of_replicas_that_are_alike_is_tried) {
         const uint64_t count = (uint64_t)(n / 2);
         ptowsp_explore_stats stats;
         fixture_parse(f,
-                      "axis fill 3\naxis workers %d\n" MAIN CHANNEL("work", "3") FILL(
+                      "axis fill 3\naxis workers %d\n" MAIN
+                      "    channel work depth 3 latency 0\n" FILL(
                           "fill", "work",
                           "fill") "    process worker replicas w in workers consumes work\n"
                                   "      consume t from work\n        when %s == 7\n"  // none is
@@ -349,18 +344,20 @@ FIXTURE_TEST(pipeline_explore__one_that_waits_for_another_may_come_first) {
     for (int gives_back = 0; gives_back < 2; gives_back++) {
         fixture_parse(
             f,
-            "axis one 1\naxis two 2\n" MAIN CHANNEL("pool", "1") CHANNEL("x", "1") CHANNEL("y", "2")
-                FILL("fill pool", "pool",
-                     "one") "    process lend consumes pool produces pool\n"
-                            "      receive t from pool\n      send pool(0)\n"
-                            "    process keep consumes pool produces x, pool\n      send x(0)\n"
-                            "      send x(0)\n      receive t from pool\n      when %s\n"
-                            "        send pool(0)\n"
-                            "    process open consumes y, x\n      task work(50, 50)\n"
-                            "      receive t from y\n      receive t from x\n      receive t from "
-                            "x\n"
-                            "    process other consumes y\n      receive t from y\n" FILL(
-                                "fill y", "y", "two"),
+            "axis one 1\naxis two 2\n" MAIN "    channel pool depth 1 latency 0\n"
+            "    channel x depth 1 latency 0\n"
+            "    channel y depth 2 latency 0\n" FILL(
+                "fill pool", "pool",
+                "one") "    process lend consumes pool produces pool\n"
+                       "      receive t from pool\n      send pool(0)\n"
+                       "    process keep consumes pool produces x, pool\n      send x(0)\n"
+                       "      send x(0)\n      receive t from pool\n      when %s\n"
+                       "        send pool(0)\n"
+                       "    process open consumes y, x\n      task work(50, 50)\n"
+                       "      receive t from y\n      receive t from x\n      receive t from "
+                       "x\n"
+                       "    process other consumes y\n      receive t from y\n" FILL("fill y", "y",
+                                                                                     "two"),
             gives_back ? "true" : "false");
         assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
         assert_int_equal(explore(f), gives_back ? PTOWSP_OK : PTOWSP_STUCK);
@@ -373,15 +370,15 @@ FIXTURE_TEST(pipeline_explore__the_order_of_tokens_that_decide_is_kept) {
     for (int bad = 2; bad <= 3; bad++) {
         fixture_parse(
             f,
-            "axis two 2\n" MAIN CHANNEL("a", "2") CHANNEL(
-                "y",
-                "2") "    process one produces a\n      task work(1, 1)\n      send a(1)\n"
-                     "    process two produces a\n      task work(2, 2)\n      send a(2)\n" FILL(
-                         "fill", "y",
-                         "two") "    process use consumes y, a produces y\n      receive t from y\n"
-                                "      receive first from a\n        when first == %d\n"
-                                "          receive u from y\n          receive v from y\n"
-                                "    process other consumes y\n      receive t from y\n",
+            "axis two 2\n" MAIN "    channel a depth 2 latency 0\n"
+            "    channel y depth 2 latency 0\n"
+            "    process one produces a\n      task work(1, 1)\n      send a(1)\n"
+            "    process two produces a\n      task work(2, 2)\n      send a(2)\n" FILL(
+                "fill", "y",
+                "two") "    process use consumes y, a produces y\n      receive t from y\n"
+                       "      receive first from a\n        when first == %d\n"
+                       "          receive u from y\n          receive v from y\n"
+                       "    process other consumes y\n      receive t from y\n",
             bad);
         assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
         assert_int_equal(explore(f), bad == 2 ? PTOWSP_STUCK : PTOWSP_OK);
@@ -394,11 +391,12 @@ FIXTURE_TEST(pipeline_explore__the_order_of_tokens_that_decide_is_kept) {
 // first, though it is not alone. After the last one a reads an array beyond its end, or not.
 static void only_move_parse(fixture *f, bool fails) {
     fixture_parse(f,
-                  "array limits i32\n" MAIN CHANNEL("c", "3") CHANNEL(
-                      "d", "1") "    process a produces c, d\n      send c(1)\n      send c(2)\n"
-                                "      when limits[%d] == 0\n        send d(3)\n"
-                                "    process b consumes d produces c\n      receive t from d\n     "
-                                " send c(4)\n" CONSUMER("get", "c"),
+                  "array limits i32\n" MAIN "    channel c depth 3 latency 0\n"
+                  "    channel d depth 1 latency 0\n"
+                  "    process a produces c, d\n      send c(1)\n      send c(2)\n"
+                  "      when limits[%d] == 0\n        send d(3)\n"
+                  "    process b consumes d produces c\n      receive t from d\n     "
+                  " send c(4)\n" CONSUMER("get", "c", "1"),
                   fails ? 3 : 2);
 }
 
@@ -469,7 +467,7 @@ FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
     pthread_t thread;
     ptowsp_explore_options options = {0};
     options.step_limit = options.state_limit = UINT64_MAX;
-    fixture_parse(f, MAIN CHANNEL("a", "2") COUNTER("zero") COUNTER("one"));
+    fixture_parse(f, MAIN "    channel a depth 2 latency 0\n" COUNTER("zero") COUNTER("one"));
     canceller c = {f->run, 0};
     assert_int_equal(pthread_create(&thread, NULL, cancel, &c), 0);
     ptowsp_status status = ptowsp_run_explore(f->run, &options, NULL);
@@ -480,15 +478,14 @@ FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
 
 // A slot from what a task writes: it decides, or it is only given to a task.
 static void load_parse(fixture *f, bool decides) {
-    fixture_parse(
-        f,
-        MAIN CHANNEL(
-            "a",
-            "1") "    process ask produces a\n      task put(1, 5) tile = x at ((0), (0))\n"
-                 "      slot_load 3 = x of 1 x 1 element ((0), (0))\n"
-                 "      task work(slot_i64[3], 3)\n      when %s\n        send a(1)\n" CONSUMER(
-                     "use", "a"),
-        decides ? "slot_i64[3] == 1" : "true");
+    fixture_parse(f,
+                  MAIN
+                  "    channel a depth 1 latency 0\n"
+                  "    process ask produces a\n      task put(1, 5) tile = x at ((0), (0))\n"
+                  "      slot_load 3 = x of 1 x 1 element ((0), (0))\n"
+                  "      task work(slot_i64[3], 3)\n      when %s\n        send a(1)\n" CONSUMER(
+                      "use", "a", "1"),
+                  decides ? "slot_i64[3] == 1" : "true");
     test_bind(f->run, "x", f->x_data);
 }
 
@@ -506,12 +503,11 @@ FIXTURE_TEST(pipeline_explore__data_of_kernels_must_not_decide) {
 // `ask` loads a slot from x, which no task writes. If that is 1 it waits for what only itself sends.
 FIXTURE_TEST(pipeline_explore__a_slot_loaded_from_bound_data_decides) {
     for (int32_t loaded = 0; loaded < 2; loaded++) {
-        fixture_parse(
-            f, MAIN CHANNEL(
-                   "a",
-                   "1") "    process ask consumes a produces a\n"
-                        "      slot_load 3 = x of 2 x 2 element ((1), (0))\n"
-                        "      when slot_i64[3] == 1\n        receive t from a\n      send a(1)\n");
+        fixture_parse(f, MAIN
+                      "    channel a depth 1 latency 0\n"
+                      "    process ask consumes a produces a\n"
+                      "      slot_load 3 = x of 2 x 2 element ((1), (0))\n"
+                      "      when slot_i64[3] == 1\n        receive t from a\n      send a(1)\n");
         f->x_data[SIDE] = loaded;  // row 1
         test_bind(f->run, "x", f->x_data);
         assert_int_equal(explore(f), loaded ? PTOWSP_STUCK : PTOWSP_OK);
@@ -596,16 +592,18 @@ FIXTURE_TEST(pipeline_explore__scopes_of_called_workloads_are_passed) {
 
 FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {
     static const int32_t limits[] = {1, 0, 0};
-    fixture_parse(f, MAIN CHANNEL("a", "1") "    process talk produces a\n      send a(1)\n      "
-                                            "close a\n      send a(2)\n" CONSUMER("use", "a"));
+    fixture_parse(f, MAIN "    channel a depth 1 latency 0\n"
+                          "    process talk produces a\n      send a(1)\n      "
+                          "close a\n      send a(2)\n" CONSUMER("use", "a", "1"));
     assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "main/pipeline p/process talk/send a: it sends to channel a after closing it");
     // A read of array `limits` by a token decides; its depth is a symbol.
-    fixture_parse(f, "axis four 4\nsymbol depth\narray limits i32\n" MAIN CHANNEL("a", "depth")
-                         FILL("fill", "a",
-                              "four") "    process use consumes a\n      consume t from a\n"
-                                      "        when limits[t] == 1\n          receive u from a\n");
+    fixture_parse(
+        f, "axis four 4\nsymbol depth\narray limits i32\n" MAIN
+           "    channel a depth depth latency 0\n" FILL(
+               "fill", "a", "four") "    process use consumes a\n      consume t from a\n"
+                                    "        when limits[t] == 1\n          receive u from a\n");
     assert_int_equal(explore(f), PTOWSP_UNBOUND);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "depth");
     assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
@@ -618,11 +616,9 @@ FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {
     assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process use", "limits",
                  "3");
-    fixture_parse(
-        f, "array limits i32\n" MAIN CHANNEL(
-               "a",
-               "1") "    process first produces a\n      when limits[2] == 1\n"  // before any send
-                    "        send a(0)\n" CONSUMER("use", "a"));
+    fixture_parse(f, "array limits i32\n" MAIN "    channel a depth 1 latency 0\n"
+                     "    process first produces a\n      when limits[2] == 1\n"  // before any send
+                     "        send a(0)\n" CONSUMER("use", "a", "1"));
     assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 2), PTOWSP_OK);
     assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process first", "limits");
@@ -656,10 +652,10 @@ FIXTURE_TEST(pipeline_explore__is_busy_while_the_run_executes) {
 
 // Three replicas that are alike, and take three tokens.
 static void alike_parse(fixture *f) {
-    fixture_parse(f, "axis fill 3\naxis workers 3\n" MAIN CHANNEL("work", "3")
-                         FILL("fill", "work",
-                              "fill") "    process worker replicas w in workers consumes work\n"
-                                      "      consume t from work\n        task work(t, 1)\n");
+    fixture_parse(
+        f, "axis fill 3\naxis workers 3\n" MAIN "    channel work depth 3 latency 0\n" FILL(
+               "fill", "work", "fill") "    process worker replicas w in workers consumes work\n"
+                                       "      consume t from work\n        task work(t, 1)\n");
 }
 
 // Each allocation refused once: an error, nothing lost, and it works the next time.

@@ -314,7 +314,8 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
 }
 
-// The same of a text, with the kernels and tensors above: declarations, then workloads.
+// The same of a text, with the kernels and tensors above: declarations, then workloads. One that declares a
+// kernel `fragile` has its cycles, or its failure, from its function alone.
 static inline void fixture_parse(fixture *f, const char *format, ...) {
     static char text[1 << 14];
     static const char declared[] =
@@ -330,8 +331,9 @@ static inline void fixture_parse(fixture *f, const char *format, ...) {
                                            {"writes", note_value, second_axis, f, {0}, NULL, NULL},
                                            {"updates", note_value, second_axis, f, {0}, NULL, NULL},
                                            {"put", put_value, second_axis, f, {0}, NULL, NULL},
-                                           {"sees", see_value, second_axis, f, {0}, NULL, NULL}};
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 6};
+                                           {"sees", see_value, second_axis, f, {0}, NULL, NULL},
+                                           {"fragile", note_value, NULL, f, {0}, NULL, NULL}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 7};
     va_list args;
     strcpy(text, declared);
     va_start(args, format);
@@ -346,6 +348,19 @@ static inline void fixture_parse(fixture *f, const char *format, ...) {
     }
     compile(f, NULL);
 }
+
+// Pieces of such texts. PRODUCER is `producer` over a declared axis, CONSUMER is `consumer` that is not late; FILL
+// sends what an axis counts.
+#define MAIN "workload main\n  pipeline p\n"
+#define FILL(name, to, axis)                                                                       \
+    "    process \"" name "\" produces " to "\n      for_each i in " axis "\n        send " to     \
+    "(i)\n"
+#define PRODUCER(name, to, axis, token, cycles)                                                    \
+    "    process " name " produces " to "\n      for_each i in " axis "\n        task work(" token \
+    ", " cycles ")\n        send " to "(" token ")\n"
+#define CONSUMER(name, from, cycles)                                                               \
+    "    process " name " consumes " from "\n      consume t from " from                           \
+    "\n        task work(t, " cycles ")\n"
 
 static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_records) {
     const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};

@@ -8,25 +8,12 @@
 
 // Three tasks of 2^63 - 1 cycles, three times; and three that wait for them.
 FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, k, axis(f, "three", 3)) {
-            PTOWSP_PIPELINE(f->m, "p") {
-                ptowsp_channel a = channel(f, "a", 3, 0);
-                PTOWSP_REPLICATE(f->m, i, axis(f, "loaders", 3), "load") {
-                    ptowsp_produces(f->m, a);
-                    work(f, i, INT64_MAX);
-                    ptowsp_send_make(f->m, a, i);
-                }
-                PTOWSP_REPLICATE(f->m, j, axis(f, "users", 3), "use") {
-                    ptowsp_consumes(f->m, a);
-                    PTOWSP_RECEIVE(f->m, t, a) {
-                        work(f, t, 0);
-                    }
-                }
-            }
-        }
-    }
-    compile(f, NULL);
+    fixture_parse(f, "axis three 3\nworkload main\n  parallel k in three\n    pipeline p\n"
+                     "      channel a depth 3 latency 0\n"
+                     "      process load replicas i in three produces a\n"
+                     "        task work(i, 9223372036854775807)\n        send a(i)\n"
+                     "      process use replicas j in three consumes a\n"
+                     "        receive t from a\n          task work(t, 0)\n");
     execute_ok(f, PTOWSP_RUN_TIME_ONLY, false);
     const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
     assert_true(makespan(f) == INT64_MAX);
@@ -82,27 +69,14 @@ FIXTURE_TEST(pipeline_limits__thousands_of_processes) {
 
 // What was only found when a pipeline had run before.
 FIXTURE_TEST(pipeline_limits__time_without_data_is_refused_the_first_time_too) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        touch(f, f->put, f->x, number(f, 0), 0, number(f, 0), 1);
-        const ptowsp_view view = {f->x, {{NULL, 0}}, {NULL, 0}, {NULL, 0},
-                                  0,    0,           {NULL, 0}, {NULL, 0}};
-        const ptowsp_expr none = {NULL, 0};
-        ptowsp_slot_load_make(f->m, 1, &view, none, none);
-    }
-    compile(f, NULL);
+    fixture_parse(f, "workload main\n  task put(0, 1) tile = x at ((0), (0))\n  slot_load 1 = x\n");
     assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/slot_load 1");
 }
 
 FIXTURE_TEST(pipeline_limits__counts_are_not_asked_for) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "p") {
-            ptowsp_channel a = channel(f, "a", 1, 0);
-            producer(f, "load", a, 0, 3, 1);
-            consumer(f, "use", a, 0, 1);
-        }
-    }
-    compile(f, NULL);
+    fixture_parse(f, "axis three 3\n" MAIN "    channel a depth 1 latency 0\n" PRODUCER(
+                         "load", "a", "three", "i", "1") CONSUMER("use", "a", "1"));
     execute_ok(f, PTOWSP_RUN_EXECUTE, true);
     assert_non_null(ptowsp_run_pipelines(f->run, NULL));
     assert_non_null(ptowsp_run_processes(f->run, NULL));
@@ -117,21 +91,9 @@ FIXTURE_TEST(pipeline_limits__counts_are_not_asked_for) {
 // One record for 100,000 waits. (To look for each process at who could let it go on, among all,
 // would take minutes.)
 FIXTURE_TEST(pipeline_stuck__a_hundred_thousand_that_wait) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "p") {
-            ptowsp_channel e = ptowsp_event_make(f->m, "E");
-            PTOWSP_REPLICATE(f->m, w, axis(f, "crowd", 100000), "waits") {
-                (void)w;
-                ptowsp_consumes(f->m, e);
-                ptowsp_wait_make(f->m, e);
-            }
-            PTOWSP_PROCESS(f->m, "records") {
-                ptowsp_produces(f->m, e);
-                ptowsp_record_make(f->m, e);
-            }
-        }
-    }
-    compile(f, NULL);
+    fixture_parse(f, "axis crowd 100000\n" MAIN "    event E\n"
+                     "    process waits replicas w in crowd consumes E\n      wait E\n"
+                     "    process records produces E\n      record E\n");
     assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_STUCK);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "waits[1] finds E empty",
                  "and 99996 more wait", "event E needs as many waits as records");
@@ -139,78 +101,41 @@ FIXTURE_TEST(pipeline_stuck__a_hundred_thousand_that_wait) {
 
 // -- what depends on times ---------------------------------------------------------------------------
 
+#define TAKES(name, late)                                                                          \
+    "    process " name " consumes free produces free\n      task work(" late ", " late ")\n"      \
+    "      receive a from free\n        task work(10, 10)\n        receive b from free\n"          \
+    "          task work(10, 10)\n      send free(2)\n      send free(3)\n"
+
 // Two pages, which two processes take one by one: the second one begins at its own time.
-static ptowsp_status pages(int64_t late, bool *out_is_independent) {
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel free = channel(&f, "free", 4, 0);
-            PTOWSP_PROCESS(f.m, "pool") {
-                ptowsp_produces(f.m, free);
-                send(&f, free, 0);
-                send(&f, free, 1);
-            }
-            for (int i = 0; i < 2; i++) {
-                PTOWSP_PROCESS(f.m, i ? "second" : "first") {
-                    ptowsp_consumes(f.m, free);
-                    ptowsp_produces(f.m, free);
-                    busy(&f, i ? late : 1);
-                    PTOWSP_RECEIVE(f.m, a, free) {
-                        busy(&f, 10);
-                        PTOWSP_RECEIVE(f.m, b, free) {
-                            busy(&f, 10);
-                        }
-                    }
-                    send(&f, free, 2);
-                    send(&f, free, 3);
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
-    ptowsp_status status = execute(&f, PTOWSP_RUN_EXECUTE, false);
-    *out_is_independent = ptowsp_run_pipelines(f.run, NULL)->is_timing_independent;
-    fixture_free(&f);
+static ptowsp_status pages(fixture *f, bool is_late, bool *out_is_independent) {
+    fixture_parse(f,
+                  MAIN "    channel free depth 4 latency 0\n"
+                       "    process pool produces free\n      send free(0)\n  "
+                       "    send free(1)\n" TAKES("first", "1") "%s",
+                  is_late ? TAKES("second", "30") : TAKES("second", "2"));
+    ptowsp_status status = execute(f, PTOWSP_RUN_EXECUTE, false);
+    *out_is_independent = ptowsp_run_pipelines(f->run, NULL)->is_timing_independent;
     return status;
 }
 
-TEST(pipeline_stuck__some_depend_on_times) {
+FIXTURE_TEST(pipeline_stuck__some_depend_on_times) {
     bool is_independent;
-    assert_int_equal(pages(30, &is_independent), PTOWSP_OK);
+    assert_int_equal(pages(f, true, &is_independent), PTOWSP_OK);
     assert_false(is_independent);
-    assert_int_equal(pages(2, &is_independent), PTOWSP_STUCK);
+    assert_int_equal(pages(f, false, &is_independent), PTOWSP_STUCK);
     assert_false(is_independent);
     // One producer and one consumer each: whether loads of slots depend on times decides.
     for (int is_loading = 0; is_loading < 3; is_loading++) {
-        fixture f;
-        fixture_make(&f);
-        f.is_loading = is_loading == 2;
-        PTOWSP_WORKLOAD(f.m, "main") {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel a = channel(&f, "a", 1, 0);
-                PTOWSP_PROCESS(f.m, "one") {
-                    ptowsp_produces(f.m, a);
-                    busy(&f, 3);
-                    send(&f, a, 1);
-                }
-                PTOWSP_PROCESS(f.m, "two") {
-                    ptowsp_consumes(f.m, a);
-                    if (is_loading) {
-                        ptowsp_view view = {
-                            .tensor = is_loading == 2 ? f.y : f.x, .rows = 1, .cols = 1};
-                        ptowsp_slot_load_make(f.m, 0, &view, ptowsp_i64(f.m, 0),
-                                              ptowsp_i64(f.m, 0));
-                    }
-                    PTOWSP_RECEIVE(f.m, t, a) {
-                        touch(&f, f.writes, f.y, number(&f, 0), 0, number(&f, 1), 1);
-                    }
-                }
-            }
-        }
-        compile(&f, NULL);
-        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_pipelines(f.run, NULL)->is_timing_independent, is_loading < 2);
-        fixture_free(&f);
+        f->is_loading = is_loading == 2;
+        fixture_parse(f,
+                      MAIN "    channel a depth 1 latency 0\n"
+                           "    process one produces a\n      task work(3, 3)\n      send a(1)\n"
+                           "    process two consumes a\n%s      receive t from a\n"
+                           "        task writes(1, 1) tile = y at ((0), (0))\n",
+                      is_loading == 2   ? "      slot_load 0 = y of 1 x 1 element ((0), (0))\n"
+                      : is_loading == 1 ? "      slot_load 0 = x of 1 x 1 element ((0), (0))\n"
+                                        : "");
+        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_pipelines(f->run, NULL)->is_timing_independent, is_loading < 2);
     }
 }

@@ -22,26 +22,19 @@ static const ptowsp_step_record *steps_of(const fixture *f) {
     return ptowsp_run_steps(f->run, &count);
 }
 
-// load --[depth, latency]--> use
-static void run_two(fixture *f, uint32_t depth, ptowsp_cycles latency, int64_t count,
-                    int64_t load_cycles, int64_t late, int64_t use_cycles) {
+static void run_two(fixture *f) {
     fixture_make(f);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "two") {
-            ptowsp_channel a = channel(f, "a", depth, latency);
-            producer(f, "load", a, 0, count, load_cycles);
-            consumer(f, "use", a, late, use_cycles);
-        }
-    }
-    run(f);
+    fixture_parse(f, "axis three 3\nworkload main\n  pipeline two\n"
+                     "    channel a depth 1 latency 0\n" PRODUCER("load", "a", "three", "i", "4")
+                         CONSUMER("use", "a", "10"));
+    run_compiled(f);
 }
 
 // -- steps ----------------------------------------------------------------------------------------
 
-#define FIXTURE_TEST(name)                                                                         \
-    TEST_MADE(name, fixture, f, run_two(f, 1, 0, 3, 4, 0, 10), fixture_free(f))
+#define TWO_TEST(name) TEST_MADE(name, fixture, f, run_two(f), fixture_free(f))
 
-FIXTURE_TEST(pipeline_steps__say_what_and_where) {
+TWO_TEST(pipeline_steps__say_what_and_where) {
     const ptowsp_step_record *steps = steps_of(f);
     char text[200];
     uint64_t send = step_of(f, "load", PTOWSP_STEP_SEND, 8);
@@ -80,7 +73,7 @@ FIXTURE_TEST(pipeline_steps__say_what_and_where) {
 
 // A receive that waits has the send as its cause, a send that waits the receive that made room, an
 // end the close; what did not wait has none.
-FIXTURE_TEST(pipeline_steps__know_what_they_waited_for) {
+TWO_TEST(pipeline_steps__know_what_they_waited_for) {
     const ptowsp_step_record *steps = steps_of(f);
     uint64_t none = PTOWSP_NO_INDEX;
     assert_true(steps[step_of(f, "use", PTOWSP_STEP_RECEIVE, 4)].cause ==
@@ -97,7 +90,7 @@ FIXTURE_TEST(pipeline_steps__know_what_they_waited_for) {
 
 // -- critical chains ------------------------------------------------------------------------------
 
-FIXTURE_TEST(pipeline_steps__are_not_kept_unless_asked_for) {
+TWO_TEST(pipeline_steps__are_not_kept_unless_asked_for) {
     execute_ok(f, PTOWSP_RUN_EXECUTE, false);
     uint64_t count = 1;
     assert_null(ptowsp_run_steps(f->run, &count));
@@ -115,78 +108,59 @@ static bool discard(void *user, const void *text, size_t length) {
     return true;
 }
 
-TEST(pipeline_issue__results_are_zero_before_the_first_run) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis workers = ptowsp_axis_dynamic(f.m, "workers");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 0);
-            producer(&f, "load", a, 0, 2, 3);
-            PTOWSP_REPLICATE(f.m, w, workers, "use") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                    work(&f, t, 1);
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+
+FIXTURE_TEST(pipeline_issue__results_are_zero_before_the_first_run) {
+    fixture_parse(
+        f, "axis two 2\naxis workers dynamic\n" MAIN "    channel a depth 1 latency 0\n" PRODUCER(
+               "load", "a", "two", "i",
+               "3") "    process use replicas w in workers consumes a\n      consume t from a\n"
+                    "        task work(t, 1)\n");
     uint32_t count = 99;
     uint64_t long_count = 99;
-    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f.run, &count);
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &count);
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(pipelines[i].run_count, 0);
         assert_int_equal(pipelines[i].makespan_cycles, 0);
     }
     assert_true(count <= 1);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f.run, &count);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(processes[i].state, PTOWSP_PROCESS_ENDED);
         assert_int_equal(processes[i].task_count, 0);
     }
-    ptowsp_run_channels(f.run, &count);
+    ptowsp_run_channels(f->run, &count);
     assert_true(count <= 1);
-    assert_null(ptowsp_run_steps(f.run, &long_count));
+    assert_null(ptowsp_run_steps(f->run, &long_count));
     assert_int_equal(long_count, 0);
     long_count = 99;
-    assert_null(ptowsp_run_critical_steps(f.run, 0, &long_count));
+    assert_null(ptowsp_run_critical_steps(f->run, 0, &long_count));
     assert_int_equal(long_count, 0);
     size_t length = 0;
     const ptowsp_output text = {discard, &length};
-    ptowsp_run_print_stuck(f.run, text);
+    ptowsp_run_print_stuck(f->run, text);
     assert_int_equal(length, 0);
-    ptowsp_run_print(f.run, text);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "workers", 2), PTOWSP_OK);
-    run_compiled(&f);
-    assert_int_equal(makespan(&f), 7);
+    ptowsp_run_print(f->run, text);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 2), PTOWSP_OK);
+    run_compiled(f);
+    assert_int_equal(makespan(f), 7);
     length = 0;
-    ptowsp_run_print_stuck(f.run, text);
+    ptowsp_run_print_stuck(f->run, text);
     assert_int_equal(length, 0);
-    fixture_free(&f);
 }
 
 // The text names pipelines, processes and channels, and has their numbers.
-TEST(pipeline_issue__results_are_written_as_text) {
+FIXTURE_TEST(pipeline_issue__results_are_written_as_text) {
     static char text[8000];
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "double_buffer") {
-            ptowsp_channel a = channel(&f, "loaded", 2, 50);
-            producer(&f, "load", a, 0, 4, 4);
-            PTOWSP_REPLICATE(f.m, w, axis(&f, "pair", 2), "compute") {
-                ptowsp_consumes(f.m, a);
-                PTOWSP_CONSUME(f.m, t, a) {
-                    work(&f, t, 1000);
-                }
-            }
-        }
-        busy(&f, 3);
-    }
-    run(&f);
+    fixture_parse(
+        f, "axis two 2\naxis four 4\nworkload main\n  pipeline double_buffer\n"
+           "    channel loaded depth 2 latency 50\n" PRODUCER(
+               "load", "loaded", "four", "i",
+               "4") "    process compute replicas w in two consumes loaded\n"
+                    "      consume t from loaded\n        task work(t, 1000)\n  task work(3, 3)\n");
+    run_compiled(f);
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print(f.run, ptowsp_output_to_buffer(&buffer));
+    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < sizeof text);
     // sent at 4, 8, 54, 58, taken at 54, 58 and then at 1054 and 1058
     EXPECT_PARTS(text, "2061 cycles, 9 tasks", "double_buffer", "2058 cycles", "process load",
@@ -194,5 +168,4 @@ TEST(pipeline_issue__results_are_written_as_text) {
                  "ended at 2054", "channel loaded", "depth 2", "latency 50", "4 tokens",
                  "empty 112", "channel 154 cycles", "critical");
     assert_null(strstr(text, "4294967295"));
-    fixture_free(&f);
 }
