@@ -4,17 +4,16 @@
 
 #include "run_fixture.h"
 
+#define STEPS "workload main\n  parallel b in batch\n    task step(b)\n"
+
 // -- what is outside ------------------------------------------------------------------------------
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
 // Tiles of x along its rows: the third begins behind the last row.
 FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            fill(f, f->x, ptowsp_mul(b, number(f, 2)), number(f, 0));
-        }
-    }
+    fixture_parse(f, "workload main\n  parallel b in batch\n"
+                     "    task fill(b * 2) tile = x at (b * 2, (0))\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
     invalid_before(f, 4,
@@ -27,30 +26,12 @@ FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
 }
 
 FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
-    ptowsp_buffer buffer;
     int32_t d[12] = {0};
-    ptowsp_task_desc desc = {.kernel = f->fill, .axes[0] = number(f, 0), .views[0].tensor = f->d};
-    PTOWSP_WORKLOAD(f->m, "main") {
-        ptowsp_workload_param(f->m, "unused", PTOWSP_TYPE_I64);
-    }
-    PTOWSP_WORKLOAD(f->m, "inner") {
-        desc.views[0].index[0] = ptowsp_workload_param(f->m, "i", PTOWSP_TYPE_I64);
-        desc.views[0].col =
-            ptowsp_cast(ptowsp_workload_param(f->m, "c", PTOWSP_TYPE_U64), PTOWSP_TYPE_I64);
-        ptowsp_task_make(f->m, &desc);
-    }
-    PTOWSP_WORKLOAD(f->m, "outer") {
-        const ptowsp_expr args[] = {ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64),
-                                    ptowsp_slot(f->m, 1, PTOWSP_TYPE_U64)};
-        ptowsp_call_make(f->m, "inner", args, 2);
-    }
+    fixture_parse(f, "workload main(unused i64)\nworkload inner(i i64, c u64)\n"
+                     "  task fill(0) tile = d[i] at (0, i64(c))\n"
+                     "workload outer\n  call inner(slot_i64[0], slot_u64[1])\n");
     compile(f, NULL);
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = d;
-    buffer.rank = 3;
-    buffer.shape[0] = 2;
-    buffer.shape[1] = 3;
-    buffer.shape[2] = 2;
+    ptowsp_buffer buffer = {.data = d, .rank = 3, .shape[0] = 2, .shape[1] = 3, .shape[2] = 2};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
     ptowsp_run_bind_slot(f->run, 0, 2);
     invalid_before(f, 2,
@@ -75,41 +56,8 @@ FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
                    "size 0");
 }
 
-// Arrays read outside wherever an expression may stand; `where` says where.
-static void build_read(const fixture *f, int where) {
-    ptowsp_task_desc desc = {.kernel = f->fill, .views[0].tensor = f->x};
-    PTOWSP_WORKLOAD(f->m, "callee") {
-        step(f, ptowsp_workload_param(f->m, "n", PTOWSP_TYPE_I64));
-    }
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            ptowsp_expr read = ptowsp_array_at(f->m, "list", PTOWSP_I64, b);
-            desc.axes[0] = where == 1 ? read : b;
-            desc.views[0].row = where == 2 ? read : number(f, 0);
-            if (where == 3) {
-                desc.tags[0].name = "t";
-                desc.tags[0].value = ptowsp_cast(read, PTOWSP_TYPE_U64);
-            }
-            if (where == 0) {
-                PTOWSP_WHEN(f->m, ptowsp_eq(read, b)) {
-                }
-            } else if (where == 4) {
-                ptowsp_slot_set_make(f->m, 0, read);
-            } else if (where == 5) {
-                ptowsp_call_make(f->m, "callee", &read, 1);
-            } else if (where == 6) {
-                PTOWSP_PARALLEL(f->m, k, ptowsp_axis_row(f->m, f->kv, read)) {
-                    step(f, k);
-                }
-            } else if (where == 7) {
-                load(f, 0, f->y, read, number(f, 0));
-            }
-            ptowsp_task_make(f->m, &desc);
-        }
-    }
-}
-
-TEST(run_faults__arrays_read_outside) {
+// Arrays read outside wherever an expression may stand.
+FIXTURE_TEST(run_faults__arrays_read_outside) {
     static const char *const texts[] = {
         "main/parallel b/when (b = 2): array list is read at 2; it has 2 elements",
         "main/parallel b/task fill (b = 2): array list is read at 2; it has 2 elements",
@@ -122,31 +70,42 @@ TEST(run_faults__arrays_read_outside) {
         "main/parallel b/slot_load 0 (b = 2): array list is read at 2; it has 2 elements"};
     static const int64_t list[] = {0, 1};
     static const int32_t lengths[] = {1, 1};
+    // What stands before the task, and the task's argument, row and tag.
+    static const struct {
+        const char *before, *axis, *row, *tag;
+    } places[] = {{"    when list[b] == b\n", "b", "(0)", ""},
+                  {"", "list[b]", "(0)", ""},
+                  {"", "b", "list[b]", ""},
+                  {"", "b", "(0)", " tag t = u64(list[b])"},
+                  {"    slot_set 0 = list[b]\n", "b", "(0)", ""},
+                  {"    call callee(list[b])\n", "b", "(0)", ""},
+                  {"    parallel k in kv[list[b]]\n      task step(k)\n", "b", "(0)", ""},
+                  {"    slot_load 0 = y of 2 x 2 element (list[b], (0))\n", "b", "(0)", ""}};
     for (int where = 0; where < 8; where++) {
-        fixture f;
-        fixture_make(&f);
-        build_read(&f, where);
+        char text[400];
+        snprintf(
+            text, sizeof text,
+            "array list i64\nworkload callee(n i64)\n  task step(n)\n"
+            "workload main\n  parallel b in batch\n%s    task fill(%s) tile = x at (%s, 0)%s\n",
+            places[where].before, places[where].axis, places[where].row, places[where].tag);
+        f->calls = 0;
+        fixture_parse(f, text);
         ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
                                     .lane_count = 2,
-                                    .dispatch_key = ptowsp_task_tag(f.m, "t")};
-        compile(&f, &schedule);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 4), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I64, list, 2), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I32, lengths, 2), PTOWSP_OK);
-        invalid_before(&f, 2, texts[where]);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 2), PTOWSP_OK);
-        works(&f, where == 5 || where == 6 ? 4 : 2);
-        fixture_free(&f);
+                                    .dispatch_key = ptowsp_task_tag(f->m, "t")};
+        compile(f, &schedule);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 4), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, list, 2), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 2), PTOWSP_OK);
+        invalid_before(f, 2, texts[where]);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+        works(f, where == 5 || where == 6 ? 4 : 2);
     }
 }
 
 FIXTURE_TEST(run_faults__slot_loads_outside) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, b, f->batch) {
-            load(f, 1, f->y, b, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64));
-            step(f, b);
-        }
-    }
+    fixture_parse(f, "workload main\n  for_each b in batch\n"
+                     "    slot_load 1 = y of 2 x 2 element (b, slot_i64[0])\n    task step(b)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
     invalid_before(f, 2, "main/for_each b/slot_load 1 (b = 2): element (2, 0) of a tile of 2 x 2");
@@ -161,12 +120,10 @@ FIXTURE_TEST(run_faults__slot_loads_outside) {
 
 // A view whose row was computed by a task can be checked only when it is there.
 FIXTURE_TEST(run_faults__what_depends_on_data_is_checked_task_by_task) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        fill(f, f->x, number(f, 0), number(f, 0));  // sets x[0][0] to 100
-        load(f, 0, f->x, no_expr(), no_expr());
-        fill(f, f->y, ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), number(f, 0));
-        step(f, number(f, 0));
-    }
+    // The first sets x[0][0] to 100.
+    fixture_parse(f, "workload main\n  task fill(0) tile = x at ((0), (0))\n"
+                     "  slot_load 0 = x of 2 x 2\n"
+                     "  task fill(slot_i64[0]) tile = y at (slot_i64[0], (0))\n  task step(0)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, 100,
@@ -178,15 +135,7 @@ FIXTURE_TEST(run_faults__what_depends_on_data_is_checked_task_by_task) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-static void build_steps(fixture *f) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            step(f, b);
-        }
-    }
-}
-
-TEST(run_faults__kernels_that_fail) {
+FIXTURE_TEST(run_faults__kernels_that_fail) {
     static const struct {
         ptowsp_cycles returned;
         ptowsp_status status;
@@ -198,32 +147,29 @@ TEST(run_faults__kernels_that_fail) {
                 {(ptowsp_cycles)-100, PTOWSP_KERNEL_FAILED},
                 {(ptowsp_cycles)-4294967297, PTOWSP_KERNEL_FAILED},
                 {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED}};
-    fixture f;
-    fixture_make(&f);
     assert_true(ptowsp_task_fail(PTOWSP_OUT_OF_MEMORY) == rows[1].returned);
     assert_true(ptowsp_task_fail(PTOWSP_OK) == rows[0].returned);
-    build_steps(&f);
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 5), PTOWSP_OK);
+    fixture_parse(f, STEPS);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 5), PTOWSP_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[100];
-        f.calls = 0;
-        f.failing_task = 3;
-        f.failure = rows[i].returned;
+        f->calls = 0;
+        f->failing_task = 3;
+        f->failure = rows[i].returned;
         snprintf(text, sizeof text, "main/parallel b/task step (b = 3): task 3 failed: %s",
                  ptowsp_status_name(rows[i].status));
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = true};
-        assert_int_equal(ptowsp_run_execute(f.run, &options), rows[i].status);
-        test_error_is(f.context, rows[i].status, 3, text);
-        assert_int_equal(f.calls, 4);
-        assert_int_equal(ptowsp_run_result(f.run)->task_count, 3);  // what was done
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 3);
-        assert_int_equal(ptowsp_run_records(f.run)[2].end, 3);
-        f.failing_task = UINT64_MAX;
-        works(&f, 5);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 5);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), rows[i].status);
+        test_error_is(f->context, rows[i].status, 3, text);
+        assert_int_equal(f->calls, 4);
+        assert_int_equal(ptowsp_run_result(f->run)->task_count, 3);  // what was done
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 3);
+        assert_int_equal(ptowsp_run_records(f->run)[2].end, 3);
+        f->failing_task = UINT64_MAX;
+        works(f, 5);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 5);
     }
-    fixture_free(&f);
 }
 
 static ptowsp_cycles failing_cost(const ptowsp_task *task, void *user) {
@@ -233,10 +179,9 @@ static ptowsp_cycles failing_cost(const ptowsp_task *task, void *user) {
 }
 
 FIXTURE_TEST(run_faults__costs_that_fail) {
-    ptowsp_kernel_desc desc = {
-        .name = "costly", .axis_count = 1, .fn = kernel, .cost = failing_cost, .user = f};
-    f->step = ptowsp_kernel_make(f->m, &desc);
-    build_steps(f);
+    f->cost = failing_cost;
+    fixture_parse(f, "kernel costly(axes 1) vector, cycles by a cost function\nworkload main\n"
+                     "  parallel b in batch\n    task costly(b)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
     for (int mode = 0; mode < 2; mode++) {
@@ -264,7 +209,7 @@ static void bind_and_execute(fixture *f) {
 }
 
 FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
-    build_steps(f);
+    fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     f->inside = bind_and_execute;
@@ -281,7 +226,7 @@ static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t 
 }
 
 FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
-    build_steps(f);
+    fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     assert_int_equal(ptowsp_parallel_for(f->context, 1, 0, execute_in_a_job, f), PTOWSP_OK);
@@ -295,117 +240,95 @@ static ptowsp_schedule schedule_of(ptowsp_issue issue, ptowsp_ready ready, uint3
     return schedule;
 }
 
-TEST(run_faults__time_beyond_63_bits) {
+FIXTURE_TEST(run_faults__time_beyond_63_bits) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 1),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 1),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 1)};
     for (int i = 0; i < 3; i++) {
-        fixture f;
-        fixture_make(&f);
-        build_steps(&f);
-        compile(&f, &schedules[i]);
-        f.result = PTOWSP_CYCLES_MAX / 3;
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-        works(&f, 3);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 4), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
-        test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, 3,
+        fixture_parse(f, STEPS);
+        compile(f, &schedules[i]);
+        f->result = PTOWSP_CYCLES_MAX / 3;
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+        works(f, 3);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 4), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
+        test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, 3,
                       "run: task 3 ends after 2^63 - 1 cycles");
-        f.result = 1;
-        works(&f, 4);
-        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 4);
-        fixture_free(&f);
+        f->result = 1;
+        works(f, 4);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 4);
     }
 }
 
-TEST(run_faults__a_window_that_aborts) {
+FIXTURE_TEST(run_faults__a_window_that_aborts) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 2),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 2),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 2)};
     for (int i = 0; i < 3; i++) {
-        fixture f;
         ptowsp_schedule schedule = schedules[i];
         schedule.window = 3;
         schedule.window_policy = PTOWSP_WINDOW_ABORT;
-        fixture_make(&f);
-        build_steps(&f);
-        compile(&f, &schedule);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 4), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
+        fixture_parse(f, STEPS);
+        compile(f, &schedule);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 4), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
         test_error_is(
-            f.context, PTOWSP_LIMIT_EXCEEDED, 3,
+            f->context, PTOWSP_LIMIT_EXCEEDED, 3,
             "run: task 3 finds the window of 3 tasks full at cycle 0; a larger window, or "
             "the stall policy, would help");
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-        f.calls = 0;
-        works(&f, 3);
-        fixture_free(&f);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+        f->calls = 0;
+        works(f, 3);
     }
 }
 
 // Nothing ends before all tasks are issued, and the window has no room for all.
-TEST(run_faults__stuck_at_the_start) {
+FIXTURE_TEST(run_faults__stuck_at_the_start) {
     static const ptowsp_ready readies[] = {PTOWSP_READY_FIFO, PTOWSP_READY_WORK_STEALING};
     for (int i = 0; i < 2; i++) {
-        fixture f;
         ptowsp_schedule schedule = schedule_of(PTOWSP_ISSUE_DATAFLOW, readies[i], 2);
         schedule.window = 3;
         schedule.start = PTOWSP_START_ALL_ISSUED;
-        fixture_make(&f);
-        build_steps(&f);
-        compile(&f, &schedule);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 5), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_STUCK);
+        fixture_parse(f, STEPS);
+        compile(f, &schedule);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 5), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_STUCK);
         test_error_is(
-            f.context, PTOWSP_STUCK, 3,
+            f->context, PTOWSP_STUCK, 3,
             "run: stuck at task 3: the window has no room for it, but no task ends before "
             "all tasks have been issued, and 3 are (window 3); a larger window, an "
             "earlier start or no start condition would help");
-        assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
-        works(&f, 3);
-        fixture_free(&f);
+        assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+        works(f, 3);
         schedule.start = PTOWSP_START_THRESHOLD;
         schedule.start_threshold = 4;
         schedule.window = 0;
-        fixture_make(&f);
-        PTOWSP_WORKLOAD(f.m, "main") {
-            fill(&f, f.x, number(&f, 0), number(&f, 0));
-            load(&f, 0, f.x, no_expr(), no_expr());
-            step(&f, number(&f, 0));
-        }
-        compile(&f, &schedule);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_STUCK);
-        test_error_is(f.context, PTOWSP_STUCK, 1,
+        fixture_parse(f, "workload main\n  task fill(0) tile = x at ((0), (0))\n"
+                         "  slot_load 0 = x of 2 x 2\n  task step(0)\n");
+        compile(f, &schedule);
+        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_STUCK);
+        test_error_is(f->context, PTOWSP_STUCK, 1,
                       "run: stuck at task 1: a slot load needs the result of a task, but no task "
                       "ends before 4 tasks have been issued, and 1 are; an earlier start or no "
                       "start condition would help");
-        fixture_free(&f);
     }
 }
 
 // How many tasks there are depends on what task 0 writes, and with timing their start on that.
-TEST(run_faults__a_start_that_would_need_the_number_of_tasks) {
-    fixture f;
+FIXTURE_TEST(run_faults__a_start_that_would_need_the_number_of_tasks) {
     ptowsp_schedule schedule = schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 2);
     schedule.start = PTOWSP_START_THRESHOLD;
     schedule.start_threshold = 2;
     schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
     schedule.timing_cycles = UINT64_C(1) << 32;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        fill(&f, f.x, number(&f, 0), number(&f, 0));
-        load(&f, 0, f.x, no_expr(), no_expr());
-        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
-            step(&f, number(&f, 0));
-        }
-    }
-    compile(&f, &schedule);
-    fails_before(&f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+    fixture_parse(f, "workload main\n  task fill(0) tile = x at ((0), (0))\n"
+                     "  slot_load 0 = x of 2 x 2\n  when slot_bool[0]\n    task step(0)\n");
+    compile(f, &schedule);
+    fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: start threshold with timing needs the number of tasks beforehand, and it "
                  "depends on data that tasks write");
-    fixture_free(&f);
 }
 
 // -- modes ----------------------------------------------------------------------------------------
@@ -413,7 +336,7 @@ TEST(run_faults__a_start_that_would_need_the_number_of_tasks) {
 FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
-    build_steps(f);
+    fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
@@ -423,11 +346,8 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     assert_int_equal(ptowsp_run_execute(f->run, &neither), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no mode 2");
     works(f, 2);
-    fixture_free(f);
-    fixture_make(f);
-    ptowsp_kernel_desc desc = {.name = "timed", .axis_count = 1, .cycles = 7};
-    f->step = ptowsp_kernel_make(f->m, &desc);
-    build_steps(f);
+    fixture_parse(f, "kernel timed(axes 1) vector, 7 cycles, time only\nworkload main\n"
+                     "  parallel b in batch\n    task timed(b)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -438,16 +358,9 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
 
 FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
-    ptowsp_kernel_desc desc = {.name = "both", .axis_count = 1, .cycles = 3};
-    const ptowsp_tile_param tile = {"tile", PTOWSP_OUT, PTOWSP_I32, 2, 2};
-    desc.tiles[0] = tile;
-    f->fill = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, b, f->batch) {
-            fill(f, f->x, b, b);
-        }
-        load(f, 5, f->y, no_expr(), no_expr());
-    }
+    fixture_parse(f, "kernel both(axes 1, out tile i32 2 x 2) vector, 3 cycles, time only\n"
+                     "workload main\n  for_each b in batch\n    task both(b) tile = x at (b, b)\n"
+                     "  slot_load 5 = y of 2 x 2\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);  // y is not written
@@ -465,7 +378,7 @@ FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
 
 FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     ptowsp_run *run;
-    build_steps(f);
+    fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_int_equal(ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -516,14 +429,10 @@ static ptowsp_cycles axis_cost(const ptowsp_task *task, void *user) {
 FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     racer racers[2];
     pthread_t thread;
-    ptowsp_kernel_desc desc = {.name = "timed", .axis_count = 1, .cost = axis_cost};
-    f->step = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            ptowsp_slot_set_make(f->m, 0, ptowsp_add(ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), b));
-            step(f, ptowsp_mul(b, b));
-        }
-    }
+    f->cost = axis_cost;
+    fixture_parse(f, "kernel timed(axes 1) vector, cycles by a cost function, time only\n"
+                     "workload main\n  parallel b in batch\n    slot_set 0 = slot_i64[0] + b\n"
+                     "    task timed(b * b)\n");
     const ptowsp_schedule schedule =
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 3);
     const ptowsp_program_desc program = {NULL, &schedule};

@@ -21,6 +21,7 @@ typedef struct fixture {
     uint64_t failing_task;  // which returns `failure`
     ptowsp_cycles failure;
     void (*inside)(struct fixture *f);  // called by task 0
+    ptowsp_kernel_fn cost;              // of kernels `costly` and `timed` of texts
 } fixture;
 
 static inline ptowsp_cycles kernel(const ptowsp_task *task, void *user) {
@@ -103,6 +104,29 @@ static inline void load(const fixture *f, uint32_t slot, ptowsp_tensor tensor, p
     ptowsp_view view = {.tensor = tensor};
     view.rows = view.cols = 2;
     ptowsp_slot_load_make(f->m, slot, &view, row, col);
+}
+
+// The module as a text, with all that is above: declarations, then workloads.
+static inline void fixture_parse(fixture *f, const char *more) {
+    char text[2048];
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "step", .fn = kernel, .user = f},
+        {.name = "fill", .fn = kernel, .user = f},
+        {.name = "costly", .fn = kernel, .cost = f->cost, .user = f},
+        {.name = "timed", .cost = f->cost}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 4};
+    snprintf(text, sizeof text,
+             "module decode slots 8\naxis batch dynamic\naxis kv ragged\naxis pages sparse\n"
+             "tensor x i32 [4, 4] global\ntensor y i32 [4, 4] global\n"
+             "tensor d i32 [?, 3, 2] global\nkernel step(axes 1) vector\n"
+             "kernel fill(axes 1, inout tile i32 2 x 2) vector\n%s",
+             more);
+    test_destroy(f->run, f->program, f->m, NULL);
+    f->run = NULL;
+    f->program = NULL;
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
 }
 
 // Compiles what has been built and makes a run, with x and y bound if they are used.
