@@ -372,7 +372,7 @@ include/wsp_list.h       include/wsp_list.h
 simpler/wsp_recording.py
 simpler/wsp_simpler_kernel.h simpler/wsp_simpler_kernel.h
 simpler/wsp_simpler_target.h simpler/wsp_simpler_target.h
-simpler/wsp_walk.cpp     aicpu/wsp_expand.cpp host/wsp_transients.h host/wsp_bindings.h host/wsp_transients.cpp host/wsp_bindings.cpp simpler/wsp_words.h simpler/wsp_submits.h
+simpler/wsp_walk.cpp     aicpu/wsp_expand.cpp host/wsp_transients.h host/wsp_bindings.h host/wsp_transients.cpp host/wsp_bindings.cpp simpler/wsp_words.h simpler/wsp_ancestors.h simpler/wsp_submits.h
 "
 
 start=$PWD

@@ -11,7 +11,7 @@
 //
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
-// contents of one scope fit. A submit waits for at most 16 tasks, and for the block, whose task has ended.
+// contents of one scope fit. A submit waits for at most 16 tasks, the last one for the block as well.
 // So these sizes suffice, for any run with such a block, whose size may be another one in each run:
 //
 //      task window  4   4                           W                 4

@@ -1,6 +1,7 @@
 // Trees for PTO Runtime: what they share with other trees, byte for byte; an orchestration as people read
 // it, in tests/golden; what is refused, by name. What they do is in simpler_test.sh, which runs those of
-// examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in.
+// examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in, and
+// PTOWSP_SIMPLER_COUNT says how many there are.
 
 #include "npu_fixture.h"
 
@@ -195,13 +196,14 @@ static void simpler__run_is_recorded_beside_the_test(void **state) {
 // -- random programs ------------------------------------------------------------------------------
 
 // Tiles of a few tensors, read and written in place or elsewhere, by tasks in scopes of both kinds: with
-// all hazards, tiles that overlap in part, conditions, and steps that make blocks.
-enum { RANDOM_ROWS = 64, RANDOM_TENSORS = 3, RANDOM_STATEMENTS = 24 };
+// all hazards, tiles that overlap in part, conditions, and steps that make blocks. Some have slots, loaded
+// from integers that tasks count up, in conditions and in arguments.
+enum { RANDOM_ROWS = 64, RANDOM_TENSORS = 3, RANDOM_STATEMENTS = 24, RANDOM_SLOTS = 3 };
 
 typedef struct random_program {
     npu_fixture f;
-    ptowsp_kernel kernel;
-    ptowsp_tensor tensors[RANDOM_TENSORS + 1];
+    ptowsp_kernel kernel, count;
+    ptowsp_tensor tensors[RANDOM_TENSORS + 1], counts;
     uint64_t state;
 } random_program;
 
@@ -222,6 +224,18 @@ static ptowsp_kernel mean_make(npu_fixture *f) {
     ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
     ptowsp_value half = ptowsp_tile_const(body, 0.5);
     ptowsp_tile_store(z, ptowsp_tile_add(ptowsp_tile_mul(ptowsp_tile_add(x, y), half), by));
+    return ptowsp_kernel_end(body);
+}
+
+// x += by, of integers
+static ptowsp_kernel count_make(npu_fixture *f) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "count";
+    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
+    ptowsp_value x = ptowsp_tile_inout(body, "x", PTOWSP_I32, 8, 8);
+    ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
+    ptowsp_tile_store(x, ptowsp_tile_add(x, by));
     return ptowsp_kernel_end(body);
 }
 
@@ -263,6 +277,89 @@ static void random_scope(random_program *r, ptowsp_axis three, ptowsp_expr i, in
     ptowsp_scope_end(m);
 }
 
+// Counts are of a tensor of 16 x 16; the tile is one of 9 that overlap, from row and column 0, 4 or 8.
+static void count_task(random_program *r, uint32_t row, uint32_t col, ptowsp_expr by) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = r->count;
+    task.views[0].tensor = r->counts;
+    task.views[0].row = ptowsp_i64(r->f.m, row);
+    task.views[0].col = ptowsp_i64(r->f.m, col);
+    task.scalars[0] = by;
+    ptowsp_task_make(r->f.m, &task);
+}
+
+static void random_count(random_program *r, ptowsp_expr by) {
+    const uint32_t row = below(r, 3) * 4;
+    count_task(r, row, below(r, 3) * 4, by);
+}
+
+static void random_load(random_program *r, uint32_t slot) {
+    ptowsp_view view;
+    memset(&view, 0, sizeof view);
+    view.tensor = r->counts;
+    view.row = ptowsp_i64(r->f.m, 6 + below(r, 4));
+    view.col = ptowsp_i64(r->f.m, 6 + below(r, 4));
+    ptowsp_slot_load_make(r->f.m, slot, &view, ptowsp_i64(r->f.m, 0), ptowsp_i64(r->f.m, 0));
+}
+
+static ptowsp_expr random_condition(random_program *r, ptowsp_expr slot) {
+    ptowsp_expr (*const compares[])(ptowsp_expr, ptowsp_expr) = {ptowsp_eq, ptowsp_ne, ptowsp_lt,
+                                                                 ptowsp_le, ptowsp_gt, ptowsp_ge};
+    const uint32_t compare = below(r, 6);
+    const ptowsp_expr value = ptowsp_i64(r->f.m, (int64_t)below(r, 5) - 2);
+    return below(r, 2) ? compares[compare](slot, value) : compares[compare](value, slot);
+}
+
+// A condition around tasks: some overwrite what slots are loaded from, some read slots, and the view of
+// one is outside of its tensor, under a condition that never holds.
+static void random_slots(random_program *r, ptowsp_axis three) {
+    ptowsp_module *m = r->f.m;
+    const uint32_t slot = below(r, RANDOM_SLOTS), kind = below(r, 8);
+    const ptowsp_expr value = ptowsp_slot(m, slot, PTOWSP_TYPE_I64), one = ptowsp_i64(m, 1);
+    // The element is another number for a while: from before its load, or from after it.
+    const uint32_t flip = below(r, 3);
+    const ptowsp_expr by = ptowsp_i64(m, 1000), back = ptowsp_i64(m, -1000);
+    if (flip == 1) {
+        count_task(r, 4, 4, by);
+    } else {
+        random_count(r, ptowsp_i64(m, (int64_t)below(r, 5) - 2));
+    }
+    if (kind == 0) {
+        ptowsp_slot_set_make(m, slot, ptowsp_i64(m, below(r, 3)));
+    } else if (kind != 6) {
+        random_load(r, slot);
+    }
+    if (flip == 2) {
+        count_task(r, 4, 4, by);
+    }
+    const ptowsp_expr holds = flip == 1 && kind < 6 ? ptowsp_gt(value, ptowsp_i64(m, 500))
+                              : kind == 7           ? ptowsp_gt(value, ptowsp_i64(m, 100000))
+                              : kind == 6           ? ptowsp_slot(m, slot, PTOWSP_TYPE_BOOL)
+                                                    : random_condition(r, value);
+    if (kind == 7) {
+        ptowsp_expr i = ptowsp_parallel_begin(m, "i", three);
+        PTOWSP_WHEN(m, holds) {
+            random_task(r, ptowsp_mul(i, ptowsp_i64(m, 1000)), one);
+        }
+        ptowsp_scope_end(m);
+    }
+    PTOWSP_WHEN(m, holds) {
+        if (below(r, 3) == 0) {
+            random_count(r, kind == 5 ? ptowsp_min(value, one) : one);
+        }
+        random_task(r, one, one);
+    }
+    if (below(r, 3) == 0) {
+        PTOWSP_OTHERWISE(m) {
+            random_count(r, one);
+        }
+    }
+    if (flip > 0) {
+        count_task(r, 4, 4, back);
+    }
+}
+
 static void random_make(random_program *r, uint64_t seed) {
     memset(r, 0, sizeof *r);
     r->state = seed;
@@ -274,10 +371,24 @@ static void random_make(random_program *r, uint64_t seed) {
     for (int i = 0; i < RANDOM_TENSORS; i++) {
         r->tensors[i] = tensor_of(&r->f, names[i], PTOWSP_F32, RANDOM_ROWS, 2 * SIZE);
     }
+    const bool has_slots = seed > 2;
+    if (has_slots) {
+        r->count = count_make(&r->f);
+        r->counts = tensor_of(&r->f, "counts", PTOWSP_I32, 16, 16);
+    }
     ptowsp_axis three = ptowsp_axis_dense(m, "three", 3);
     PTOWSP_WORKLOAD(m, "random") {
+        if (has_slots) {  // ordered by data alone
+            ptowsp_combine_begin(m);
+        }
         for (int n = 0; n < RANDOM_STATEMENTS; n++) {
+            if (has_slots) {
+                random_slots(r, three);
+            }
             random_scope(r, three, ptowsp_i64(m, below(r, 3)), 0);
+        }
+        if (has_slots) {
+            ptowsp_scope_end(m);
         }
     }
     npu_fixture_compile(&r->f, NULL);
@@ -285,9 +396,11 @@ static void random_make(random_program *r, uint64_t seed) {
 
 static void simpler__random_programs_are_written_with_their_runs(void **state) {
     (void)state;
-    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES"), *count = getenv("PTOWSP_SIMPLER_COUNT");
+    const uint64_t seeds = count ? (uint64_t)atoi(count) : 4;
     static float data[RANDOM_TENSORS][RANDOM_ROWS * 2 * SIZE];
-    for (uint64_t seed = 1; seed <= 2; seed++) {
+    static int32_t counts[16 * 16];
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         random_program r;
         char path[512];
         ptowsp_npu_desc desc;
@@ -296,9 +409,17 @@ static void simpler__random_programs_are_written_with_their_runs(void **state) {
         if (kept) {
             snprintf(path, sizeof path, "%s/random%d", kept, (int)seed);
         }
-        desc.task_window = seed == 1 ? 64 : 0;
-        desc.block_max = seed == 1 ? 1 : 0;
+        desc.task_window = seed % 2 ? 64 : 0;
+        desc.block_max = seed % 2 ? 1 : 0;
         assert_int_equal(ptowsp_run_create(r.f.context, r.f.program, &desc.run), PTOWSP_OK);
+        if (seed > 2) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            memset(counts, 0, sizeof counts);
+            buffer.dtype = PTOWSP_I32;
+            buffer.data = counts;
+            assert_int_equal(ptowsp_run_bind_tensor(desc.run, "counts", &buffer), PTOWSP_OK);
+        }
         for (int i = 0; i < RANDOM_TENSORS; i++) {
             ptowsp_buffer buffer;
             memset(&buffer, 0, sizeof buffer);

@@ -12,6 +12,7 @@
 namespace wsp {
 
 enum Access { READ = 1, WRITE = 2, READ_WRITE = 3 };
+enum Compare { EQ, NE, GT, GE, LT, LE };
 
 class Run {
   public:
@@ -134,6 +135,23 @@ class Run {
     uint64_t slots_[WORDS_SLOT_MAX];
     uint32_t place_ = 0;
     bool is_good_ = true;
+};
+
+class When {
+  public:
+    When(Run &run, uint32_t slot, Compare compare, i64 value)
+        : holds_(holds(compare, run.slot_i64(slot).value(), value.value())) {
+    }
+    explicit operator bool() const {
+        return holds_;
+    }
+
+  private:
+    static bool holds(Compare compare, int64_t a, int64_t b) {
+        const bool all[] = {a == b, a != b, a > b, a >= b, a < b, a <= b};
+        return all[compare];
+    }
+    bool holds_;
 };
 
 struct Entry {

@@ -315,7 +315,9 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
         return;
     }
     element.access = READ;
-    if (target_->await_element(element)) {
+    if (target_->defer(slot, element)) {
+        is_deferring_ = true;
+    } else if (target_->await_element(element)) {
         slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);
     }
 }
@@ -344,6 +346,18 @@ Scope::Scope(Run &run, ScopeKind kind) : run_(&run) {
 Scope::~Scope() {
     if (run_->good()) {
         run_->target().scope_end();
+    }
+}
+
+When::When(Run &run, uint32_t slot, Compare compare, i64 value) : run_(&run) {
+    const Condition condition = {slot, compare, value.value()};
+    is_open_ = run.is_deferring_ && run.good() && run.target().condition_begin(condition);
+    holds_ = is_open_ || condition.holds(run.slot_i64(slot).value());
+}
+
+When::~When() {
+    if (is_open_) {
+        run_->target().condition_end();
     }
 }
 

@@ -142,16 +142,19 @@ class Run {
 
     // Slots.
     u64 slot_u64(uint32_t slot) const {
-        return slots_[slot];
+        return is_deferring_ ? target_->deferred(slot, slots_[slot]) : slots_[slot];
     }
     i64 slot_i64(uint32_t slot) const {
-        return i64::of_bits(slots_[slot]);
+        return i64::of_bits(slot_u64(slot).value());
     }
     bool slot_bool(uint32_t slot) const {
-        return slots_[slot] != 0;
+        return slot_u64(slot).value() != 0;
     }
     template <typename T> void set_slot(uint32_t slot, T value) {
         slots_[slot] = to_u64(value).value();
+        if (is_deferring_) {
+            target_->forget(slot);
+        }
     }
     // Element (r, c) of a view, once its writers are done.
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
@@ -191,6 +194,7 @@ class Run {
     template <typename T> friend class Array;
     template <typename Item> friend class Items;
     friend class Task;
+    friend class When;
 
     const pwsp_array &array(uint32_t array) const {
         return reinterpret_cast<const pwsp_array *>(bindings_->arrays)[array];
@@ -206,6 +210,7 @@ class Run {
     const wsp_bindings *bindings_;
     Target *target_;
     uint32_t place_ = 0;
+    bool is_deferring_ = false;  // the target has deferred the load of a slot
     List<uint64_t> slots_;
     List<i64> length_sums_;       // by array, at the start of the run
     Submission *task_ = nullptr;  // the task being made
@@ -248,6 +253,23 @@ class Scope {
 
   private:
     Run *run_;
+};
+
+// A condition on a slot, around tasks. A target that deferred the load of the slot may take them before
+// it knows whether the condition holds.
+class When {
+  public:
+    When(Run &run, uint32_t slot, Compare compare, i64 value);
+    ~When();
+    When(const When &) = delete;
+    When &operator=(const When &) = delete;
+    explicit operator bool() const {
+        return holds_;
+    }
+
+  private:
+    Run *run_;
+    bool is_open_, holds_;
 };
 
 // A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small

@@ -46,6 +46,25 @@ struct alignas(64) Submission {
     uint32_t is_done;  // atomic, of a direct one
 };
 
+enum Compare { EQ, NE, GT, GE, LT, LE };
+
+// A condition on a slot as an i64: `slot compare value`.
+struct Condition {
+    bool holds(int64_t slot_value) const {
+        switch (compare) {
+        case EQ: return slot_value == value;
+        case NE: return slot_value != value;
+        case GT: return slot_value > value;
+        case GE: return slot_value >= value;
+        case LT: return slot_value < value;
+        default: return slot_value <= value;
+        }
+    }
+    uint32_t slot;
+    Compare compare;
+    int64_t value;
+};
+
 // The target of a walk's tasks: the scheduler, or a process of a pipeline.
 class Target {
   public:
@@ -66,6 +85,23 @@ class Target {
     }
     // Returns when the writer of the element is done. False after a failure.
     virtual bool await_element(const Region &element) = 0;
+
+    // A target may defer the load of a slot: true. Then it has the slot's value until the slot is set.
+    virtual bool defer(uint32_t, const Region &) {
+        return false;
+    }
+    virtual uint64_t deferred(uint32_t,
+                              uint64_t bits) {  // bits: if the slot's load is not deferred
+        return bits;
+    }
+    virtual void forget(uint32_t) {
+    }
+    // The next tasks are subject to a condition on a deferred slot. False: it has to be evaluated.
+    virtual bool condition_begin(const Condition &) {
+        return false;
+    }
+    virtual void condition_end() {
+    }
 };
 
 // A target that takes no tasks: it keeps the first failure.

@@ -7,13 +7,11 @@
 //            view of each tile, FIFO, axes, scalars; ids of the submits to wait for
 //
 // Dependences are ours (wsp_submits.h), by explicit ids: in a MANUAL scope the runtime adds none. A scope
-// holds slots and memory of its tasks until it ends: so scopes are short. Nothing keeps the block alive
-// but edges: each task that uses it has one.
+// holds slots and memory of its tasks until it ends: so scopes are short. The block's scope ends after the
+// last submit, while tasks still run: a dummy that waits for them all keeps it.
 
 #ifndef WSP_SIMPLER_TARGET_H
 #define WSP_SIMPLER_TARGET_H
-
-#include <cinttypes>
 
 #include "wsp_expand.h"
 
@@ -36,7 +34,6 @@ struct SimplerOptions {
 
 class SimplerTarget final : public Submits {
   public:
-    static constexpr int64_t LENGTH_MAX = UINT32_MAX;
     static_assert(TILE_MAX < 32 && SCALAR_MAX <= 16, "a submit takes 32 tensors and 16 scalars");
 
     SimplerTarget(const wsp_program &program, const SimplerKernel *kernels, SimplerOptions options)
@@ -49,13 +46,17 @@ class SimplerTarget final : public Submits {
         block_ = block;
         left_ = scope_tasks_;
         rt_scope_begin(PTO2ScopeMode::MANUAL);
-        for (uint32_t i = 1; i < program_.tensor_count && good(); i++) {
-            check_tensor(i, tensors[i]);
-        }
         return good() && Submits::begin(tensors);
     }
+    // A last dummy keeps the block until all tasks have ended.
     void end() {
-        flush();
+        const Numbers last = last_submits();
+        if (block_ && good()) {
+            CoreTaskArgs args;
+            stream();
+            wait_for(&args, last, block_);
+            rt_submit_dummy_task(args);
+        }
         rt_scope_end();
     }
     bool good() const override {
@@ -68,10 +69,8 @@ class SimplerTarget final : public Submits {
         const SimplerKernel &kernel = kernels_[task.kernel];
         CoreTaskArgs args;
         stream();
-        bool is_in_block = false;
         for (uint32_t i = 0; i < task.tile_count; i++) {
             const Region &tile = group.first.tiles[i];
-            is_in_block = is_in_block || program_.tensors[tile.tensor].is_transient;
             tiles_[i] = group.count > 1 && group.tile_steps[i]
                             ? blocks_of(tile, group.count, group.tile_steps[i])
                             : view_of(tile);
@@ -92,21 +91,32 @@ class SimplerTarget final : public Submits {
             }
             args.launch_spec.WSP_SIMPLER_SET_BLOCKS(group.count);
         }
-        wait_for(&args, group.waits, is_in_block ? block_ : nullptr);
+        CoreTaskPredicate predicate = CoreTaskPredicate();
+        if (group.is_conditional) {
+            const Region &element = element_of(group.condition.slot);
+            element_ = scalar_at(element, type_of(tensors_[element.tensor].dtype));
+            point_to(predicate.operand.tensor, element_);
+            predicate.operand.ndims = 1;
+            predicate.operand.indices[0] = 0;
+            predicate.op = op_of<decltype(predicate.op)>(group.condition.compare);
+            predicate.target = group.condition.value;
+            args.set_predicate(predicate);
+        }
+        wait_for(&args, group.waits);
         ids_of(group.number) = launch(kernel, args);
     }
 
     void launch_dummy(uint32_t number, const Numbers &waits) override {
         CoreTaskArgs args;
         stream();
-        wait_for(&args, waits, nullptr);
+        wait_for(&args, waits);
         ids_of(number) = rt_submit_dummy_task(args).task_id();
     }
 
     // The dummy is the owner of the data.
     void await(uint32_t number, const Region &element) override {
-        const uint32_t one[1] = {1}, at[1] = {0};
-        ChipTensor byte = make_tensor_external(address_of(element), one, 1, DataType::UINT8);
+        const uint32_t at[1] = {0};
+        ChipTensor byte = scalar_at(element, DataType::UINT8);
         byte.owner_task_id = ids_of(number);
         get_tensor_data<uint8_t>(byte, 1, at);
     }
@@ -130,7 +140,7 @@ class SimplerTarget final : public Submits {
     }
 
     // The submit reads the ids where they are.
-    void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block) {
+    void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block = nullptr) {
         uint32_t count = 0;
         for (uint32_t number : waits) {
             waits_for_[count++] = ids_of(number);
@@ -169,34 +179,21 @@ class SimplerTarget final : public Submits {
         }
     }
 
-    // A stride of a dimension that has no second element is never used, but has to be positive.
-    static int64_t stride_of(int64_t count, int64_t stride) {
-        return count > 1 ? stride : 1;
+    ChipTensor scalar_at(const Region &element, DataType type) const {
+        const uint32_t one[1] = {1};
+        return make_tensor_external(address_of(element), one, 1, type);
     }
 
-    void check_tensor(uint32_t i, const pwsp_bound_tensor &tensor) {
-        const int64_t rows = stride_of(tensor.rows, tensor.row_stride),
-                      cols = stride_of(tensor.cols, tensor.col_stride);
-        const char *name = program_.tensors[i].name;
-        if (!tensor.is_bound) {
-            return;
-        }
-        if (rows < 1 || cols < 1 || rows > LENGTH_MAX || cols > LENGTH_MAX) {
-            failure_.set(PTOWSP_UNSUPPORTED, i,
-                         "tensor %s: strides %" PRId64 " and %" PRId64
-                         ": PTO Runtime takes 1 to 4294967295",
-                         name, tensor.row_stride, tensor.col_stride);
-        } else if (tensor.high - tensor.low >= LENGTH_MAX) {
-            failure_.set(PTOWSP_UNSUPPORTED, i,
-                         "tensor %s: %" PRId64
-                         " elements from its first to its last: PTO Runtime takes up to 4294967295",
-                         name, tensor.high - tensor.low + 1);
-        }
+    // The operand of a predicate points to its tensor, or has it.
+    static void point_to(const ChipTensor *&operand, const ChipTensor &tensor) {
+        operand = &tensor;
     }
-
-    void *address_of(const Region &at) const {
-        const pwsp_bound_tensor &tensor = tensors_[at.tensor];
-        return tensor.data + offset_of(tensor, at) * static_cast<int64_t>(tensor.element_size);
+    static void point_to(ChipTensor &operand, const ChipTensor &tensor) {
+        operand = tensor;
+    }
+    template <typename Op> static Op op_of(Compare compare) {
+        const Op ops[] = {Op::EQ, Op::NE, Op::GT, Op::GE, Op::LT, Op::LE};  // as Compare
+        return ops[compare];
     }
 
     // A tile of each block.
@@ -229,7 +226,7 @@ class SimplerTarget final : public Submits {
     const uint32_t scope_tasks_;
     uint32_t left_ = 0;  // of the scope's submits
     const PTO2TaskId *block_ = nullptr;
-    ChipTensor tiles_[TILE_MAX];  // of the submit that is being made, as are waits_for_
+    ChipTensor tiles_[TILE_MAX], element_;  // of the submit that is being made, as are waits_for_
     PTO2TaskId waits_for_[WAIT_MAX + 1];
     List<PTO2TaskId> ids_;  // by number
 };

@@ -7,12 +7,19 @@
 // Tasks that follow one another, wait for the same and not for each other, and differ by constant steps
 // are the blocks of one submit: block_max at most. It is made once a task is not one more of them, or
 // something waits for it; until then it has a number. Tasks of MIX have FIFOs, and never become blocks.
+//
+// Slots are loaded once something needs their value. A condition on a slot that nothing has read is passed
+// on with its tasks, which wait for the element's writers, and the runtime evaluates it as they become ready.
+// The value is that of the load's place in the program, so a slot is read before a task overwrites its
+// element. An error in a task under such a condition counts if the condition holds.
 
 #ifndef WSP_SUBMITS_H
 #define WSP_SUBMITS_H
 
 #include <algorithm>
+#include <cinttypes>
 
+#include "wsp_ancestors.h"
 #include "wsp_expand.h"
 
 namespace wsp {
@@ -21,6 +28,7 @@ class Submits : public Target {
   public:
     static constexpr uint32_t WAIT_MAX = 16, TILE_MAX = PTOWSP_TASK_TILE_MAX,
                               SCALAR_MAX = PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX;
+    static constexpr int64_t LENGTH_MAX = UINT32_MAX;  // of strides and tensors, in elements
 
     Submits(const wsp_program &program, uint32_t block_max)
         : program_(program), block_max_(block_max), memory_(pwsp_blocks_begin(&blocks_, &under_)) {
@@ -34,8 +42,12 @@ class Submits : public Target {
         tensors_ = tensors;
         submission_.clear();
         if (!pwsp_precedence_init(&order_, &memory_, &facts_.timed()) ||
-            !pwsp_deps_init(&deps_, &memory_, facts_.timed().tensor_count)) {
+            !pwsp_deps_init(&deps_, &memory_, facts_.timed().tensor_count) ||
+            !pwsp_deps_reserve_tiles(&deps_, TILE_MAX + 1)) {
             return no_memory();
+        }
+        for (uint32_t i = 1; i < program_.tensor_count && good(); i++) {
+            check_tensor(i, tensors[i]);
         }
         const pwsp_token_ops ops = {is_dead, visit, keep, drop, merge, this, true};
         order_.ops = deps_.ops = ops;
@@ -45,7 +57,9 @@ class Submits : public Target {
     }
 
     void fail(ptowsp_status status, uint64_t index, const char *text) override {
-        failure_.set(status, index, "%s", text);
+        if (!is_conditional_ || condition_.holds(slot_of(condition_.slot))) {
+            failure_.set(status, index, "%s", text);
+        }
     }
     const Failure &failure() const {
         return failure_;
@@ -56,7 +70,18 @@ class Submits : public Target {
     }
 
     void submit(Submission *submission) override {
-        const pwsp_arrival arrival = facts_.arrival_of(*submission);
+        pwsp_arrival arrival = facts_.arrival_of(*submission);
+        Region tiles[TILE_MAX + 1];
+        read_overwritten(*submission);
+        const bool is_pending = is_conditional_ && deferred_[condition_.slot].state == UNREAD;
+        if (is_conditional_ && !is_pending && !condition_.holds(slot_of(condition_.slot))) {
+            return;
+        }
+        if (is_pending) {  // an operand of the condition is one more tile that is read
+            std::copy(arrival.tiles, arrival.tiles + arrival.tile_count, tiles);
+            tiles[arrival.tile_count++] = deferred_[condition_.slot].element;
+            arrival.tiles = tiles;
+        }
         waits_.clear();
         pwsp_precedence_wait(&order_, &arrival, true);
         if (!pwsp_deps_query(&deps_, arrival.tiles, arrival.tile_count)) {
@@ -64,9 +89,11 @@ class Submits : public Target {
             return;
         }
         fold(&waits_);
-        if (!may_join(*submission)) {
+        if (is_pending || !may_join(*submission)) {
             flush();
             open_group(*submission);
+            group_.is_conditional = is_pending;
+            group_.condition = condition_;
         }
         group_.count++;
         const pwsp_token token = {0, new_set({group_.number})};
@@ -97,6 +124,45 @@ class Submits : public Target {
         return good();
     }
 
+    // -- slots --
+
+    // A slot whose element has no writer is loaded at once.
+    bool defer(uint32_t slot, const Region &element) override {
+        waits_.clear();
+        pwsp_deps_query_load(&deps_, &element);
+        forget(slot);
+        if (!waits_.empty()) {
+            deferred_.resize(std::max(deferred_.size(), slot + size_t(1)));
+            deferred_[slot].element = element;
+            deferred_[slot].state = UNREAD;
+            unread_count_++;
+        }
+        return !waits_.empty();
+    }
+    uint64_t deferred(uint32_t slot, uint64_t bits) override {
+        return slot < deferred_.size() && deferred_[slot].state != FORGOTTEN ? read(slot) : bits;
+    }
+    void forget(uint32_t slot) override {
+        if (slot < deferred_.size()) {
+            unread_count_ -= deferred_[slot].state == UNREAD;
+            deferred_[slot].state = FORGOTTEN;
+        }
+    }
+    // The runtime compares elements as signed integers.
+    bool condition_begin(const Condition &condition) override {
+        const uint32_t slot = condition.slot;
+        if (slot >= deferred_.size() || deferred_[slot].state != UNREAD) {
+            return false;
+        }
+        const ptowsp_dtype dtype = tensors_[deferred_[slot].element.tensor].dtype;
+        condition_ = condition;
+        is_conditional_ = dtype == PTOWSP_BOOL || (dtype >= PTOWSP_I8 && dtype <= PTOWSP_I64);
+        return is_conditional_;
+    }
+    void condition_end() override {
+        is_conditional_ = false;
+    }
+
   protected:
     // Submits have numbers, from 0.
     typedef List<uint32_t> Numbers;
@@ -109,6 +175,8 @@ class Submits : public Target {
         uint32_t scalar_count;          // axes, then scalars
         uint64_t scalars[SCALAR_MAX], scalar_steps[SCALAR_MAX];
         Numbers waits;
+        bool is_conditional;  // on a slot whose element_of() is read when the task is ready
+        Condition condition;
     };
 
     // Implemented for the runtime. A submit waits for at most WAIT_MAX earlier ones.
@@ -124,6 +192,54 @@ class Submits : public Target {
         }
     }
 
+    // The element of a deferred slot.
+    const Region &element_of(uint32_t slot) const {
+        return deferred_[slot].element;
+    }
+
+    char *address_of(const Region &at) const {
+        const pwsp_bound_tensor &tensor = tensors_[at.tensor];
+        return tensor.data + offset_of(tensor, at) * static_cast<int64_t>(tensor.element_size);
+    }
+
+    // A stride of a dimension that has no second element is never used, but has to be positive.
+    static int64_t stride_of(int64_t count, int64_t stride) {
+        return count > 1 ? stride : 1;
+    }
+
+    void check_tensor(uint32_t i, const pwsp_bound_tensor &tensor) {
+        const int64_t rows = stride_of(tensor.rows, tensor.row_stride),
+                      cols = stride_of(tensor.cols, tensor.col_stride);
+        const char *name = program_.tensors[i].name;
+        if (!tensor.is_bound) {
+            return;
+        }
+        if (rows < 1 || cols < 1 || rows > LENGTH_MAX || cols > LENGTH_MAX) {
+            failure_.set(PTOWSP_UNSUPPORTED, i,
+                         "tensor %s: strides %" PRId64 " and %" PRId64
+                         ": PTO Runtime takes 1 to 4294967295",
+                         name, tensor.row_stride, tensor.col_stride);
+        } else if (tensor.high - tensor.low >= LENGTH_MAX) {
+            failure_.set(PTOWSP_UNSUPPORTED, i,
+                         "tensor %s: %" PRId64
+                         " elements from its first to its last: PTO Runtime takes up to 4294967295",
+                         name, tensor.high - tensor.low + 1);
+        }
+    }
+
+    // The submits that none waits for: after them all have ended.
+    Numbers last_submits() {
+        Numbers last;
+        flush();
+        for (uint32_t i = 0; i < next_; i++) {
+            if (!is_awaited_[i]) {
+                last.push_back(i);
+            }
+        }
+        fold(&last);
+        return last;
+    }
+
     const wsp_program &program_;
     const pwsp_bound_tensor *tensors_ = nullptr;
     Failure failure_;
@@ -135,7 +251,7 @@ class Submits : public Target {
     };
 
     bool no_memory() {
-        fail(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }
 
@@ -201,11 +317,12 @@ class Submits : public Target {
         return set;
     }
 
-    // At most WAIT_MAX different ones are left: dummies stand for the others.
+    // At most WAIT_MAX different ones are left, and none that another implies: dummies stand for the others.
     void fold(Numbers *submits) {
         std::sort(submits->begin(), submits->end());
         submits->resize(
             static_cast<size_t>(std::unique(submits->begin(), submits->end()) - submits->begin()));
+        ancestors_.prune(next_, submits);
         while (submits->size() > WAIT_MAX) {
             Numbers folded;
             for (size_t i = 0; i < submits->size(); i += WAIT_MAX) {
@@ -220,6 +337,16 @@ class Submits : public Target {
         fold(&waits);
         flush_if_in(waits);
         launch_dummy(next_, waits);
+        return number_of(waits);
+    }
+
+    // The number of a new submit.
+    uint32_t number_of(const Numbers &waits) {
+        ancestors_.add(next_, waits);
+        for (uint32_t wait : waits) {
+            is_awaited_[wait] = 1;
+        }
+        is_awaited_.push_back(0);
         return next_++;
     }
 
@@ -237,7 +364,7 @@ class Submits : public Target {
 
     void open_group(const Submission &submission) {
         const wsp_task &task = submission.task;
-        group_.number = next_++;
+        group_.number = number_of(waits_);
         group_.first = submission;
         group_.waits = waits_;
         group_.scalar_count = task.axis_count + task.scalar_count;
@@ -249,7 +376,7 @@ class Submits : public Target {
     // Is a task one more block of the open submit? The second one makes the steps.
     bool may_join(const Submission &submission) {
         const wsp_task &task = submission.task;
-        if (group_.count == 0 || group_.count >= block_max_ ||
+        if (group_.count == 0 || group_.count >= block_max_ || group_.is_conditional ||
             task.kernel != group_.first.task.kernel ||
             program_.kernels[task.kernel].unit == PTOWSP_UNIT_MIX ||
             2 * group_.scalar_count > SCALAR_MAX || waits_.size() != group_.waits.size() ||
@@ -284,6 +411,50 @@ class Submits : public Target {
         return distance == *step * group_.count;
     }
 
+    // -- slots --
+
+    enum State : uint8_t { FORGOTTEN, UNREAD, KNOWN };
+    struct Deferred {
+        Region element = Region();
+        State state = FORGOTTEN;
+        uint64_t value = 0;
+    };
+
+    uint64_t read(uint32_t slot) {
+        Deferred &load = deferred_[slot];
+        if (load.state == UNREAD) {
+            load.state = KNOWN;
+            unread_count_--;
+            load.value = await_element(load.element)
+                             ? pwsp_view_load(&tensors_[load.element.tensor], &load.element)
+                             : 0;
+        }
+        return load.value;
+    }
+    int64_t slot_of(uint32_t slot) {
+        return static_cast<int64_t>(read(slot));
+    }
+
+    // A tile lies within the bytes from its first to its last element, as strides are positive.
+    bool is_overwritten(const Region &element, const Region &tile) const {
+        const int64_t rows = tile.rows, cols = tile.cols;
+        const Region last = {tile.tensor,        1, 1, tile.access, tile.lead, tile.row + rows - 1,
+                             tile.col + cols - 1};
+        const char *at = address_of(element), *first = address_of(tile), *end = address_of(last);
+        return (tile.access & WRITE) && at + tensors_[element.tensor].element_size > first &&
+               at < end + tensors_[tile.tensor].element_size;
+    }
+    void read_overwritten(const Submission &submission) {
+        for (uint32_t slot = 0; unread_count_ > 0 && slot < deferred_.size(); slot++) {
+            for (uint32_t i = 0; i < submission.task.tile_count; i++) {
+                if (deferred_[slot].state == UNREAD &&
+                    is_overwritten(deferred_[slot].element, submission.tiles[i])) {
+                    read(slot);
+                }
+            }
+        }
+    }
+
     const uint32_t block_max_;
     pwsp_memory under_ = pwsp_memory_make(nullptr, nullptr);
     pwsp_blocks blocks_ = pwsp_blocks();
@@ -297,6 +468,12 @@ class Submits : public Target {
     Numbers waits_;  // of the task being submitted
     Group group_;
     uint32_t next_ = 0;
+    Ancestors ancestors_;
+    List<uint8_t> is_awaited_;  // by number
+    List<Deferred> deferred_;   // by slot
+    uint32_t unread_count_ = 0;
+    bool is_conditional_ = false;  // the tasks that come, on a deferred slot
+    Condition condition_ = Condition();
 };
 
 }  // namespace wsp

@@ -10,6 +10,7 @@
 //                filled with 0xcd
 //      pointers  a submit reads its tensors and ids where they are, when it is made: the stack of functions
 //                that have returned is overwritten before that
+//      predicate read when the task is ready, and its tensor with the submit's; false: nothing runs
 //      limits    32 tensors, then 16 scalars; strides above 0; ids of earlier submits, at most once
 //
 // A run writes the dumps of the runtime: deps.json, chip_swimlane_records.json, scope_stats.jsonl.
@@ -46,6 +47,16 @@ struct TensorCreateInfo {
     DataType dtype;
 };
 
+enum class CoreTaskPredicateOp { EQ, NE, GT, LT, GE, LE };
+struct CoreTaskPredicate {
+    struct {
+        const ChipTensor *tensor;
+        uint32_t ndims, indices[5];
+    } operand;
+    CoreTaskPredicateOp op;
+    int64_t target;
+};
+
 namespace stand_in {
 
 enum Type { INPUT, OUTPUT, INOUT };
@@ -76,7 +87,10 @@ struct Task {
     std::vector<uint64_t> ids;          // as they were given
     size_t waits = 0, retainers = 0;    // that have not ended
     uint64_t heap_end = 0, pool = 0;
-    bool is_dummy = false, is_alloc = false, is_done = false, is_retired = false;
+    ChipTensor operand = ChipTensor();  // rank 0: no predicate
+    CoreTaskPredicate predicate = CoreTaskPredicate();
+    bool is_dummy = false, is_alloc = false, is_done = false, is_retired = false,
+         is_skipped = false;
     uint64_t start = 0;
 };
 
@@ -394,9 +408,34 @@ class Runtime {
         return true;
     }
 
+    static bool holds(const Task &task) {
+        const ChipTensor &t = task.operand;
+        const uint64_t size = get_element_size(t.dtype);
+        uint64_t at = t.start_offset, bits = 0;
+        for (uint32_t i = 0; i < t.ndims; i++) {
+            at += uint64_t(task.predicate.operand.indices[i]) * t.strides[i];
+        }
+        memcpy(&bits, t.data_as<char>() + at * size, size);
+        const int unused = static_cast<int>(64 - 8 * size);
+        const int64_t value = static_cast<int64_t>(bits << unused) >> unused,
+                      target = task.predicate.target;
+        switch (task.predicate.op) {
+        case CoreTaskPredicateOp::EQ: return value == target;
+        case CoreTaskPredicateOp::NE: return value != target;
+        case CoreTaskPredicateOp::GT: return value > target;
+        case CoreTaskPredicateOp::LT: return value < target;
+        case CoreTaskPredicateOp::GE: return value >= target;
+        default: return value <= target;
+        }
+    }
+
     void execute(Task &task) {
         int64_t args[50] = {};
         size_t count = 0;
+        if (task.operand.ndims && !holds(task)) {
+            task.is_skipped = true;
+            return;
+        }
         task.start = now_;
         now_ += 100;
         for (Arg &arg : task.args) {
@@ -498,6 +537,14 @@ class Runtime {
         fprintf(deps, "]}\n");
         fclose(deps);
         write_swimlane(where);
+        size_t predicates = 0, skipped = 0;
+        for (const Task &task : tasks_) {
+            predicates += task.operand.ndims > 0;
+            skipped += task.is_skipped;
+        }
+        FILE *counts = fopen((where + "/predicates").c_str(), "w");
+        fprintf(counts, "%zu tasks with a predicate, %zu skipped\n", predicates, skipped);
+        fclose(counts);
         FILE *stats = fopen((where + "/scope_stats.jsonl").c_str(), "w");
         fprintf(stats,
                 "{\"version\": 6, \"fatal\": %s, \"dropped\": 0, \"total\": %zu, "
@@ -530,7 +577,7 @@ class Runtime {
         const char *comma = "";
         for (const Task &task : tasks_) {
             for (uint32_t core = 0; core < 3; core++) {
-                if (task.is_done && task.kernels[core] >= 0) {
+                if (task.is_done && !task.is_skipped && task.kernels[core] >= 0) {
                     fprintf(file, "%s[%u, %llu, 1, %llu, %llu, 0]", comma, core,
                             (unsigned long long)task.id, (unsigned long long)task.start + 1,
                             (unsigned long long)task.start + 100);
@@ -613,6 +660,10 @@ class CoreTaskArgs {
         ids_ = ids;
         id_count_ = count;
     }
+    void set_predicate(const CoreTaskPredicate &predicate) {
+        predicate_ = predicate;
+        has_predicate_ = true;
+    }
     struct {
         uint32_t blocks = 1;
         void set_block_num(uint32_t count) {
@@ -631,6 +682,10 @@ class CoreTaskArgs {
         }
         task.scalars = scalars_;
         task.blocks = launch_spec.blocks;
+        if (has_predicate_) {
+            task.predicate = predicate_;
+            task.operand = *predicate_.operand.tensor;
+        }
         return task;
     }
     std::vector<TensorCreateInfo> created() const {
@@ -658,7 +713,8 @@ class CoreTaskArgs {
     std::vector<uint64_t> scalars_;
     const PTO2TaskId *ids_ = nullptr;
     uint32_t id_count_ = 0;
-    bool is_set_ = false;
+    CoreTaskPredicate predicate_ = CoreTaskPredicate();
+    bool is_set_ = false, has_predicate_ = false;
 };
 
 struct TaskOutputTensors {
