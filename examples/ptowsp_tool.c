@@ -6,9 +6,11 @@
 #include "common/command.h"
 #include "common/measure.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BINDING_MAX = 64, SOURCE_MAX = 64, VALUE_MAX = 1 << 20 };
 
@@ -25,7 +27,8 @@ static const char help[] =
     "  time      executes it for time alone: lanes, stalls, critical path\n"
     "  explain   what was decided for it: loops, memory, execution, what targets refuse\n"
     "  draw      the same as a picture, or in another form by the name of --out:\n"
-    "            .svg, .csv, .json (Chrome), .perfetto, .dot (tasks and what they wait for)\n"
+    "            .svg, .csv, .json (Chrome), .perfetto, .dot (tasks and what they wait for),\n"
+    "            .dump (a directory, as PTO Runtime writes them: for the command dump)\n"
     "  save      compiles it and saves the program\n"
     "  emit      writes its source tree for an NPU to the directory of --out\n"
     "  dump      reads a dump of PTO Runtime. check: tasks that no edges order and that share "
@@ -305,11 +308,15 @@ static bool write_output(void *user, const void *data, size_t size) {
     return fwrite(data, 1, size, (FILE *)user) == size;
 }
 
-static void open_out(tool *t) {
-    t->file = t->out ? fopen(t->out, "wb") : stdout;
+static void open_file(tool *t, const char *path) {
+    t->file = path ? fopen(path, "wb") : stdout;
     if (!t->file) {
-        command_fail("%s cannot be written", t->out);
+        command_fail("%s cannot be written", path);
     }
+}
+
+static void open_out(tool *t) {
+    open_file(t, t->out);
 }
 
 static void close_out(const tool *t) {
@@ -322,18 +329,17 @@ static ptowsp_export_format format_of(const char *path) {
     static const struct {
         char end[10];
         ptowsp_export_format format;
-    } formats[] = {{".svg", PTOWSP_EXPORT_SVG},
-                   {".csv", PTOWSP_EXPORT_CSV},
-                   {".json", PTOWSP_EXPORT_CHROME},
-                   {".perfetto", PTOWSP_EXPORT_PERFETTO},
-                   {".dot", PTOWSP_EXPORT_DOT}};
+    } formats[] = {{".svg", PTOWSP_EXPORT_SVG},     {".csv", PTOWSP_EXPORT_CSV},
+                   {".json", PTOWSP_EXPORT_CHROME}, {".perfetto", PTOWSP_EXPORT_PERFETTO},
+                   {".dot", PTOWSP_EXPORT_DOT},     {".dump", PTOWSP_EXPORT_DEPS}};
     const char *end = path ? strrchr(path, '.') : ".svg";
     for (size_t i = 0; end && i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(end, formats[i].end) == 0) {
             return formats[i].format;
         }
     }
-    command_fail("--out %s: the name ends in none of .svg, .csv, .json, .perfetto, .dot", path);
+    command_fail("--out %s: the name ends in none of .svg, .csv, .json, .perfetto, .dot, .dump",
+                 path);
 }
 
 // -- commands -------------------------------------------------------------------------------------
@@ -354,6 +360,29 @@ static void print(const tool *t) {
     }
 }
 
+// The files of a dump, in the directory of --out.
+static void draw_dump(tool *t, ptowsp_run *run) {
+    static const struct {
+        const char *name;
+        ptowsp_export_format format;
+    } files[] = {{"deps.json", PTOWSP_EXPORT_DEPS},
+                 {"chip_swimlane_records.json", PTOWSP_EXPORT_SWIMLANE},
+                 {"name_map.json", PTOWSP_EXPORT_NAMES}};
+    char path[4096];
+    if (mkdir(t->out, 0777) != 0 && errno != EEXIST) {
+        command_fail("%s cannot be made", t->out);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", t->out, files[i].name) >= sizeof path) {
+            command_fail("--out %s: the name is too long", t->out);
+        }
+        open_file(t, path);
+        const ptowsp_output output = {.write = write_output, .user = t->file};
+        command_check(t->context, ptowsp_run_export(run, files[i].format, NULL, output));
+        close_out(t);
+    }
+}
+
 static void execute(tool *t) {
     const ptowsp_output text = ptowsp_output_to_file(stdout);
     const ptowsp_record_options edges = {.level = PTOWSP_RECORD_EDGES};
@@ -366,13 +395,17 @@ static void execute(tool *t) {
     bind_all(t, run);
     if (t->command[0] == 'd') {
         const ptowsp_export_format format = format_of(t->out);
-        if (format == PTOWSP_EXPORT_DOT) {
+        if (format == PTOWSP_EXPORT_DOT || format == PTOWSP_EXPORT_DEPS) {
             command_check(t->context, ptowsp_run_record(run, &edges));
         }
         command_check(t->context, ptowsp_run_execute(run, &options));
-        const ptowsp_output output = {.write = write_output, .user = (open_out(t), t->file)};
-        command_check(t->context, ptowsp_run_export(run, format, NULL, output));
-        close_out(t);
+        if (format == PTOWSP_EXPORT_DEPS) {
+            draw_dump(t, run);
+        } else {
+            const ptowsp_output output = {.write = write_output, .user = (open_out(t), t->file)};
+            command_check(t->context, ptowsp_run_export(run, format, NULL, output));
+            close_out(t);
+        }
     } else if (t->command[1] == 'x') {
         const ptowsp_output output = {.write = write_output, .user = stdout};
         command_check(t->context, ptowsp_run_execute(run, &options));
@@ -588,6 +621,9 @@ static void dump_replay(ptowsp_context *context, ptowsp_dump *dump, char **words
     memset(&t, 0, sizeof t);
     t.out = form;
     const ptowsp_export_format format = format_of(form);
+    if (format == PTOWSP_EXPORT_DOT || format == PTOWSP_EXPORT_DEPS) {
+        command_fail("%s: a replay is drawn as .svg, .csv, .json or .perfetto", form);
+    }
     open_out(&t);
     const ptowsp_output output = {.write = write_output, .user = t.file};
     command_check(context, ptowsp_dump_replay_export(dump, &how, format, NULL, output));

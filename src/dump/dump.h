@@ -224,7 +224,9 @@ typedef struct dump_pair {
 typedef struct dump_label {
     uint32_t level;
     uint32_t height, first, last;
+    uint32_t chain;  // by its first task
     uint32_t seen;
+    bool is_end;  // of its chain
 } dump_label;
 
 struct ptowsp_dump {

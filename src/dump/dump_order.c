@@ -2,7 +2,8 @@
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
 //      labels   how many edges are above a task and below it at most; the first task that it comes
-//               after, and the last one that comes after it: no, if these say so
+//               after, and the last one that comes after it: no, if these say so; yes, if both are on one
+//               of the chains that the tasks are cut into
 //      memo     what has been found before, in a table where later answers replace earlier ones
 //      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
@@ -29,13 +30,18 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
         return dump_out_of_memory(dump);
     }
     for (uint32_t i = 0; i < dump->task_count; i++) {
-        dump->labels[i].first = dump->labels[i].last = i;
+        dump->labels[i].first = dump->labels[i].last = dump->labels[i].chain = i;
+        dump->labels[i].is_end = true;
     }
     for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
-        const dump_label *pred = &dump->labels[dump->edges[i].pred];
+        dump_label *pred = &dump->labels[dump->edges[i].pred];
         dump_label *succ = &dump->labels[dump->edges[i].succ];
         succ->level = succ->level > pred->level ? succ->level : pred->level + 1;
         succ->first = succ->first < pred->first ? succ->first : pred->first;
+        if (pred->is_end && succ->chain == dump->edges[i].succ) {  // which begins no chain then
+            pred->is_end = false;
+            succ->chain = pred->chain;
+        }
     }
     for (uint32_t i = dump->edge_count; i-- > 0;) {
         dump_label *pred = &dump->labels[dump->edges[i].pred];
@@ -61,8 +67,8 @@ static uint64_t dump_memo_key(uint32_t task, uint32_t other, bool is_before) {
 // 1: before, 0: not, -1: not decided.
 static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     const dump_label *a = &dump->labels[task], *b = &dump->labels[other];
-    if (task == other) {
-        return 1;
+    if (a->chain == b->chain) {
+        return task <= other;
     }
     if (a->level >= b->level || a->height <= b->height || b->first > task || a->last < other) {
         return 0;

@@ -184,6 +184,9 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
             is_first = false;
         }
     }
+    if (is_first && format != PTOWSP_DUMP_JSON) {
+        dump_print(text, "under 0.1 %%");
+    }
 }
 
 // How busy AICPU threads are, if there are any.

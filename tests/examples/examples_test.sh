@@ -387,6 +387,10 @@ for kind in svg csv json perfetto dot; do
 done
 good ptowsp_tool draw "$MODULE" $BINDINGS
 says "<svg "
+good ptowsp_tool draw "$MODULE" --lanes 4 $BINDINGS --out "$DIR/drawn.dump"
+good ptowsp_tool dump replay "$DIR/drawn.dump"
+says "7 instances of tasks" "the longest chain takes 2000 cycles"
+bad "$DIR/none/drawn.dump cannot be made" ptowsp_tool draw "$MODULE" $BINDINGS --out "$DIR/none/drawn.dump"
 good ptowsp_tool print "$MODULE"
 cp "$DIR/out" "$DIR/printed"
 good ptowsp_tool print "$DIR/printed"
@@ -420,6 +424,8 @@ END
 dump_with ""
 "$EXAMPLES/ptowsp_tool" dump check "$DIR/dump" > "$DIR/out" && fail "dump check: a race is clean"
 says "2 tasks, 0 edges: not clean" "race: write-after-read" "add an edge from 0 to 1"
+"$EXAMPLES/ptowsp_tool" dump check "$(dirname "$0")/../examples/simpler/lost_write" > "$DIR/out" && fail "dump check: a lost write is clean"
+says "race                 1" "add an edge from 1 to 2"
 dump_with '{"pred":"0","succ":"1"}'
 for form in text json html; do
     good ptowsp_tool dump check "$DIR/dump" $form

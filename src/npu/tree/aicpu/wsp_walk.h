@@ -50,15 +50,9 @@ enum Compare { EQ, NE, GT, GE, LT, LE };
 
 // A condition on a slot as an i64: `slot compare value`.
 struct Condition {
-    bool holds(int64_t slot_value) const {
-        switch (compare) {
-        case EQ: return slot_value == value;
-        case NE: return slot_value != value;
-        case GT: return slot_value > value;
-        case GE: return slot_value >= value;
-        case LT: return slot_value < value;
-        default: return slot_value <= value;
-        }
+    bool holds(int64_t x) const {
+        const bool all[] = {x == value, x != value, x > value, x >= value, x < value, x <= value};
+        return all[compare];
     }
     uint32_t slot;
     Compare compare;
