@@ -189,48 +189,39 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
 // -- conditions -----------------------------------------------------------------------------------
 
 // "slot compare value", of a bool "slot != 0", around tasks alone: a target may evaluate it later than
-// the loops. NULL: it has another form.
+// the loops. NULL: it has another form, and nothing is set.
 static const char *npu_slot_condition(const npu_expand *x, uint32_t i, uint32_t *out_slot,
                                       uint32_t *out_value) {
-    static const struct {
-        ptowsp_expr_kind kind;
-        char word[4], swapped[4];
-    } compares[] = {{PTOWSP_EXPR_EQ, "EQ", "EQ"}, {PTOWSP_EXPR_NE, "NE", "NE"},
-                    {PTOWSP_EXPR_GT, "GT", "LT"}, {PTOWSP_EXPR_GE, "GE", "LE"},
-                    {PTOWSP_EXPR_LT, "LT", "GT"}, {PTOWSP_EXPR_LE, "LE", "GE"}};
+    static const char words[][4] = {"EQ", "NE", "LT", "LE", "GT", "GE"};  // as PTOWSP_EXPR_EQ ...
+    static const char swapped[][4] = {"EQ", "NE", "GT", "GE", "LT", "LE"};
     const ptowsp_statement *all = x->tables->statements, *s = &all[i];
     const ptowsp_expr_info *exprs = x->tables->exprs, *e = &exprs[s->value];
     const bool is_not = e->kind == PTOWSP_EXPR_NOT;
-    const ptowsp_expr_info *flag = is_not ? &exprs[e->a] : e;
+    const bool is_first = exprs[e->a].kind == PTOWSP_EXPR_SLOT;
+    const ptowsp_expr_info *slot = &exprs[is_first ? e->a : e->b],
+                           *flag = is_not ? &exprs[e->a] : e;
     bool are_tasks = all[s->end].kind == PTOWSP_STATEMENT_END && s->end > i + 1;
     for (uint32_t k = i + 1; are_tasks && k < s->end; k++) {
         are_tasks = all[k].kind == PTOWSP_STATEMENT_TASK;
     }
-    *out_value = 0;
     if (are_tasks && flag->kind == PTOWSP_EXPR_SLOT) {
         *out_slot = flag->id;
+        *out_value = 0;
         return is_not ? "EQ" : "NE";
     }
-    for (size_t k = 0; are_tasks && k < sizeof compares / sizeof compares[0]; k++) {
-        const bool is_first = e->kind == compares[k].kind && exprs[e->a].kind == PTOWSP_EXPR_SLOT;
-        const uint32_t slot = is_first ? e->a : e->b;
-        if (e->kind == compares[k].kind && exprs[slot].kind == PTOWSP_EXPR_SLOT &&
-            exprs[slot].type == PTOWSP_TYPE_I64) {
-            *out_slot = exprs[slot].id;
-            *out_value = is_first ? e->b : e->a;
-            return is_first ? compares[k].word : compares[k].swapped;
-        }
+    if (!are_tasks || e->kind < PTOWSP_EXPR_EQ || e->kind > PTOWSP_EXPR_GE ||
+        slot->kind != PTOWSP_EXPR_SLOT || slot->type != PTOWSP_TYPE_I64) {
+        return NULL;
     }
-    return NULL;
+    *out_slot = slot->id;
+    *out_value = is_first ? e->b : e->a;
+    return is_first ? words[e->kind - PTOWSP_EXPR_EQ] : swapped[e->kind - PTOWSP_EXPR_EQ];
 }
 
 // if (kv_len[b] <= 2048), or if (const When when{run, 2, GT, 0})
 static void npu_when(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     uint32_t slot = 0, value = s->value;
     const char *compare = npu_slot_condition(x, i, &slot, &value);
-    if (!compare) {
-        value = s->value;
-    }
     npu_before_exprs(x, s->node, &value, 1);
     npu_add(x, "if (");
     if (compare) {

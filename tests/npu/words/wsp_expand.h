@@ -12,7 +12,7 @@
 namespace wsp {
 
 enum Access { READ = 1, WRITE = 2, READ_WRITE = 3 };
-enum Compare { EQ, NE, GT, GE, LT, LE };
+enum Compare { EQ, NE, LT, LE, GT, GE };
 
 class Run {
   public:
@@ -148,7 +148,7 @@ class When {
 
   private:
     static bool holds(Compare compare, int64_t a, int64_t b) {
-        const bool all[] = {a == b, a != b, a > b, a >= b, a < b, a <= b};
+        const bool all[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
         return all[compare];
     }
     bool holds_;

@@ -46,12 +46,12 @@ struct alignas(64) Submission {
     uint32_t is_done;  // atomic, of a direct one
 };
 
-enum Compare { EQ, NE, GT, GE, LT, LE };
+enum Compare { EQ, NE, LT, LE, GT, GE };
 
 // A condition on a slot as an i64: `slot compare value`.
 struct Condition {
     bool holds(int64_t x) const {
-        const bool all[] = {x == value, x != value, x > value, x >= value, x < value, x <= value};
+        const bool all[] = {x == value, x != value, x<value, x <= value, x> value, x >= value};
         return all[compare];
     }
     uint32_t slot;

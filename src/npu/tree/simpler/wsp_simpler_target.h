@@ -192,7 +192,7 @@ class SimplerTarget final : public Submits {
         operand = tensor;
     }
     template <typename Op> static Op op_of(Compare compare) {
-        const Op ops[] = {Op::EQ, Op::NE, Op::GT, Op::GE, Op::LT, Op::LE};  // as Compare
+        const Op ops[] = {Op::EQ, Op::NE, Op::LT, Op::LE, Op::GT, Op::GE};  // as Compare
         return ops[compare];
     }
 
