@@ -1,6 +1,6 @@
-// The edges that other edges imply: of the submits that one waits for, those that come before another of
-// them by a chain of waits. Chains are known as far back as REACH submits, so the cost of a submit is bounded;
-// an edge that reaches back farther stays.
+// Edges that other edges imply. If c waits for b, and b for a, directly or by a chain of waits, then c need
+// not wait for a. Chains are known as far back as REACH submits, which bounds the cost of a submit. Edges
+// that reach back farther stay.
 //
 //      bit i of a submit's row: the submit i + 1 before it comes before it
 
@@ -13,7 +13,7 @@ namespace wsp {
 
 class Ancestors {
   public:
-    // Removes from what submit `number` is to wait for. The numbers stay in order.
+    // Removes implied waits of submit `number`. The others stay in order.
     void prune(uint32_t number, List<uint32_t> *waits) const {
         const Row row = row_of(number, *waits);
         size_t kept = 0;
@@ -49,7 +49,7 @@ class Ancestors {
         return distance < REACH && (row.words[distance / 64] >> distance % 64 & 1);
     }
 
-    // What comes before any of the waits: their rows, as seen from `number`.
+    // Submits before any of the waits: their rows, as seen from `number`.
     Row row_of(uint32_t number, const List<uint32_t> &waits) const {
         Row row;
         for (uint32_t wait : waits) {

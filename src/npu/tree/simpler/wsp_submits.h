@@ -8,10 +8,11 @@
 // are the blocks of one submit: block_max at most. It is made once a task is not one more of them, or
 // something waits for it; until then it has a number. Tasks of MIX have FIFOs, and never become blocks.
 //
-// Slots are loaded once something needs their value. A condition on a slot that nothing has read is passed
-// on with its tasks, which wait for the element's writers, and the runtime evaluates it as they become ready.
-// The value is that of the load's place in the program, so a slot is read before a task overwrites its
-// element. An error in a task under such a condition counts if the condition holds.
+// Slots are loaded when something needs their value. A condition on a slot that nothing has read goes to
+// the runtime with its tasks. They wait for the writers of the element, and the runtime evaluates the
+// condition as they become ready. A slot has the value at its load's place in the program, so it is read
+// before a task overwrites the element. An error in a task under such a condition counts if the condition
+// holds.
 
 #ifndef WSP_SUBMITS_H
 #define WSP_SUBMITS_H
@@ -227,7 +228,7 @@ class Submits : public Target {
         }
     }
 
-    // The submits that none waits for: after them all have ended.
+    // Submits that no other waits for. Once they have ended, all have.
     Numbers last_submits() {
         Numbers last;
         flush();
