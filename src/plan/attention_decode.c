@@ -1,13 +1,17 @@
 // Filling and writing the lanes of decode steps, in one loop.
 //
-// There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes
+// There all KV of a head is one tile, and all tiles have the same rate. Positions are costs from the
+// beginning of a sequence, so a lane is found by adding its room to where the lane before it ended:
 //
-//      room / cost of a head               whole heads, the first may go on from the lane before
-//      (room - merge) / cost of a page     pages of the head that follows
+//      spot                              reach = spot + room
+//      |                                 |
+//      [  head  ][  head  ][  head  ][  head  ]      reach / cost of a head: heads that the lane ends
+//                                    [price][pages]  rest / cost of a page: the part that follows
 //
-// The divisors of the second line are those of all lanes, so their quotients come from
-// multiplications; the first quotient is small, which is when processors divide fast. The position is
-// in registers, as all functions are inlined into two loops: one counts, one writes as well.
+// Each lane depends on the one before it, so this chain of operations sets the time of a plan. Both the
+// remainder and the inverse of a page's cost keep it short, and the costs of lanes are computed beside
+// it. The position and the writer are in registers, as all functions are inlined into two loops: one
+// counts, one writes as well.
 
 #include "attention_fill.h"
 #include "count.h"
@@ -22,12 +26,14 @@ typedef struct pwsp_decode {
     uint64_t price;  // of the first of two parts, beside its tokens
     bool is_plain;   // lanes are alike, and tokens cost something
     uint64_t time;
+    uint64_t along;  // tokens that a lane has time for which goes on with a head
     uint32_t lane;
-    uint64_t room;  // what is left of it
-    // The position: in a head of a sequence the KV from which it is left.
-    uint32_t sequence, head, kv, length;
-    uint64_t head_cost;
-    uint32_t tier;           // of the sequence, and
+    // The position: in a head of a sequence the KV from which it is left. All have 64 bits, since words
+    // are made of them: a load that is wider than the store before waits for it.
+    uint64_t sequence, head, kv, length;
+    uint64_t spot;                   // the same as a cost
+    uint64_t head_cost, heads_cost;  // of the sequence
+    uint64_t tier;                   // of the sequence, and
     uint64_t whole, all_kv;  // the first and the last words of its whole heads, as they are written
     uint64_t splits, merges;
 } pwsp_decode;
@@ -43,89 +49,108 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
         d->length = (uint32_t)a->kv_lengths[d->sequence];
     } while (d->length == 0);
     d->head = 0;
+    d->spot = 0;
     d->head_cost = a->unit + d->length * d->rate;
-    d->all_kv = pwsp_word_pair(0, d->length);
+    d->heads_cost = a->config.kv_head_count * d->head_cost;
+    d->all_kv = pwsp_word_pair(0, (uint32_t)d->length);
     if (d->writer && a->config.tiers) {
-        d->tier = pwsp_attention_tier(a, d->sequence);
-        d->whole = pwsp_word_whole(d->tier, 0);
+        d->tier = pwsp_attention_tier(a, (uint32_t)d->sequence);
+        d->whole = pwsp_word_whole((uint32_t)d->tier, 0);
     }
     return true;
 }
 
-// Takes what is left of a head, and whole heads after it: `count` together.
-PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
+PWSP_FORCE_INLINE void pwsp_decode_write_part(const pwsp_decode *d, uint32_t flags, uint64_t kv,
+                                              uint64_t end) {
+    pwsp_write_piece(d->writer, (uint32_t)d->sequence, (uint32_t)d->head, 0, (uint32_t)d->tier,
+                     flags, true, (uint32_t)kv, (uint32_t)(end - kv));
+}
+
+// Takes what is left of a head, and whole heads after it: all before `head_end`.
+PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint64_t head_end) {
     pwsp_attention_writer *w = d->writer;
     if (w) {
         const bool is_part = d->kv > 0;
-        w->lane_cost += count * d->head_cost - d->kv * d->rate;
         if (is_part) {
-            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier, PTOWSP_WORK_LAST, true, d->kv,
-                             d->length - d->kv);
+            pwsp_decode_write_part(d, PTOWSP_WORK_LAST, d->kv, d->length);
             pwsp_write_close(w, d->slot_cost);
         }
-        pwsp_write_wholes(w, d->whole, pwsp_word_pair(d->sequence, d->head + is_part), d->all_kv,
-                          count - is_part);
+        const uint64_t head = d->head + is_part;
+        pwsp_write_wholes(w, d->whole, pwsp_word_pair((uint32_t)d->sequence, (uint32_t)head),
+                          d->all_kv, head_end - head);
     }
-    d->head += count;
+    d->head = head_end;
     d->kv = 0;
 }
 
-// Where the lane's part of the head ends that does not fit; d->kv for no part. Nearly always the next
-// lane can take the rest, so that there are two parts.
-PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
+// Moves into the head that does not fit what the lane has left, which ends at `reach`, if the lane takes
+// a part of it. Lanes that go on with a head have all their time for it. Nearly always the lane after
+// one that begins a head can take the rest, so that there are two parts.
+PWSP_FORCE_INLINE void pwsp_decode_cut(pwsp_decode *d, uint64_t room, uint64_t reach) {
     const pwsp_attention *a = d->a;
-    if (d->kv == 0 && d->is_plain) {
-        if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {
-            return 0;
+    const uint64_t least = a->piece_min, page = a->config.page_size, kv = d->kv;
+    const bool has_pieces = d->length - kv >= 2 * least && d->lane < a->worker_last;
+    uint64_t end = kv;
+    if (kv > 0 && d->is_plain) {
+        const uint64_t last = pwsp_min_u64(kv + d->along, d->length - least);
+        end = pwsp_divide((uint32_t)last, d->by_page) * page;
+        end = has_pieces && end >= kv + least ? end : kv;
+    } else if (d->is_plain) {
+        const uint64_t left = reach - d->spot;
+        if (left <= d->price || !has_pieces) {
+            return;
         }
-        const uint32_t pages = pwsp_divide(d->length - (uint32_t)a->piece_min, d->by_page);
-        const uint64_t taken = pwsp_wide_divide(d->room - d->price, &d->by_page_cost);
-        const uint32_t end = (uint32_t)pwsp_min_u64(taken, pages) * a->config.page_size;
-        if (end < a->piece_min) {
-            return 0;
+        const uint64_t pages = pwsp_divide((uint32_t)(d->length - least), d->by_page);
+        uint64_t over, taken = pwsp_wide_divide(left - d->price, &d->by_page_cost, &over);
+        if (PWSP_UNLIKELY(taken > pages)) {
+            over += (taken - pages) * d->by_page_cost.by;
+            taken = pages;
+        }
+        end = taken * page;
+        if (end < least) {
+            return;
         }
         if (a->unit + (d->length - end) * d->rate <= d->time) {
-            return end;
+            d->kv = end;
+            d->spot = reach - d->price - over;  // spot + end * rate, but known earlier
+            return;
         }
     }
-    const pwsp_query_tile tile = {0, d->length, a->slot_rows, 0, d->rate, false, false};
-    const pwsp_lane_fill lane = {d->time, d->lane, d->room};
-    return pwsp_split_find(a, &lane, &tile, d->kv);
+    if (!d->is_plain || kv == 0) {
+        const uint32_t length = (uint32_t)d->length;
+        const pwsp_query_tile tile = {0, length, a->slot_rows, 0, d->rate, false, false};
+        const pwsp_lane_fill lane = {d->time, d->lane, kv > 0 ? room : reach - d->spot};
+        end = pwsp_split_find(a, &lane, &tile, (uint32_t)kv);
+    }
+    d->spot += (end - kv) * d->rate;
+    d->kv = end;
 }
 
-// Fills a lane, and leaves what it has room for. False when the batch has ended.
-PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
-    const uint32_t heads = d->a->config.kv_head_count;
-    uint64_t open;  // what an open head does not cost any more
-    for (;;) {
-        if (d->head == heads && !pwsp_decode_next(d)) {
+// Fills a lane that has `room`. False when the batch has ended, *out_cost is the cost.
+PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d, uint64_t room, uint64_t *out_cost) {
+    uint64_t reach = d->spot + room;
+    while (reach >= d->heads_cost) {
+        pwsp_decode_take(d, d->a->config.kv_head_count);
+        reach -= d->heads_cost;
+        if (!pwsp_decode_next(d)) {
+            *out_cost = room - reach;
             return false;
         }
-        open = d->kv * d->rate;
-        const uint64_t all = (heads - d->head) * d->head_cost - open;
-        if (all > d->room) {
-            break;
-        }
-        d->room -= all;
-        pwsp_decode_take(d, heads - d->head);
     }
-    if (d->room + open >= d->head_cost) {
-        const uint64_t count = (d->room + open) / d->head_cost;
-        d->room += open - count * d->head_cost;
-        pwsp_decode_take(d, (uint32_t)count);
+    if (reach >= (d->head + 1) * d->head_cost) {
+        d->spot = reach - reach % d->head_cost;
+        pwsp_decode_take(d, reach / d->head_cost);
     }
-    const uint32_t end = pwsp_decode_end(d);
-    if (end > d->kv) {
-        pwsp_attention_writer *w = d->writer;
-        if (w) {
-            w->lane_cost += d->a->unit + (end - d->kv) * d->rate;
-            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier,
-                             d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);
+    const uint64_t kv = d->kv, spot = d->spot;
+    *out_cost = kv > 0 ? 0 : room - (reach - spot);
+    pwsp_decode_cut(d, room, reach);
+    if (d->kv > kv) {
+        if (d->writer) {
+            pwsp_decode_write_part(d, kv == 0 ? PTOWSP_WORK_FIRST : 0, kv, d->kv);
         }
+        *out_cost += d->a->unit + d->spot - spot;
         d->splits++;
-        d->merges += d->kv == 0;
-        d->kv = end;
-        d->room = 0;
+        d->merges += kv == 0;
     }
     return true;
 }
@@ -145,10 +170,12 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      a->unit + 2 * slot_cost,
                      !a->config.lane_speeds && rate > 0,
                      time,
+                     time > a->unit && rate > 0 ? (time - a->unit) / rate : 0,
+                     0,
+                     UINT64_MAX,
                      0,
                      0,
-                     UINT32_MAX,
-                     a->config.kv_head_count,
+                     0,
                      0,
                      0,
                      0,
@@ -157,16 +184,18 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      0};
-    bool has_more = true;
+    bool has_more = pwsp_decode_next(&d);
     for (; d.lane < a->config.lane_count; d.lane++) {
+        uint64_t cost = 0;
         if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[d.lane] > 0)) {
-            const uint64_t room = d.room = pwsp_lane_room(a, time, d.lane);
-            has_more = pwsp_decode_lane(&d);
-            if (has_more && room == time && d.room == room) {
+            const uint64_t room = pwsp_lane_room(a, time, d.lane);
+            has_more = pwsp_decode_lane(&d, room, &cost);
+            if (has_more && room == time && cost == 0) {
                 break;  // what does not fit the fastest lane, fits none
             }
         }
         if (writer) {
+            writer->lane_cost = cost;
             pwsp_write_lane(writer);
         } else if (!has_more) {
             break;
@@ -182,6 +211,11 @@ PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
                                     pwsp_attention_writer *writer,
                                     pwsp_attention_splits *out_splits) {
     PTOWSP_ASSERT(pwsp_attention_is_decode(a) && a->tile_count > 0);
-    return writer ? pwsp_decode_lanes(a, time, writer, out_splits)
-                  : pwsp_decode_lanes(a, time, NULL, out_splits);
+    if (!writer) {
+        return pwsp_decode_lanes(a, time, NULL, out_splits);
+    }
+    pwsp_attention_writer local = *writer;
+    const bool fits = pwsp_decode_lanes(a, time, &local, out_splits);
+    *writer = local;
+    return fits;
 }

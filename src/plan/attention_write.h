@@ -83,7 +83,7 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
 PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
     const uint32_t *speeds = w->a->config.lane_speeds;
     PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);
-    double value = (double)cost * w->a->grid;
+    double value = (double)(int64_t)cost * w->a->grid;  // below 2^63, which converts faster
     if (speeds && cost > 0) {
         value /= (double)speeds[lane];
     }

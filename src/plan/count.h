@@ -30,7 +30,7 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
 }
 
 // Division of any number by a constant, where there are products of 128 bits. The factor is less than 1
-// below 2^64 / by, so the estimate is at most 1 too small.
+// below 2^64 / by, so the estimate is at most 1 too small. *out_rest is n % by.
 typedef struct pwsp_wide_divisor {
     uint64_t by, factor;
 } pwsp_wide_divisor;
@@ -41,12 +41,17 @@ PWSP_INLINE pwsp_wide_divisor pwsp_wide_divisor_make(uint64_t by) {
     return divisor;
 }
 
-PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor) {
+PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor,
+                                      uint64_t *out_rest) {
 #if defined(__SIZEOF_INT128__)
     __extension__ typedef unsigned __int128 product;
     const uint64_t estimate = (uint64_t)((product)n * divisor->factor >> 64);
-    return estimate + (n - estimate * divisor->by >= divisor->by);
+    const uint64_t rest = n - estimate * divisor->by;
+    const bool is_more = rest >= divisor->by;
+    *out_rest = is_more ? rest - divisor->by : rest;
+    return estimate + is_more;
 #else
+    *out_rest = n % divisor->by;
     return n / divisor->by;
 #endif
 }

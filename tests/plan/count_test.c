@@ -99,7 +99,9 @@ static void count__wide_divide_is_plain_division(void **state) {
         const uint64_t numbers[] = {0,        by - 1,       by,         multiple - 1,
                                     multiple, multiple + 1, UINT64_MAX, UINT64_MAX / by * by};
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-            assert_true(pwsp_wide_divide(numbers[i], &divisor) == numbers[i] / by);
+            uint64_t rest;
+            assert_true(pwsp_wide_divide(numbers[i], &divisor, &rest) == numbers[i] / by);
+            assert_true(rest == numbers[i] % by);
         }
     }
 }
