@@ -6448,7 +6448,8 @@ typedef struct ptowsp_insn {
     MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
     MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
     MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
-    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */                     \
+    MECHANISM(GROUPS)     /* rows of 8,192 f32 in all are reduced in groups of 8 */
 
 typedef enum ptowsp_mechanism {
 #define PWSP_MECHANISM_ENUM(name) PTOWSP_MECHANISM_##name,

@@ -126,8 +126,33 @@ PTOISA_FN uint64_t ptoisa_timed_columns(const ptoisa_issue_info *info) {
     return copy + ((tile->valid_rows - 1) * row + 50) / 100;
 }
 
+// Rows that have 8,192 f32 in all: attention's scores as a core has them. PTO-ISA's code for 64 x 128,
+// 32 x 256, 16 x 512 and 8 x 1024 adds in groups: blocks of 8 become one value, twice, and what is left
+// of a row takes one step more, or two. Each step waits for the one before. Public constants: vcgadd
+// 14, 1, 24, vcgmax 14, 1, 17. Only TROWSUM is documented; TROWMAX and TROWMIN count alike, which the
+// times of flash attention ask for. The code is for sizes that are static; here dynamic ones count as
+// these if they are full.
+PTOISA_FN bool ptoisa_is_in_groups(const ptoisa_issue_info *info) {
+    const ptoisa_tile *tile = info->src0;
+    bool is_reduced =
+        info->op == PTOISA_TROWSUM || info->op == PTOISA_TROWMAX || info->op == PTOISA_TROWMIN;
+    return is_reduced && tile->dtype == PTOISA_F32 && tile->cols == tile->valid_cols &&
+           tile->valid_cols % 128 == 0 && tile->valid_cols <= 1024 &&
+           (uint64_t)tile->valid_rows * tile->valid_cols == 8192;
+}
+
+PTOISA_FN uint64_t ptoisa_timed_groups(const ptoisa_issue_info *info) {
+    uint64_t ends = info->op == PTOISA_TROWSUM ? 14 + 24 : 14 + 17;
+    uint32_t cols = info->src0->valid_cols;
+    uint64_t left = cols == 256 || cols == 1024 ? 2 : 1;
+    return 8192 / 64 + 8192 / 8 / 64 + 2 * ends + 1 + left * (8192 / 64 / 64 + ends + 1);
+}
+
 // Cycles of an instruction on the vector pipe.
 PTOISA_FN uint64_t ptoisa_timed_vector(const ptoisa_issue_info *info) {
+    if (ptoisa_has(info, PTOISA_MECHANISM_GROUPS) && ptoisa_is_in_groups(info)) {
+        return ptoisa_timed_groups(info);
+    }
     if (ptoisa_has(info, PTOISA_MECHANISM_BLOCKS) && ptoisa_op_is_block_move(info->op)) {
         return ptoisa_timed_blocks(info, info->op == PTOISA_TINSERT ? info->src0 : info->dst);
     }

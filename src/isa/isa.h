@@ -316,7 +316,8 @@ typedef struct ptoisa_machine {
     MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
     MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
     MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
-    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */                     \
+    MECHANISM(GROUPS)     /* rows of 8,192 f32 in all are reduced in groups of 8 */
 // clang-format on
 
 typedef enum ptoisa_mechanism {
