@@ -5948,6 +5948,7 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 #define PTOWSP_LOOP_MAX       8
 #define PTOWSP_LOOP_DEPTH_MAX 4
 #define PTOWSP_LOOP_CARRY_MAX 32
+#define PTOWSP_PRELOAD_MAX    8
 #define PTOWSP_TASK_INSN_MAX  1048576
 #define PTOWSP_BODY_OP_MAX    10000
 
@@ -6345,6 +6346,28 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // tile is filled with 0; then a store must have as many rows and columns as the product, or the
 // task fails with INVALID_PARAMS.
 //
+// Software pipelining. In attention, a core multiplies queries by keys, waits for the probabilities
+// that another core makes of the scores, and multiplies these by values. With preload, called in a
+// loop with its index, the cube core begins 1 to PTOWSP_PRELOAD_MAX iterations ahead: in each turn it
+// does the first product of a later chunk, then the second one of this chunk.
+//
+//      PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), ptowsp_tile_rows(v), 64) {
+//          ptowsp_tile_preload(key, 2);
+//          acc = ptowsp_tile_carry(zero);
+//          ptowsp_value keys = ptowsp_tile_slice_at(kt, none, key, 64, 64);
+//          ptowsp_value weights = ptowsp_tile_exp(ptowsp_tile_matmul(q, keys));
+//          ptowsp_value values = ptowsp_tile_slice_at(v, key, none, 64, 64);
+//          ptowsp_value part = ptowsp_tile_matmul(weights, values);            // late
+//          ptowsp_tile_next(acc, ptowsp_tile_add(acc, part));                  // late
+//      }
+//
+// Products whose left or right factor was computed by vector cores in the same iteration are late, and
+// so is everything that depends on them. The rest of the body is early. Results do not change. A
+// carried value must be used by one half only. Values that the early half computes and the late half
+// reads are buffered, once for each iteration in flight. Each late product takes 2 (iterations + 1)
+// slots of a FIFO, which has at most 32. Machines without separate cube and vector cores ignore a
+// preload.
+//
 // What loops do not do: bounds are the same in all iterations of the loops around, so they are no
 // index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
 // data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all
@@ -6352,7 +6375,10 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
 // need be. Sorted pairs and tiles of instructions are not carried.
 //
-// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
+// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed; UNSUPPORTED
+//          for a preload if the loop contains another loop, if the early half needs a late result, or
+//          if both halves use a carried value; LIMIT_EXCEEDED if a FIFO has too few slots. A loop that
+//          preloads counts as two of PTOWSP_LOOP_MAX. A task whose
 //          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
 //          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
 //          error names task and kernel.
@@ -6361,6 +6387,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
                                                ptowsp_value end, int64_t step);
 PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);
+PTOWSP_API void ptowsp_tile_preload(ptowsp_value index, int64_t iterations);
 PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);
 PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);
 PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);
@@ -8890,7 +8917,12 @@ typedef struct ptowsp_loop_info {
     ptowsp_loop_bound begin, end;
     int64_t step;
     uint32_t parent;      // the loop around it; 0: none
-    uint32_t insn_count;  // instructions of its own in each iteration, END included
+    uint32_t insn_count;  // instructions of its own in each turn, END included
+    // A loop of n > 0 iterations runs n + preload turns. In turn t, early instructions execute iteration
+    // t and late ones iteration t - preload; an instruction is skipped if its iteration does not exist.
+    // Late instructions have a loop number of their own, whose late_of is this loop. It has no LOOP and
+    // no END.
+    uint32_t preload, late_of;
 } ptowsp_loop_info;
 
 // A tile on chip. Tiles may share bytes.
@@ -8900,11 +8932,15 @@ typedef struct ptowsp_tile_object {
     ptowsp_layout layout;
     uint32_t pad;         // 0 none, 1 zero, 2 max, 3 min
     uint32_t rows, cols;  // allocated
+    uint32_t own_rows;    // split kernels, tiles in UB: rows that each vector core has room for
+                          // (columns, if the tile is a column viewed as a row); 0: all
     ptowsp_extent valid_rows, valid_cols;
     uint32_t address;  // in its memory
     uint32_t root;     // the tile that owns these bytes; itself, unless it is a view
-    uint32_t loop;     // in iterations 1, 3, ... of this loop it is `step` bytes further; 0: never
-    uint32_t step;
+    // In turn t of this loop it is (t + is_late) % places * step bytes further; 0: never.
+    uint32_t loop;
+    uint32_t step, places;
+    bool is_late;
 } ptowsp_tile_object;
 
 // The form of an instruction, beside its opcode.
@@ -8999,6 +9035,7 @@ typedef struct ptowsp_insn_info {
     uint32_t loop, row_loop, col_loop;
     // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.
     uint32_t begins;
+    uint32_t phase;  // in a loop that preloads: the loop, or its late loop; flags and barriers: 0
 } ptowsp_insn_info;
 
 // Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.

@@ -169,6 +169,7 @@ src/kernel/lower_matmul.c
 src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
+src/kernel/preload.h src/kernel/preload.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/tile_core.h src/kernel/tile_core.c src/kernel/execute.c src/kernel/demand.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c src/kernel/hash_kernel.c
 src/kernel/body_text.h src/kernel/body_write.c

@@ -126,12 +126,13 @@ PTOISA_FN uint64_t ptoisa_timed_columns(const ptoisa_issue_info *info) {
     return copy + ((tile->valid_rows - 1) * row + 50) / 100;
 }
 
-// Rows that have 8,192 f32 in all: attention's scores as a core has them. PTO-ISA's code for 64 x 128,
-// 32 x 256, 16 x 512 and 8 x 1024 adds in groups: blocks of 8 become one value, twice, and what is left
-// of a row takes one step more, or two. Each step waits for the one before. Public constants: vcgadd
-// 14, 1, 24, vcgmax 14, 1, 17. Only TROWSUM is documented; TROWMAX and TROWMIN count alike, which the
-// times of flash attention ask for. The code is for sizes that are static; here dynamic ones count as
-// these if they are full.
+// Reductions of 8,192 f32 by rows, the slices of scores that flash attention reduces. PTO-ISA has
+// special code for 64 x 128, 32 x 256, 16 x 512 and 8 x 1024: it reduces blocks of 8 elements, twice,
+// and the remainder of a row in one or two more steps. Each step waits for the previous one. The
+// constants are public: vcgadd 14, 1, 24; vcgmax 14, 1, 17.
+//
+// Two assumptions. Only TROWSUM is documented to have this code; the published times of flash attention
+// suggest that TROWMAX has it too. And PTO-ISA requires static sizes; full tiles count as static here.
 PTOISA_FN bool ptoisa_is_in_groups(const ptoisa_issue_info *info) {
     const ptoisa_tile *tile = info->src0;
     bool is_reduced =

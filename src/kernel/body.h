@@ -80,6 +80,7 @@
     KOP(DEINTERLEAVE, "deinterleave", "x,c:", ptowsp_tile_deinterleave(x, (uint32_t)a->count))     \
     KOP(LOOP, "loop", "x,y,w", ptowsp_tile_loop_begin(k, x, y, a->count))                          \
     KOP(END, "loop_end", "", none)                                                                 \
+    KOP(PRELOAD, "preload", "x,c", (ptowsp_tile_preload(x, a->count), none))                       \
     KOP(CARRY, "carry", "x:", ptowsp_tile_carry(x))                                                \
     KOP(NEXT, "next", "x,y", (ptowsp_tile_next(x, y), none))                                       \
     KOP(SIZE, "size", "p,s", a->axis ? ptowsp_tile_cols(a->param) : ptowsp_tile_rows(a->param))    \
@@ -112,8 +113,9 @@ typedef struct pwsp_kop {
     pwsp_valid valid_rows, valid_cols;
     uint32_t src[PWSP_KOP_SRC_MAX];  // values, 0: none
     uint32_t param;                  // tile or scalar parameter, or an instruction's record, + 1
-    uint32_t row, col;  // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis
-    double value;       // of CONST and FULL; the start of IOTA; the step of LOOP
+    // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis; of PRELOAD
+    uint32_t row, col;
+    double value;  // of CONST and FULL; the start of IOTA; the step of LOOP
 } pwsp_kop;
 
 typedef struct pwsp_body_param {

@@ -230,7 +230,7 @@ void pwsp_body_write(const ptowsp_body *body, ptowsp_output text) {
             pwsp_text_format(text, "  ");
         }
         if (kind != PWSP_KOP_STORE && kind != PWSP_KOP_STORE_ADD && kind != PWSP_KOP_NEXT &&
-            kind != PWSP_KOP_INSTRUCTION) {
+            kind != PWSP_KOP_INSTRUCTION && kind != PWSP_KOP_PRELOAD) {
             pwsp_text_format(text, "%%%u = ", i);
         }
         pwsp_text_format(text, "%s", pwsp_kop_name(kind));

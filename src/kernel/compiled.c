@@ -7,8 +7,10 @@
 #include "legal.h"
 #include "lower.h"
 #include "passes.h"
+#include "preload.h"
 #include "proof.h"
 #include "rotate.h"
+#include "split.h"
 #include "waits.h"
 
 #include <stdio.h>
@@ -144,7 +146,6 @@ static uint32_t pwsp_tile_code_loops(const pwsp_list *list, pwsp_code_loop *loop
         const pwsp_insn *insn = &list->insns[i];
         if (insn->op == PWSP_INSN_LOOP) {
             loop = insn->loop;
-            loops[loop].of = list->loops[loop];
             loops[loop].first = i;
         }
         loops[loop].insn_count++;
@@ -155,6 +156,9 @@ static uint32_t pwsp_tile_code_loops(const pwsp_list *list, pwsp_code_loop *loop
     }
     for (loop = 1; loop <= list->loop_count; loop++) {
         uint32_t first = count;
+        if (loop_tiles) {
+            loops[loop].of = list->loops[loop];
+        }
         for (uint32_t i = 1; i < list->tile_count; i++) {
             if (!pwsp_tile_code_depends(list, &list->tiles[i], loop)) {
                 continue;
@@ -304,11 +308,31 @@ static bool pwsp_has_assertions(void) {
     return has;
 }
 
+// Places tiles. In a split list, UB is planned for the rows of one vector core if whole tiles do not fit
+// or a loop preloads.
+static bool pwsp_tile_code_place(pwsp_list *list, const ptoisa_machine *machine,
+                                 pwsp_list_fault *fault) {
+    bool is_preloading = false;
+    for (uint32_t loop = 1; loop <= list->loop_count; loop++) {
+        is_preloading = is_preloading || list->loops[loop].preload;
+    }
+    if (!is_preloading || !list->split_tile) {
+        bool is_placed = pwsp_list_place_loops(list, machine, fault);
+        if (is_placed || !list->split_tile || fault->status != PTOWSP_LIMIT_EXCEEDED) {
+            return is_placed;
+        }
+        memset(fault, 0, sizeof *fault);
+    }
+    return pwsp_list_split_memory(list)
+               ? pwsp_list_place_loops(list, machine, fault)
+               : pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+}
+
 static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t *rerouted,
                                pwsp_list_fault *fault) {
     return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_cut(list, &body->machine, rerouted, fault) &&
-           pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_cut(list, &body->machine, rerouted, fault) && pwsp_list_preload(list, fault) &&
+           pwsp_tile_code_place(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            (!(list->is_mixed || pwsp_has_assertions()) ||
             pwsp_list_verify(list, &body->machine, fault));

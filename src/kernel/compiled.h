@@ -22,8 +22,8 @@ typedef struct pwsp_tile_check {
 // A loop of finished code.
 typedef struct pwsp_code_loop {
     pwsp_list_loop of;
-    uint32_t first, last;        // its instructions LOOP and END
-    uint32_t insn_count;         // executed by each iteration, without those of inner loops
+    uint32_t first, last;        // its instructions LOOP and END; of a late one 0
+    uint32_t insn_count;         // executed by each turn, without inner loops
     uint32_t tiles, tile_count;  // what changes with its index: where in loop_tiles, how many
 } pwsp_code_loop;
 
@@ -112,6 +112,7 @@ typedef struct pwsp_tile_core {
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];
+    uint32_t idle;   // phases without an iteration in this turn, as bits; never bit 0
     char text[256];  // why the last task was refused
 } pwsp_tile_core;
 

@@ -409,6 +409,9 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
     for (uint32_t i = begin; i < end; i++) {
         const pwsp_insn *insn = &code->insns[i];
         pwsp_insn beginning;
+        if (core->idle >> insn->phase & 1) {
+            continue;
+        }
         if (insn->op == PWSP_INSN_LOOP) {
             pwsp_tile_core_loop(core, code, task, insn->loop);
             i = code->loops[insn->loop].last;
@@ -432,18 +435,45 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
     }
 }
 
+// Selects the phases of a loop that have an iteration in turn n. The late phase lags by the preload.
+static void pwsp_tile_core_phase(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                 const ptowsp_task *task, uint32_t loop, uint64_t n,
+                                 uint64_t count) {
+    const pwsp_list_loop *of = &code->loops[loop].of;
+    uint32_t late = 1;
+    while (code->loops[late].of.late_of != loop) {
+        late++;
+    }
+    core->idle = n < count ? 0 : 1u << loop;
+    if (n < of->preload) {
+        core->idle |= 1u << late;
+        return;
+    }
+    int64_t begin;
+    pwsp_loop_bounds(code, loop, task, &begin, &core->end[late]);
+    core->index[late] = begin + (int64_t)(n - of->preload) * of->step;
+    pwsp_tile_core_iterate(core, code, task, late, n - of->preload);
+}
+
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
                                 const ptowsp_task *task, uint32_t loop) {
     const pwsp_code_loop *of = &code->loops[loop];
     int64_t begin;
     uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+    uint64_t turns = pwsp_loop_turns(&of->of, count);
     pwsp_loop_bounds(code, loop, task, &begin, &core->end[loop]);
-    for (uint64_t n = 0; n < count; n++) {
-        core->index[loop] = begin + (int64_t)n * of->of.step;
+    for (uint64_t n = 0; n < turns; n++) {
+        if (n < count) {
+            core->index[loop] = begin + (int64_t)n * of->of.step;
+        }
         pwsp_tile_core_iterate(core, code, task, loop, n);
+        if (of->of.preload) {
+            pwsp_tile_core_phase(core, code, task, loop, n, count);
+        }
         pwsp_tile_core_walk(core, code, task, of->first + 1, of->last);
     }
-    pwsp_tile_core_leave(core, code, loop, count);
+    core->idle = 0;
+    pwsp_tile_core_leave(core, code, loop, turns);
 }
 
 // An instruction of the user's model, in the public type.
@@ -492,6 +522,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->end[loop] = INT64_MAX;
     }
     core->excess = 0;
+    core->idle = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;

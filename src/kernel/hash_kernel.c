@@ -24,7 +24,11 @@ static uint64_t pwsp_code_hash_tile(uint64_t hash, const pwsp_list_tile *tile) {
     const uint64_t numbers[] = {tile->dtype,  tile->memory, tile->layout, tile->pad,
                                 tile->loop,   tile->rows,   tile->cols,   tile->root,
                                 tile->offset, tile->address};
+    const uint64_t phases[] = {tile->places, tile->is_late, tile->own_rows};
     hash = PWSP_HASH_NUMBERS(hash, numbers);
+    if (tile->places || tile->is_late || tile->own_rows) {
+        hash = PWSP_HASH_NUMBERS(hash, phases);
+    }
     hash = pwsp_code_hash_valid(hash, &tile->valid_rows);
     return pwsp_code_hash_valid(hash, &tile->valid_cols);
 }
@@ -60,6 +64,7 @@ static uint64_t pwsp_code_hash_insn(uint64_t hash, const pwsp_insn *insn) {
                                 constant};
     PTOWSP_STATIC_ASSERT(PWSP_INSN_DST_MAX == 2 && PWSP_INSN_SRC_MAX == 4, "all operands");
     hash = PWSP_HASH_NUMBERS(hash, numbers);
+    hash = insn->phase ? pwsp_hash_number(hash, (uint64_t)insn->phase << 8) : hash;
     return insn->begins ? pwsp_hash_number(hash, insn->begins) : hash;
 }
 
@@ -69,7 +74,9 @@ static uint64_t pwsp_code_hash_loop(uint64_t hash, const pwsp_list_loop *loop) {
         begin->kind,  begin->axis,         begin->param, (uint64_t)begin->value,
         end->kind,    end->axis,           end->param,   (uint64_t)end->value,
         loop->parent, (uint64_t)loop->step};
-    return PWSP_HASH_NUMBERS(hash, numbers);
+    const uint64_t phases[] = {loop->preload, loop->late_of};
+    hash = PWSP_HASH_NUMBERS(hash, numbers);
+    return loop->preload || loop->late_of ? PWSP_HASH_NUMBERS(hash, phases) : hash;
 }
 
 PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {

@@ -28,6 +28,9 @@
 // others have. Columns that are seen as a row are shared by element. Else the first does everything,
 // and the second only takes part in filling and freeing slots. Both follow the order of the list.
 //
+// Preloads. A loop may begin iterations ahead (preload.h). Its body then runs additional turns, and
+// each instruction names its phase: the loop itself, or a loop without a body for late iterations.
+//
 // Index 0 means no tile. A tile may be a view of another one (its root): the same bytes with
 // another shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in
 // its tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
@@ -64,7 +67,10 @@ typedef struct pwsp_list_tile {
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
     uint8_t loop;         // of a root: the loop in which it rotates; 0: it does not
+    uint8_t places;       // of a root that rotates: how many it has; 0: two
+    bool is_late;         // of a view: it is used in a later turn than its root is written in
     uint32_t rows, cols;  // allocated
+    uint32_t own_rows;    // rows that each of two cores has room for; 0: all
     pwsp_valid valid_rows, valid_cols;
     uint32_t root;     // the tile whose bytes these are; itself, if it has storage
     uint32_t offset;   // of its first byte in its root's
@@ -100,7 +106,8 @@ typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } p
 #define PWSP_FIFO_TO_VECTOR 0
 #define PWSP_FIFO_TO_CUBE   1
 #define PWSP_FIFO_COUNT     2
-#define PWSP_FIFO_SLOTS     2
+#define PWSP_FIFO_SLOTS     2  // of a list that does not preload
+#define PWSP_FIFO_SLOTS_MAX 32
 #define PWSP_FIFO_SLOT_MAX  (192u << 10)  // bytes, in the memory that a device has for each block
 
 typedef struct pwsp_list_fifo {
@@ -121,6 +128,7 @@ typedef struct pwsp_insn {
     // TMATMUL_ACC: in the first iteration of this loop, which runs at least once, it is a TMATMUL.
     uint8_t begins;
     uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
+    uint8_t phase;               // in a loop that preloads: the loop, or its late loop; else 0
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp;
@@ -163,7 +171,9 @@ typedef struct pwsp_list_bound {
 typedef struct pwsp_list_loop {
     pwsp_list_bound begin, end;
     int64_t step;
-    uint32_t parent;  // the loop around it; 0: none. Its number is lower
+    uint32_t parent;   // the loop around it; 0: none. Its number is lower
+    uint32_t preload;  // iterations that it begins ahead (preload.h)
+    uint32_t late_of;  // of a number for late iterations: their loop; else 0
 } pwsp_list_loop;
 
 // What passes need while they run comes from the arena as well, so it dies with the list.
@@ -213,18 +223,37 @@ PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);
 PWSP_INTERNAL bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn,
                                   const char *format, ...) PWSP_PRINTF(4, 5);
 
-// Bytes of a tile, all of its allocation.
+// Bytes of a tile, all of its allocation on a core.
 PWSP_INLINE uint64_t pwsp_list_tile_bytes(const pwsp_list_tile *tile) {
-    return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    uint64_t own = tile->own_rows;  // of a column viewed as a row: elements
+    uint64_t elements =
+        own ? (tile->rows == 1 ? own : own * tile->cols) : (uint64_t)tile->rows * tile->cols;
+    return elements * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
-// How far apart a rotating root's two places are, and the bytes that a root takes of its memory.
+// How many places a root has, how far apart they are, and the bytes that it takes of its memory.
+PWSP_INLINE uint32_t pwsp_list_root_places(const pwsp_list_tile *root) {
+    return root->loop == 0 ? 1 : root->places ? root->places : 2;
+}
+
 PWSP_INLINE uint64_t pwsp_list_root_step(const pwsp_list_tile *root) {
     return (pwsp_list_tile_bytes(root) + 31) / 32 * 32;
 }
 
 PWSP_INLINE uint64_t pwsp_list_root_bytes(const pwsp_list_tile *root) {
-    return root->loop ? 2 * pwsp_list_root_step(root) : pwsp_list_tile_bytes(root);
+    return root->loop ? pwsp_list_root_places(root) * pwsp_list_root_step(root)
+                      : pwsp_list_tile_bytes(root);
+}
+
+// The place that a tile of a rotating root has in a turn of the loop.
+PWSP_INLINE uint32_t pwsp_list_place_at(const pwsp_list_tile *tile, const pwsp_list_tile *root,
+                                        uint64_t turn) {
+    return (uint32_t)((turn + tile->is_late) % pwsp_list_root_places(root));
+}
+
+// The turns of a loop with so many iterations. Late instructions need a preload more.
+PWSP_INLINE uint64_t pwsp_loop_turns(const pwsp_list_loop *loop, uint64_t count) {
+    return count ? count + loop->preload : 0;
 }
 
 // Does a loop run at least once in every task? Parameters have at least one row and column.

@@ -134,6 +134,29 @@ void ptowsp_tile_loop_end(ptowsp_body *body) {
     body->loop = body->loops[loop].parent;
 }
 
+void ptowsp_tile_preload(ptowsp_value index, int64_t iterations) {
+    pwsp_builder b = pwsp_builder_begin(index.body, PWSP_KOP_PRELOAD);
+    const pwsp_kop *op = pwsp_builder_value(&b, index);
+    if (!op) {
+        return;
+    }
+    pwsp_list_loop *loop = &b.body->loops[b.body->loop];
+    if (op->kind != PWSP_KOP_LOOP || op->param != b.body->loop) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
+                          "its operand is no index of the innermost loop");
+    } else if (iterations < 1 || iterations > PTOWSP_PRELOAD_MAX) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%" PRId64 " iterations, not 1 to %d",
+                          iterations, PTOWSP_PRELOAD_MAX);
+    } else if (loop->preload) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "loop %u preloads %u already", b.body->loop,
+                          loop->preload);
+    } else {
+        loop->preload = (uint32_t)iterations;
+        b.op.col = (uint32_t)iterations;
+    }
+    pwsp_builder_end(&b);
+}
+
 // -- carried values -------------------------------------------------------------------------------
 
 ptowsp_value ptowsp_tile_carry(ptowsp_value initial) {

@@ -93,13 +93,15 @@ static pwsp_lower_operand pwsp_lower_find_operand(pwsp_lowering *lw, uint32_t va
     return operand;
 }
 
-// The longest piece of k whose panels fit L0A and L0B, two at a time.
+// The longest piece of k whose panels fit L0A and L0B, two at a time; all of k if it fits once. In loops
+// that preload, all of k must fit twice, so that MTE1 can run ahead of the products.
 static uint32_t pwsp_lower_piece(const pwsp_lowering *lw, const pwsp_lower_operand *a,
                                  const pwsp_lower_operand *b) {
     uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype);
     const uint32_t *memory = lw->body->machine.memory_size;
     uint64_t left = (uint64_t)a->rows * a->cols * size, right = (uint64_t)b->rows * b->cols * size;
-    if (left <= memory[PTOISA_LEFT] && right <= memory[PTOISA_RIGHT]) {
+    uint32_t places = lw->body->loops[lw->body->ops[lw->at].loop].preload ? 2 : 1;
+    if (places * left <= memory[PTOISA_LEFT] && places * right <= memory[PTOISA_RIGHT]) {
         return a->cols;
     }
     uint32_t unit = pwsp_block_elements(a->dtype) > 16 ? pwsp_block_elements(a->dtype) : 16;

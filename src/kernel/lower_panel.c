@@ -3,7 +3,7 @@
 //
 //      global --TLOAD--> L1: 128 x 256 --TEXTRACT--> L0A: 128 x 64, four times
 //
-//      panel     a slice of an input
+//      panel     a slice of an input that has parts, or is a factor of two products
 //      part      a slice of a panel, or its transpose, or the same of a part
 //
 // if products are all that uses any of them. A panel is loaded where it is made, so it stays in L1
@@ -65,9 +65,12 @@ bool pwsp_lower_is_part(const ptowsp_body *body, uint32_t value) {
 
 bool pwsp_lower_is_panel(const ptowsp_body *body, uint32_t value) {
     bool has_parts = false;
+    uint32_t factors = 0;
     for (uint32_t i = value + 1; i < body->op_count && !has_parts; i++) {
         const pwsp_kop *op = &body->ops[i];
-        has_parts = op->src[0] == value && pwsp_panel_takes(body, op);
+        bool is_product = pwsp_kop_is_product(op) && !op->is_dead;
+        factors += is_product && (op->src[0] == value || op->src[1] == value);
+        has_parts = factors > 1 || (op->src[0] == value && pwsp_panel_takes(body, op));
     }
     return has_parts && pwsp_panel_of(body, value) == value && pwsp_panel_is_factor(body, value);
 }

@@ -128,7 +128,8 @@ void pwsp_pass_fold(ptowsp_body *body) {
 
 static bool pwsp_kind_has_effect(uint8_t kind) {
     return kind == PWSP_KOP_STORE || kind == PWSP_KOP_STORE_ADD || kind == PWSP_KOP_INSTRUCTION ||
-           kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
+           kind == PWSP_KOP_LOOP || kind == PWSP_KOP_PRELOAD || kind == PWSP_KOP_END ||
+           kind == PWSP_KOP_NEXT;
 }
 
 // Adds `by`, 1 or -1, to the use counts of an operation's operands.

@@ -164,6 +164,9 @@ static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, p
         pwsp_text_format(text, " in steps of %s\n", pwsp_general(op->value, 17).text);
         return true;
     case PWSP_KOP_END: pwsp_text_format(text, "  end of loop %u\n", op->param); return true;
+    case PWSP_KOP_PRELOAD:
+        pwsp_text_format(text, "  loop %u preloads %u iterations\n", op->loop, op->col);
+        return true;
     case PWSP_KOP_NEXT:
         pwsp_text_format(text, "  next ");
         pwsp_kernel_print_value(body, op->src[0], text);
@@ -312,6 +315,10 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_text_format(text, ", FIFO %u", insn->mode);
     }
+    if (code->loops[insn->phase].of.late_of) {
+        uint32_t loop = code->loops[insn->phase].of.late_of;
+        pwsp_text_format(text, ", %u turns later", code->loops[loop].of.preload);
+    }
     if (insn->tmp) {
         pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
@@ -360,7 +367,12 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     if (tile->root != i) {
         pwsp_text_format(text, ", view of t%u", tile->root);
     }
-    if (tile->loop) {
+    if (tile->is_late) {
+        pwsp_text_format(text, " as it was written");
+    }
+    if (tile->places) {
+        pwsp_text_format(text, ", one of %u places in turns of loop %u", tile->places, tile->loop);
+    } else if (tile->loop) {
         pwsp_text_format(text, ", and from %" PRIu64 " on in loop %u",
                          begin + pwsp_list_root_step(tile), tile->loop);
     }

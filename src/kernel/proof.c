@@ -20,6 +20,10 @@
 // The bounds of a loop inside another do not depend on that: it runs equally often each time. So the
 // iterations of an inner loop in all runs are a sequence as above, with parities as in its first run.
 // A loop in whose first iteration a sum begins runs at least once, as its bounds say.
+//
+// A loop that preloads p iterations runs turns, and some turns lack a phase (preload.h). With tiles of
+// p + 1 places, turns repeat with the least common multiple of 2 and p + 1, and conflicts reach p + 1
+// turns ahead. So it is unrolled 0 times up to the sum of both and one more.
 
 #include "proof_state.h"
 
@@ -87,25 +91,34 @@ static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machi
                : pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
 }
 
-#define PWSP_PROOF_ITERATIONS 5  // 0 to 4
+// How many numbers of iterations of a loop are proved: of one that does not preload, 0 to 4.
+static uint32_t pwsp_proof_iterations(const pwsp_list_loop *loop) {
+    uint32_t places = loop->preload + 1;
+    return (places % 2 ? 2 * places : places) + places + 2;
+}
 
 // Proves a list with loops, in the memory of one plain list and of the arena.
 static bool pwsp_proof_loops(const pwsp_list *list, const ptoisa_machine *machine,
                              pwsp_unrolled *unrolled, pwsp_arena *arena, pwsp_list_fault *fault) {
     uint32_t count = list->loop_count, running = 0;
+    while (list->loops[count].late_of) {
+        count--;
+    }
     for (uint64_t i = 0; i < list->insn_count; i++) {
-        running |= 1u << list->insns[i].begins;
+        uint32_t begins = list->insns[i].begins, of = list->loops[begins].late_of;
+        running |= 1u << (of ? of : begins);
     }
     for (uint32_t a = 1; a <= count; a++) {
         for (uint32_t b = count == 1 ? 1 : a + 1; b <= count; b++) {
-            for (uint32_t n = 0; n < PWSP_PROOF_ITERATIONS * PWSP_PROOF_ITERATIONS; n++) {
+            uint32_t most = pwsp_proof_iterations(&list->loops[a]);
+            for (uint32_t n = 0; n < most * pwsp_proof_iterations(&list->loops[b]); n++) {
                 uint32_t counts[PTOWSP_LOOP_MAX + 1];
                 for (uint32_t loop = 0; loop <= count; loop++) {
                     counts[loop] = 2;
                 }
-                counts[b] = n / PWSP_PROOF_ITERATIONS;
-                counts[a] = n % PWSP_PROOF_ITERATIONS;
-                if (a == b && n >= PWSP_PROOF_ITERATIONS) {
+                counts[b] = n / most;
+                counts[a] = n % most;
+                if (a == b && n >= most) {
                     break;
                 }
                 if ((counts[a] == 0 && (running >> a & 1)) ||

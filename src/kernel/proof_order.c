@@ -28,9 +28,8 @@
 //      - S, at its end, knows of every store to global memory.
 //
 // Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH after the TPOP that
-// frees its slot, which is checked as well. So the order of the list lets every pipe reach its end,
-// and a deadlock is impossible. Stricter devices (where a push waits for several pops at once) only
-// delay.
+// frees its slot, which is checked as well, as PTO-ISA frees slots: a half of a FIFO at a time, or both
+// of two. So the order of the list lets every pipe reach its end, and a deadlock is impossible.
 //
 // Cores. In a mixed list the cube core follows one half, and both vector cores follow the other.
 // The cube core pops what both have pushed, and its pushes have room once both have popped. Both
@@ -81,7 +80,7 @@ static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
         return pwsp_proof_refuse_fifo(proof, i, "is of no FIFO");
     }
     const pwsp_list_fifo *fifo = &list->fifos[insn->mode];
-    if (fifo->slots == 0 || fifo->slots > PWSP_FIFO_SLOTS || fifo->flag > 14) {
+    if (fifo->slots == 0 || fifo->slots > PWSP_FIFO_SLOTS_MAX || fifo->flag > 14) {
         return pwsp_proof_refuse_fifo(proof, i, "has too many slots or flags, or none");
     }
     bool is_vector = is_push != (insn->mode == PWSP_FIFO_TO_VECTOR);
@@ -111,8 +110,8 @@ typedef struct pwsp_proof_event {
 // A FIFO, and of each slot the last TPUSH, and which clocks that and the last TPOP kept.
 typedef struct pwsp_proof_fifo {
     uint32_t pushed, popped;
-    uint32_t pushes[PWSP_FIFO_SLOTS];
-    uint32_t push_clocks[PWSP_FIFO_SLOTS], pop_clocks[PWSP_FIFO_SLOTS];  // 0: none yet
+    uint32_t pushes[PWSP_FIFO_SLOTS_MAX];
+    uint32_t push_clocks[PWSP_FIFO_SLOTS_MAX], pop_clocks[PWSP_FIFO_SLOTS_MAX];  // 0: none yet
 } pwsp_proof_fifo;
 
 // The walk over the list: the knowledge and the accesses of each pipe of both halves.
@@ -335,6 +334,13 @@ static bool pwsp_proof_step_flag(pwsp_proof_walk *walk, uint32_t x, uint32_t hal
     return pwsp_proof_keep(walk, x, half, src, &event->clock);
 }
 
+// How many tiles must have been taken out before a push: PTO-ISA frees slots in halves of a FIFO, or
+// all of two.
+static uint32_t pwsp_proof_pops_before(uint32_t push, uint32_t slots) {
+    uint32_t period = slots <= 2 ? slots : slots / 2;
+    return push < slots ? 0 : (push - slots) / period * period + period;
+}
+
 // A TPUSH finds a free slot, and a TPOP one that is filled with its tile.
 static bool pwsp_proof_step_fifo(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
     const pwsp_proof *proof = walk->proof;
@@ -345,8 +351,9 @@ static bool pwsp_proof_step_fifo(pwsp_proof_walk *walk, uint32_t x, uint32_t hal
     }
     pwsp_proof_fifo *fifo = &walk->fifos[insn->mode];
     bool is_push = insn->op == PWSP_INSN_TPUSH;
-    uint32_t slots = list->fifos[insn->mode].slots, open = fifo->pushed - fifo->popped;
-    if (open == (is_push ? slots : 0)) {
+    uint32_t slots = list->fifos[insn->mode].slots;
+    if (is_push ? fifo->popped < pwsp_proof_pops_before(fifo->pushed, slots)
+                : fifo->popped == fifo->pushed) {
         return pwsp_proof_refuse_fifo(proof, x,
                                       is_push ? "finds no free slot" : "finds nothing in it");
     }

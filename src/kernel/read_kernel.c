@@ -41,12 +41,15 @@ static ptowsp_tile_object pwsp_read_object(const pwsp_tile_code *code, uint32_t 
     object.pad = from->pad;
     object.rows = from->rows;
     object.cols = from->cols;
+    object.own_rows = from->own_rows;
     object.valid_rows = pwsp_read_extent(&from->valid_rows);
     object.valid_cols = pwsp_read_extent(&from->valid_cols);
     object.address = code->tiles[from->root].address + from->offset;
     object.root = from->root;
     object.loop = code->tiles[from->root].loop;
     object.step = object.loop ? (uint32_t)pwsp_list_root_step(&code->tiles[from->root]) : 0;
+    object.places = pwsp_list_root_places(&code->tiles[from->root]);
+    object.is_late = from->is_late;
     return object;
 }
 
@@ -94,6 +97,7 @@ static ptowsp_insn_info pwsp_read_insn(const pwsp_tile_code *code, uint32_t i) {
     info.scalar = from->scalar.value;
     info.loop = from->loop;
     info.begins = from->begins;
+    info.phase = from->phase;
     info.row_loop = from->row_loop;
     info.col_loop = from->col_loop;
     return info;
@@ -124,6 +128,8 @@ static ptowsp_loop_info pwsp_read_loop(const pwsp_code_loop *from) {
     info.step = from->of.step;
     info.parent = from->of.parent;
     info.insn_count = from->insn_count;
+    info.preload = from->of.preload;
+    info.late_of = from->of.late_of;
     return info;
 }
 

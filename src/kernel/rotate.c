@@ -8,9 +8,13 @@
 // so each is tried alone, the others without bounds: if its tiles do not fit with two places, none of
 // them rotates. (Now and then they fit with two places alone, as no plan is the best: memory.c.)
 //
+// In a list that preloads, UB holds tiles of two phases. If two places for each root do not fit, roots
+// keep one place that no other tile of the loop shares. So they can be filled while others are in use.
+//
 // Then such roots alternate, if that fits. Each lives from where the one before it of its size is
 // first used: so it can be filled while that one is read, as the pieces of a panel are. Roots that
-// are stored from UB alternate as well: one is computed while the other is stored.
+// are stored from UB alternate as well: one is computed while the other is stored. So do sums in L0C of
+// loops that preload.
 //
 //      L0A   | k 0 |     | k 2 |     | k 0 |          four pieces of k in an iteration, in two
 //                  | k 1 |     | k 3 |     | k 1 |    places
@@ -18,6 +22,7 @@
 
 #include "rotate.h"
 
+#include "../base/heap.h"
 #include "memory.h"
 
 typedef struct pwsp_rotating {
@@ -46,8 +51,10 @@ static void pwsp_rotate_use(const pwsp_list *list, pwsp_rotating *roots, uint32_
 static uint32_t pwsp_rotate_innermost(const pwsp_list *list) {
     uint32_t innermost = 0;
     for (uint32_t loop = 1; loop <= list->loop_count; loop++) {
-        innermost |= 1u << loop;
-        innermost &= ~(1u << list->loops[loop].parent);
+        if (list->loops[loop].late_of == 0) {
+            innermost |= 1u << loop;
+            innermost &= ~(1u << list->loops[loop].parent);
+        }
     }
     return innermost;
 }
@@ -65,8 +72,9 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
         bool is_filling =
             (insn->op == PTOISA_TLOAD || insn->op == PWSP_INSN_TPOP || pipe == PTOISA_PIPE_MTE1) &&
             !insn->is_dst_read;
+        bool is_emptying = pipe == PTOISA_PIPE_MTE3 || (insn->phase && pipe == PTOISA_PIPE_FIX);
         for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-            pwsp_rotate_use(list, roots, insn->src[k], in, false, pipe == PTOISA_PIPE_MTE3, i);
+            pwsp_rotate_use(list, roots, insn->src[k], in, false, is_emptying, i);
         }
         for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
             pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling, false, i);
@@ -75,13 +83,16 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
     }
 }
 
-// Lets the roots of the memories, as bits, rotate, and no others.
-static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_t memories) {
+// Lets the roots of the memories, as bits, rotate, and no others; of the memories `kept` they keep one
+// place.
+static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_t memories,
+                            uint32_t kept) {
     for (uint64_t i = 1; i < list->tile_count; i++) {
         pwsp_list_tile *tile = &list->tiles[i];
         bool is_rotating = tile->root == i && roots[i].is_filled && !roots[i].is_elsewhere &&
-                           (memories >> tile->memory & 1);
-        tile->loop = is_rotating ? roots[i].loop : 0;
+                           ((memories | kept) >> tile->memory & 1);
+        tile->places = tile->places > 1 ? tile->places : is_rotating && (kept >> tile->memory & 1);
+        tile->loop = is_rotating || tile->places ? roots[i].loop : 0;
     }
 }
 
@@ -91,14 +102,23 @@ typedef enum pwsp_rotate_kind { PWSP_ROTATE_FILLED, PWSP_ROTATE_EMPTIED } pwsp_r
 // How many sizes of roots alternate at a time; further sizes take their places in turn.
 #define PWSP_ROTATE_SIZES 8
 
-// Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. Roots are
-// in the order of their uses, in which lowering has made them. Returns whether any does.
+// Roots in the order of their first uses.
+static void pwsp_rotate_sort(const pwsp_list *list, const pwsp_rotating *roots, uint64_t *order) {
+    for (uint32_t i = 0; i < list->tile_count; i++) {
+        order[i] = (uint64_t)roots[i].first << 32 | i;
+    }
+    pwsp_sort_u64(NULL, order, list->tile_count);
+}
+
+// Lets the roots of a memory alternate, or not: early[tile] is where each lives from, or 0. Returns
+// whether any does.
 static bool pwsp_rotate_alternate(const pwsp_list *list, const pwsp_rotating *roots,
-                                  uint32_t memory, pwsp_rotate_kind kind, bool is_on,
-                                  uint32_t *early) {
+                                  const uint64_t *order, uint32_t memory, pwsp_rotate_kind kind,
+                                  bool is_on, uint32_t *early) {
     uint32_t last[PWSP_ROTATE_SIZES] = {0}, turn = 0;
     bool is_any = false;
-    for (uint32_t i = 1; i < list->tile_count; i++) {
+    for (uint32_t k = 0; k < list->tile_count; k++) {
+        const uint32_t i = (uint32_t)order[k];
         const pwsp_list_tile *tile = &list->tiles[i];
         const pwsp_rotating *root = &roots[i];
         bool is_kind =
@@ -152,28 +172,47 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
     if (!early) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
+    uint64_t *order = PWSP_ARENA_ARRAY(&list->arena, uint64_t, list->tile_count);
+    if (!order) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
     pwsp_rotate_find(list, roots);
-    uint32_t memories = 0;
+    pwsp_rotate_sort(list, roots, order);
+    uint32_t memories = 0, kept = 0;
     for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT; at++) {
         bool fits;
-        pwsp_rotate_set(list, roots, 1u << at);
+        pwsp_rotate_set(list, roots, 1u << at, 0);
         if (!pwsp_rotate_try(list, machine, at, NULL, &fits, fault)) {
             return false;
         }
         memories |= fits ? 1u << at : 0;
-        pwsp_rotate_set(list, roots, fits ? 1u << at : 0);
+        if (!fits && at == PTOISA_VEC && list->loops[list->loop_count].late_of) {
+            pwsp_rotate_set(list, roots, 0, 1u << at);
+            if (!pwsp_rotate_try(list, machine, at, NULL, &fits, fault)) {
+                return false;
+            }
+            kept = fits ? 1u << at : 0;
+        }
+        pwsp_rotate_set(list, roots, memories & 1u << at, kept & 1u << at);
         for (uint32_t kind = fits; kind <= PWSP_ROTATE_EMPTIED; kind++) {
-            if (!pwsp_rotate_alternate(list, roots, at, (pwsp_rotate_kind)kind, true, early)) {
+            if (!pwsp_rotate_alternate(list, roots, order, at, (pwsp_rotate_kind)kind, true,
+                                       early)) {
                 continue;
             }
             if (!pwsp_rotate_try(list, machine, at, early, &fits, fault)) {
                 return false;
             }
             if (!fits) {
-                pwsp_rotate_alternate(list, roots, at, (pwsp_rotate_kind)kind, false, early);
+                pwsp_rotate_alternate(list, roots, order, at, (pwsp_rotate_kind)kind, false, early);
             }
         }
     }
-    pwsp_rotate_set(list, roots, memories);
-    return pwsp_list_place_early(list, machine, early, fault);
+    pwsp_rotate_set(list, roots, memories, kept);
+    bool is_placed = pwsp_list_place_early(list, machine, early, fault);
+    for (uint64_t i = 1; i < list->tile_count; i++) {
+        pwsp_list_tile *tile = &list->tiles[i];
+        tile->loop = tile->places == 1 ? 0 : tile->loop;
+        tile->places = tile->places == 1 ? 0 : tile->places;
+    }
+    return is_placed;
 }

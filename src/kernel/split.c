@@ -186,3 +186,30 @@ PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uin
     const pwsp_valid *rows = &list->tiles[tile < list->tile_count ? tile : 0].valid_rows;
     return (rows->param == 0 || rows->loop == 0) && rows->max > 1;
 }
+
+PWSP_INTERNAL bool pwsp_list_split_memory(pwsp_list *list) {
+    uint32_t whole = pwsp_list_add_tile(list);
+    if (!whole) {
+        return false;
+    }
+    const pwsp_list_tile of = list->tiles[list->split_tile];
+    const uint32_t cut = (of.valid_rows.max + 1) / 2;
+    list->tiles[whole] = of;
+    list->tiles[whole].root = whole;
+    list->tiles[whole].offset = 0;
+    memset(&list->tiles[whole].valid_rows, 0, sizeof of.valid_rows);
+    list->tiles[whole].valid_rows.max = of.valid_rows.max;
+    list->split_tile = whole;
+    for (uint32_t i = 1; i < list->tile_count; i++) {
+        pwsp_list_tile *tile = &list->tiles[i];
+        bool is_by_row = tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1;
+        bool is_flat = tile->rows == 1 && list->tiles[tile->root].rows > 1;
+        uint32_t rows = is_flat ? tile->cols : tile->rows;
+        if (tile->memory == PTOISA_VEC && is_by_row && rows > 1) {
+            uint32_t first = rows < cut ? rows : cut;
+            uint32_t part = ((first > rows - first ? first : rows - first) + 31) / 32 * 32;
+            tile->own_rows = part < rows ? part : rows;
+        }
+    }
+    return true;
+}

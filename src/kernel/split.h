@@ -18,4 +18,10 @@ PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uin
 // the first that has always the same. 0: they cannot.
 PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list);
 
+// Plans UB for the rows of one vector core of a split list instead of all rows. The rows are then cut at
+// half of their largest number, whatever a task has: the split tile becomes a tile of constant size.
+// Each core gets a multiple of 32 rows, so that columns of any type are aligned. False when memory is
+// out.
+PWSP_INTERNAL bool pwsp_list_split_memory(pwsp_list *list);
+
 #endif

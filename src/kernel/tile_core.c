@@ -169,7 +169,11 @@ PWSP_INTERNAL bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_t
             return false;
         }
         core->end[loop] = end;
-        uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+        if (of->of.late_of) {
+            continue;  // it has no body
+        }
+        uint64_t count =
+            pwsp_loop_turns(&of->of, pwsp_tile_code_iterations(code, loop, task, &begin));
         // Up to 2^20 * 2^30; of more than 2^20 the first says enough, so neither overflows.
         runs[loop] = runs[of->of.parent] * count;
         bool is_many = runs[loop] > PTOWSP_TASK_INSN_MAX;
@@ -267,7 +271,9 @@ PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_co
     for (uint32_t i = 1; i < code->tile_count; i++) {
         const pwsp_list_tile *from = &code->tiles[i];
         ptoisa_tile *tile = &core->tiles[i];
-        uint32_t address = code->tiles[from->root].address + from->offset;
+        const pwsp_list_tile *root = &code->tiles[from->root];
+        uint32_t address = root->address + from->offset +
+                           pwsp_list_place_at(from, root, 0) * (uint32_t)pwsp_list_root_step(root);
         tile->data = is_dry || !memory[from->memory] ? NULL : memory[from->memory] + address;
         tile->dtype = from->dtype;
         tile->memory = from->memory;
@@ -285,16 +291,18 @@ PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_co
     }
 }
 
-// Moves a rotating tile to its other place.
+// Moves a rotating tile from its place in one turn of the loop to its place in another one.
 static void pwsp_tile_core_rotate(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t i,
-                                  bool is_up) {
+                                  uint64_t from, uint64_t to) {
     const pwsp_list_tile *root = &code->tiles[code->tiles[i].root];
-    uint64_t step = pwsp_list_root_step(root);
+    int64_t step = (int64_t)pwsp_list_root_step(root);
+    int64_t places = (int64_t)pwsp_list_place_at(&code->tiles[i], root, to) -
+                     (int64_t)pwsp_list_place_at(&code->tiles[i], root, from);
     bool is_shared = pwsp_tile_core_shares(core, code, root);
     for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
         ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
         if (tile->data) {
-            tile->data = is_up ? (uint8_t *)tile->data + step : (uint8_t *)tile->data - step;
+            tile->data = (uint8_t *)tile->data + places * step;
         }
     }
 }
@@ -307,7 +315,7 @@ PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_
         uint32_t at = code->loop_tiles[of->tiles + i];
         pwsp_tile_core_size(core, code, task, at);
         if (n > 0 && code->tiles[code->tiles[at].root].loop == loop) {
-            pwsp_tile_core_rotate(core, code, at, n % 2 != 0);
+            pwsp_tile_core_rotate(core, code, at, n - 1, n);
         }
     }
 }
@@ -315,10 +323,10 @@ PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_
 PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         uint32_t loop, uint64_t count) {
     const pwsp_code_loop *of = &code->loops[loop];
-    for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
+    for (uint32_t i = 0; i < of->tile_count && count; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
         if (code->tiles[code->tiles[at].root].loop == loop) {
-            pwsp_tile_core_rotate(core, code, at, false);
+            pwsp_tile_core_rotate(core, code, at, count - 1, 0);
         }
     }
 }

@@ -14,6 +14,7 @@ typedef struct pwsp_unrolling {
     const uint32_t *counts;
     uint32_t *scopes;  // [tile] of roots: the loop with all uses; UINT32_MAX: not used
     uint32_t *copies;  // [tile] in the plain list
+    uint32_t *kept;    // [place][tile] of roots with more than two places: the last copy there
     uint32_t iterations[PTOWSP_LOOP_MAX + 1];
 } pwsp_unrolling;
 
@@ -63,12 +64,42 @@ static void pwsp_unroll_find_scopes(const pwsp_list *list, uint32_t *scopes) {
     }
 }
 
+// The loop whose turns an instruction of a phase is in.
+static uint32_t pwsp_unroll_turning(const pwsp_list *list, uint32_t phase) {
+    uint32_t of = phase <= list->loop_count ? list->loops[phase].late_of : 0;
+    return of ? of : phase;
+}
+
+static bool pwsp_unroll_begins(const pwsp_list *list, const pwsp_insn *insn, uint32_t loop,
+                               uint32_t begun) {
+    uint32_t of = pwsp_unroll_turning(list, insn->begins);
+    return insn->op == PTOISA_TMATMUL_ACC && of <= begun &&
+           pwsp_loop_is_within(list->loops, loop, of) && pwsp_loop_runs(&list->loops[of]);
+}
+
+// Is the phase of an instruction one of its loop? Only loops that preload have phases.
+static bool pwsp_unroll_check_phase(const pwsp_list *list, const pwsp_insn *insn, uint32_t i,
+                                    uint32_t loop, pwsp_list_fault *fault) {
+    bool is_sync = pwsp_insn_is_mark(insn) || pwsp_insn_is_sync(insn);
+    uint32_t of = pwsp_unroll_turning(list, insn->phase);
+    bool is_preloading = list->loops[loop].preload != 0;
+    bool is_good = is_sync || !is_preloading ? insn->phase == 0
+                                             : insn->phase <= list->loop_count && of == loop;
+    return is_good || pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                     "verify: instruction %" PRIu32 " (%s) is of phase %u in loop "
+                                     "%" PRIu32,
+                                     i, pwsp_insn_name(insn), insn->phase, loop);
+}
+
 static bool pwsp_unroll_check_marks(const pwsp_list *list, pwsp_list_fault *fault) {
     uint32_t loop = 0, begun = 0;
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
+        if (!pwsp_unroll_check_phase(list, insn, i, loop, fault)) {
+            return false;
+        }
         if (insn->op == PWSP_INSN_LOOP) {
-            if (insn->loop != ++begun || begun > list->loop_count ||
+            if (insn->loop != ++begun || begun > list->loop_count || list->loops[begun].late_of ||
                 list->loops[begun].parent != loop) {
                 return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
                                       "verify: instruction %" PRIu32 " (LOOP) is not in turn", i);
@@ -84,14 +115,15 @@ static bool pwsp_unroll_check_marks(const pwsp_list *list, pwsp_list_fault *faul
                                    pwsp_loop_is_within(list->loops, loop, insn->loop))) {
             return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
                                   "verify: instruction %" PRIu32 " rotates outside of its loop", i);
-        } else if (insn->begins && !(insn->op == PTOISA_TMATMUL_ACC && insn->begins <= begun &&
-                                     pwsp_loop_is_within(list->loops, loop, insn->begins) &&
-                                     pwsp_loop_runs(&list->loops[insn->begins]))) {
+        } else if (insn->begins && !pwsp_unroll_begins(list, insn, loop, begun)) {
             return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
                                   "verify: instruction %" PRIu32
                                   " begins a sum in a loop that is not around it or may not run",
                                   i);
         }
+    }
+    while (begun < list->loop_count && list->loops[begun + 1].late_of) {
+        begun++;
     }
     return (loop == 0 && begun == list->loop_count) ||
            pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, 0, "verify: a loop is not closed");
@@ -123,6 +155,11 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
 
 // -- the plain list -------------------------------------------------------------------------------
 
+// A late size becomes the early size of the same iteration, for comparisons.
+static void pwsp_unroll_whole_loop(const pwsp_unrolling *u, pwsp_valid *valid) {
+    valid->loop = (uint8_t)pwsp_unroll_turning(u->list, valid->loop);
+}
+
 // Appends a copy of a tile; 0 when memory is out. A view goes with its root.
 static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
     pwsp_unrolled *out = u->out;
@@ -135,11 +172,21 @@ static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
     out->tile_origins[copy] = tile;
     pwsp_list_tile *to = &out->list.tiles[copy];
     *to = u->list->tiles[tile];
+    pwsp_unroll_whole_loop(u, &to->valid_rows);
+    pwsp_unroll_whole_loop(u, &to->valid_cols);
     if (to->root == tile) {
+        uint32_t at = pwsp_list_place_at(to, to, u->iterations[to->loop]);
         to->root = copy;
-        to->address +=
-            to->loop && u->iterations[to->loop] % 2 ? (uint32_t)pwsp_list_root_step(to) : 0;
-        to->loop = 0;
+        to->address += at * (uint32_t)pwsp_list_root_step(to);
+        if (to->places) {
+            u->kept[(size_t)at * u->list->tile_count + tile] = copy;
+        }
+        to->loop = to->places = 0;
+    } else if (to->is_late && to->root < u->list->tile_count) {  // of an earlier turn
+        const pwsp_list_tile *root = &u->list->tiles[to->root];
+        uint32_t at = pwsp_list_place_at(to, root, u->iterations[root->loop]);
+        to->root = root->places ? u->kept[(size_t)at * u->list->tile_count + to->root] : 0;
+        to->is_late = false;
     } else if (to->root < u->list->tile_count && u->copies[to->root]) {
         to->root = u->copies[to->root];
     } else {
@@ -184,13 +231,15 @@ static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
         insn->event = (uint8_t)(insn->event + u->iterations[insn->loop] % 2);
         insn->loop = 0;
     }
-    if (insn->begins && u->iterations[insn->begins] == 0) {
+    uint32_t begins = pwsp_unroll_turning(u->list, insn->begins);
+    uint32_t first = begins == insn->begins ? 0 : u->list->loops[begins].preload;
+    if (insn->begins && u->iterations[begins] == first) {
         insn->op = PTOISA_TMATMUL;
         insn->src[0] = insn->src[1];
         insn->src[1] = insn->src[2];
         insn->src[2] = 0;
     }
-    insn->begins = 0;
+    insn->begins = insn->phase = 0;
     return true;
 }
 
@@ -205,13 +254,18 @@ static bool pwsp_unroll_body(pwsp_unrolling *u, uint32_t begin, uint32_t loop, u
         }
     }
     *out_end = at;
-    for (uint32_t n = 0; n < (loop ? u->counts[loop] : 1); n++) {
+    uint64_t turns = loop ? pwsp_loop_turns(&list->loops[loop], u->counts[loop]) : 1;
+    for (uint32_t n = 0; n < turns; n++) {
         u->iterations[loop] = n;
         if (!pwsp_unroll_copy_scope(u, loop)) {
             return false;
         }
         for (at = begin; at < *out_end; at++) {
             const pwsp_insn *insn = &list->insns[at];
+            bool is_early = insn->phase == loop;
+            if (insn->phase && (is_early ? n >= u->counts[loop] : n < list->loops[loop].preload)) {
+                continue;
+            }
             if (insn->op == PWSP_INSN_LOOP ? !pwsp_unroll_body(u, at + 1, insn->loop, &at)
                                            : !pwsp_unroll_insn(u, at)) {
                 return false;
@@ -227,7 +281,7 @@ static uint64_t pwsp_unroll_count(const pwsp_list *list, const uint32_t *counts)
     uint32_t loop = 0;
     runs[0] = 1;
     for (uint32_t of = 1; of <= list->loop_count; of++) {
-        runs[of] = runs[list->loops[of].parent] * counts[of];
+        runs[of] = runs[list->loops[of].parent] * pwsp_loop_turns(&list->loops[of], counts[of]);
     }
     for (uint64_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
@@ -238,6 +292,16 @@ static uint64_t pwsp_unroll_count(const pwsp_list *list, const uint32_t *counts)
         count += is_mark ? 0 : runs[loop];
     }
     return count;
+}
+
+// The most places that a root has of more than two.
+static uint32_t pwsp_unroll_kept(const pwsp_list *list) {
+    uint32_t most = 0;
+    for (uint64_t i = 1; i < list->tile_count; i++) {
+        const pwsp_list_tile *tile = &list->tiles[i];
+        most = tile->places > most ? tile->places : most;
+    }
+    return most;
 }
 
 PWSP_INTERNAL void pwsp_unroll_init(pwsp_unrolled *unrolled, pwsp_memory memory) {
@@ -258,11 +322,14 @@ PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
     u.out = unrolled;
     u.counts = counts;
     size_t count = (size_t)list->tile_count + 1;
-    u.scopes = (uint32_t *)pwsp_arena_alloc(&plain->arena, 2 * count * sizeof *u.scopes, 8);
+    size_t kept = pwsp_unroll_kept(list);
+    u.scopes =
+        (uint32_t *)pwsp_arena_alloc(&plain->arena, (2 + kept) * count * sizeof *u.scopes, 8);
     if (!u.scopes) {
         return false;
     }
     u.copies = u.scopes + count;
+    u.kept = u.copies + count;
     pwsp_unroll_find_scopes(list, u.scopes);
     uint32_t end;
     return pwsp_list_begin(plain) && pwsp_list_renew(plain, pwsp_unroll_count(list, counts)) &&

@@ -336,7 +336,8 @@ static uint8_t pwsp_waits_rotating(const pwsp_waits *w, uint32_t loop) {
             continue;
         }
         const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
-        if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
+        const pwsp_list_tile *root = &list->tiles[tile->root];
+        if (insn->dst[0] && root->loop && !root->places && w->pipes[at] != PTOISA_PIPE_V) {
             rotating |= 1u << w->pipes[at];
         }
     }

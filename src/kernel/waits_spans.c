@@ -96,7 +96,7 @@ static void pwsp_waits_find_seconds(pwsp_waits *w, uint32_t first) {
     const pwsp_list *list = w->list;
     for (uint32_t tile = 1; tile < list->tile_count; tile++) {
         const pwsp_list_tile *root = &list->tiles[list->tiles[tile].root];
-        if (root->loop) {
+        if (root->loop && !root->places) {
             pwsp_waits_place *second = &w->where[first];
             *second = w->where[tile];
             second->begin += (uint32_t)pwsp_list_root_step(root);
@@ -119,7 +119,10 @@ PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *m
     for (uint32_t tile = 1; w->where && tile < tile_count; tile++) {
         const pwsp_list_tile *t = &w->list->tiles[tile], *root = &w->list->tiles[t->root];
         w->where[tile].begin = bases[t->memory] + root->address + t->offset;
-        w->where[tile].end = w->where[tile].begin + (uint32_t)pwsp_list_tile_bytes(t);
+        // A root with more than two places counts as one span, which orders all turns.
+        w->where[tile].end =
+            w->where[tile].begin +
+            (uint32_t)(root->places ? pwsp_list_root_bytes(root) : pwsp_list_tile_bytes(t));
         w->where[tile].span = w->where[tile].second = 0;
     }
     for (uint32_t param = 0; w->where && param <= PTOWSP_TASK_TILE_MAX; param++) {

@@ -73,14 +73,18 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         npu_print(out, ", ");
         npu_print_bound(k, &loop->end, out);
         npu_print(out, ", %lld);\n", (long long)loop->step);
-        if (k->half != NPU_HALF_ANY) {
+        if (k->half != NPU_HALF_ANY || loop->late_of) {
             continue;
         }
         npu_print(out, "    const int64_t runs_%u = ", i);
         if (loop->parent) {
             npu_print(out, "runs_%u * ", loop->parent);
         }
-        npu_print(out, "loop_%u.count;\n", i);
+        if (loop->preload) {
+            npu_print(out, "loop_%u.turns(%u);\n", i, loop->preload);
+        } else {
+            npu_print(out, "loop_%u.count;\n", i);
+        }
         npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
         npu_text check = {NULL, 0, 0, false};
         // Of more runs than that the sum might overflow.
@@ -165,8 +169,12 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
     const char *at = k->tiles[k->tiles[tile].address].name;
-    if (object->loop) {
-        npu_print(out, "wsp::place(%s_at, %u, n_%u)", at, object->step, object->loop);
+    if (object->loop && object->places > 2) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u%s, %u)", at, object->step, object->loop,
+                  object->is_late ? " + 1" : "", object->places);
+    } else if (object->loop) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u%s)", at, object->step, object->loop,
+                  object->is_late ? " + 1" : "");
     } else {
         npu_print(out, "%s_at", at);
     }
@@ -291,6 +299,8 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
             npu_tile_sizes(k, i, rows, cols);
             if (npu_kernel_is_shared(k, i)) {
                 npu_kernel_share(tile->object.rows == 1 ? cols : rows);
+            } else if (tile->object.own_rows) {  // scratch
+                snprintf(rows, NPU_SIZE_TEXT_MAX, "%u", tile->object.own_rows);
             }
             npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
@@ -314,15 +324,27 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
-    uint32_t indent = 4;
-    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
-        indent += 4;
+// The index of a loop. A phase without an iteration in a turn has its nearest one: nothing uses that.
+static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
+    const ptowsp_loop_info *of = &k->info->loops[loop];
+    char turn[48];
+    snprintf(turn, sizeof turn, "n_%u", loop);
+    if (of->preload) {
+        snprintf(turn, sizeof turn, "wsp::least(n_%u, loop_%u.count - 1)", loop, loop);
+    } else if (of->late_of) {
+        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, of->late_of,
+                  k->info->loops[of->late_of].preload);
+        snprintf(turn, sizeof turn, "n_%u < 0 ? 0 : n_%u", loop, loop);
     }
+    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(%s);\n", (int)indent, "", loop,
+              loop, turn);
+}
+
+static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                        npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
     npu_print_tiles_of(k, loop, indent, &tiles);
-    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(n_%u);\n", (int)indent, "",
-              loop, loop, loop);
+    npu_print_index(k, loop, indent, out);
     for (uint32_t i = 0; i < k->size_count; i++) {
         if (k->sizes[i].extent.loop == loop) {
             npu_print_size(k, &k->sizes[i], indent, out);
@@ -330,6 +352,17 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
     }
     npu_print_windows_of(k, loop, indent, out);
     npu_append(out, &tiles);
+}
+
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
+    uint32_t indent = 4, late = npu_kernel_late(k, loop);
+    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
+        indent += 4;
+    }
+    npu_print_loop_declarations(k, loop, indent, out);
+    if (late) {
+        npu_print_loop_declarations(k, late, indent, out);
+    }
 }
 
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {

@@ -147,14 +147,25 @@ static void npu_print_second(const npu_kernel *k, npu_text *out) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
         bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
         if (is_loop && npu_has_fifo(k, insn->loop)) {
-            npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", indent, "",
-                      insn->loop, insn->loop, insn->loop, insn->loop);
+            uint32_t late = npu_kernel_late(k, insn->loop);
+            npu_kernel_print_turns(k, insn->loop, (uint32_t)indent, out);
             indent += 4;
+            if (late) {
+                npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", indent, "", late, insn->loop,
+                          k->info->loops[insn->loop].preload);
+            }
         } else if (is_end && npu_has_fifo(k, insn->loop)) {
             indent -= 4;
             npu_print(out, "%*s}\n", indent, "");
         } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
-            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn->fifo]);
+            if (insn->phase) {
+                npu_kernel_print_phase(k, insn->phase, (uint32_t)indent, out);
+            }
+            npu_print(out, "%*s%s.pass();\n", insn->phase ? indent + 4 : indent, "",
+                      npu_fifo_names[insn->fifo]);
+            if (insn->phase) {
+                npu_print(out, "%*s}\n", indent, "");
+            }
         }
     }
     npu_print(out, "        return;\n    }\n");

@@ -186,7 +186,7 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
     return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
            x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
            x->address == y->address && x->loop == y->loop && x->step == y->step &&
-           npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           x->is_late == y->is_late && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
@@ -285,7 +285,16 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
     memcpy(text + sizeof before - 1 + length, after, sizeof after);
 }
 
+NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop) {
+    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
+    while (late && k->info->loops[late].late_of != loop) {
+        late--;
+    }
+    return late;
+}
+
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
+    loop = k->info->loops[loop].late_of ? k->info->loops[loop].late_of : loop;
     bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
     for (uint32_t i = 0; i < k->info->insn_count && !has_any; i++) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
@@ -362,8 +371,8 @@ NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32
 static void npu_find_ends(npu_kernel *k) {
     for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const ptowsp_tile_object *tile = &k->tiles[i].object;
-        uint32_t end =
-            tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
+        uint32_t end = tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) +
+                       (tile->places - 1) * tile->step;
         if (k->tiles[i].is_used && end > k->ends[tile->memory]) {
             k->ends[tile->memory] = end;
         }
@@ -409,6 +418,9 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         ptowsp_tile_object *object = &k->tiles[i].object;
         *object = k->info->objects[i];
+        if (object->own_rows) {  // a function is for one core
+            *(object->rows == 1 ? &object->cols : &object->rows) = object->own_rows;
+        }
         object->valid_rows = npu_extent_normal(k, object->valid_rows);
         object->valid_cols = npu_extent_normal(k, object->valid_cols);
     }

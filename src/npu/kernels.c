@@ -138,11 +138,44 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
+NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                         npu_text *out) {
+    char turns[32];
+    snprintf(turns, sizeof turns, k->info->loops[loop].preload ? "turns(%u)" : "count",
+             k->info->loops[loop].preload);
+    npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)indent, "", loop,
+              loop, loop, turns, loop);
+}
+
+NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
+                                         npu_text *out) {
+    if (k->info->loops[phase].late_of) {
+        npu_print(out, "%*sif (n_%u >= 0) {\n", (int)indent, "", phase);
+    } else {
+        npu_print(out, "%*sif (n_%u < loop_%u.count) {\n", (int)indent, "", phase, phase);
+    }
+}
+
+// Opens and closes what only turns do that have an iteration of a phase.
+static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
+    if (phase == *open) {
+        return;
+    }
+    if (*open) {
+        k->indent -= 4;
+        npu_print(out, "%*s}\n", (int)k->indent, "");
+    }
+    if (phase) {
+        npu_kernel_print_phase(k, phase, k->indent, out);
+        k->indent += 4;
+    }
+    *open = phase;
+}
+
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (insn->op == PTOWSP_OP_LOOP) {
-        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
-                  "", insn->loop, insn->loop, insn->loop, insn->loop);
+        npu_kernel_print_turns(k, insn->loop, k->indent, out);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
@@ -160,7 +193,8 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
-        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
+        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop) ||
+            k->info->loops[loop].late_of) {
             continue;
         }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
@@ -185,6 +219,7 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
 NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
+    uint32_t phase = 0;
     k->indent = 4;
     memset(k->loop_at, 0, sizeof k->loop_at);
     for (uint32_t i = 0; i < k->info->insn_count; i++) {
@@ -198,6 +233,7 @@ NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
+        npu_print_phase(k, &phase, insn->phase, &body);
         if (!npu_print_mark(k, insn, &body)) {
             npu_kernel_print_insn(k, insn, &body);
         }
@@ -301,8 +337,38 @@ static bool npu_check_families(npu_emitter *emitter) {
     return true;
 }
 
+// The cores of a tree have one pair of FIFOs for all kernels, which counts on. Other numbers of slots
+// than two are in a file.
+static bool npu_check_fifos(npu_emitter *emitter) {
+    uint32_t slots = 0, first = 0;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        for (uint32_t f = 0; f < 2 && info->is_used && info->is_mixed; f++) {
+            uint32_t own = info->fifos[f].slot_bytes ? info->fifos[f].slot_count : 0;
+            if (slots && own && own != slots) {
+                return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                                "kernel %s has FIFOs of %u slots, kernel %s of %u: a tree has one "
+                                "kind; let them preload as much, or emit them apart",
+                                info->name, own, emitter->tables->kernels[first].name, slots);
+            }
+            first = own ? i : first;
+            slots = own ? own : slots;
+        }
+    }
+    if (slots > 2) {
+        npu_text text = {NULL, 0, 0, false};
+        npu_print(&text,
+                  "// The FIFOs between a block's cores: kernels of this program begin iterations "
+                  "ahead. Generated.\n\n#ifndef WSP_FIFO_SLOT_COUNT\n"
+                  "#define WSP_FIFO_SLOT_COUNT %uu\n#endif\n",
+                  slots);
+        npu_add_file(emitter, &text, "include/wsp_fifos.h");
+    }
+    return emitter->status == PTOWSP_OK;
+}
+
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    if (!npu_check_families(emitter)) {
+    if (!npu_check_families(emitter) || !npu_check_fifos(emitter)) {
         return;
     }
     for (uint32_t i = 1; i < emitter->tables->kernel_count && emitter->status == PTOWSP_OK; i++) {

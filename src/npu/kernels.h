@@ -141,6 +141,15 @@ NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
 // The part of a size that a vector core has.
 NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
 
+// The loop that stands for the late instructions of a loop that preloads, or 0.
+NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
+
+// Opens a loop over turns, and what only turns do that have an iteration of a phase.
+NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                         npu_text *out);
+NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
+                                         npu_text *out);
+
 // Does a loop have instructions of the function?
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 

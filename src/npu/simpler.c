@@ -69,6 +69,9 @@ static bool npu_simpler_check_kernels(npu_emitter *emitter) {
             return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
                                     kernel->pto ? "it is a PTO-ISA source, and not a tile kernel"
                                                 : "it is a C function, and not a tile kernel");
+        } else if (kernel->fifos[0].slot_count > 2) {
+            return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
+                                    "it preloads, and its FIFOs have more than two slots");
         }
     }
     return true;

@@ -38,6 +38,32 @@ TEST(loop__refuses_bounds_that_are_none) {
     FAULT(INVALID_PARAMS, "loop_end: no loop is open", VOID(ptowsp_tile_loop_end(f->k)));
 }
 
+static ptowsp_value preload(fixture *f, int64_t iterations, int times) {
+    ptowsp_value index = open_loop(f);
+    for (int i = 0; i < times; i++) {
+        ptowsp_tile_preload(index, iterations);
+    }
+    return none;
+}
+
+static ptowsp_value preload_outer(fixture *f) {
+    ptowsp_value index = open_loop(f);
+    open_loop(f);
+    ptowsp_tile_preload(index, 1);
+    return none;
+}
+
+TEST(loop__refuses_preloads_that_are_none) {
+    FAULT(INVALID_PARAMS, "preload: its operand is no index of the innermost loop",
+          VOID(ptowsp_tile_preload(f->x, 1)));
+    FAULT(INVALID_PARAMS, "preload: its operand is no index of the innermost loop",
+          preload_outer(f));
+    FAULT(INVALID_PARAMS, "preload: 0 iterations, not 1 to 8", preload(f, 0, 1));
+    FAULT(INVALID_PARAMS, "preload: 9 iterations, not 1 to 8", preload(f, 9, 1));
+    FAULT(INVALID_PARAMS, "preload: -1 iterations, not 1 to 8", preload(f, -1, 1));
+    FAULT(INVALID_PARAMS, "preload: loop 1 preloads 8 already", preload(f, 8, 2));
+}
+
 static ptowsp_value too_many(fixture *f, int count, bool is_nested) {
     ptowsp_value last = none;
     for (int i = 0; i < count; i++) {

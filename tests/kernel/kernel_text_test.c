@@ -39,6 +39,7 @@ static ptowsp_value operation_loop(const scene *s) {
     const ptowsp_value none = {NULL, 0};
     ptowsp_value sum = none, zero = ptowsp_tile_full(s->k, PTOWSP_F32, 64, 64, 0);
     PTOWSP_TILE_LOOP(s->k, i, ptowsp_tile_const(s->k, 0), ptowsp_tile_rows(s->x), 16) {
+        ptowsp_tile_preload(i, 2);
         sum = ptowsp_tile_carry(zero);
         ptowsp_tile_next(sum, ptowsp_tile_add(sum, s->x));
     }
@@ -108,6 +109,7 @@ static ptowsp_value operation(const scene *s, pwsp_kop_kind kind) {
     case PWSP_KOP_INTERLEAVE: return ptowsp_tile_interleave(x, x);
     case PWSP_KOP_DEINTERLEAVE: return ptowsp_tile_deinterleave(x, 1);
     case PWSP_KOP_LOOP:
+    case PWSP_KOP_PRELOAD:
     case PWSP_KOP_END:
     case PWSP_KOP_CARRY:
     case PWSP_KOP_NEXT:
@@ -430,6 +432,7 @@ TEST(text__says_where_an_error_is) {
         {"    %4 = exp %1\n", 6, 5, "further right than one below the kernel's may be"},
         {"  %4 = loop %3, %3, 1\n      %5 = exp %1\n", 7, 7, "below this loop may be"},
         {"  %4 = loop %3, %3, 0\n", 6, 3, "its step is 0"},
+        {"  %4 = loop %3, %3, 1\n    preload %4, 9\n", 7, 5, "9 iterations, not 1 to 8"},
         {"  %4 = loop %3, %3, 1.5\n", 6, 21, "a whole number is missing here"},
         {"  %4 = loop %3, %3, 1\n    %5 = loop %3, %3, 1\n      %6 = loop %3, %3, 1\n"
          "        %7 = loop %3, %3, 1\n          %8 = loop %3, %3, 1\n",

@@ -102,6 +102,96 @@ TEST(emitted_loops__are_those_of_the_library_on_a5) {
     play(true, "-std=c++20 -O0");
 }
 
+// Loops that begin two iterations ahead, whose FIFOs have six slots.
+TEST(emitted_loops__that_preload_are_those_of_the_library) {
+    if (!npu_compiler()) {
+        print_message("there is no C++ compiler: skipped\n");
+        return;
+    }
+    static batch b;
+    uint64_t seed = test_seed() + 2;
+    lp_preload = 2;
+    for (int which = 0; which < 5; which++) {
+        add(&b, lp_attention, which, test_random(&seed), false);
+    }
+    lp_preload = 0;
+    batch_play(&b, "-std=c++17 -O0 -DWSP_FIFO_SLOT_COUNT=6u");
+}
+
+// Kernel `name` of a module: 16 x 16 products of products, in three iterations.
+static ptowsp_kernel weigh_make(ptowsp_module *m, const char *name, int64_t ahead) {
+    enum { SIDE = 16 };
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, SIDE, SIDE);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, SIDE, SIDE), sum = x;
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, SIDE, SIDE, 0);
+    PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_const(k, 3), 1) {
+        if (ahead) {
+            ptowsp_tile_preload(at, ahead);
+        }
+        sum = ptowsp_tile_carry(zero);
+        ptowsp_value part = ptowsp_tile_matmul(ptowsp_tile_exp(ptowsp_tile_matmul(x, x)), x);
+        ptowsp_tile_next(sum, ptowsp_tile_add(sum, part));
+    }
+    ptowsp_tile_store(y, sum);
+    return ptowsp_kernel_end(k);
+}
+
+// Keeps the text of the file of FIFOs.
+static ptowsp_status keep_fifos(void *user, const char *path, const char *text, size_t size) {
+    if (strstr(path, "wsp_fifos.h")) {
+        snprintf((char *)user, 512, "%.*s", (int)size, text);
+    }
+    return PTOWSP_OK;
+}
+
+// A tree's FIFOs have as many slots as its kernels need, if they all need as many.
+TEST(emitted_trees__have_the_slots_of_their_kernels) {
+    static const int64_t ahead[][2] = {{0, 0}, {2, 2}, {2, 1}, {2, 0}};
+    for (int i = 0; i < 4; i++) {
+        ptowsp_context *context;
+        ptowsp_module *m;
+        ptowsp_program *program;
+        char text[512] = "";
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = "t";
+        tensor.dtype = PTOWSP_F32;
+        tensor.rank = 2;
+        tensor.shape[0] = tensor.shape[1] = 16;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.views[0].tensor = task.views[1].tensor = ptowsp_tensor_make(m, &tensor);
+        ptowsp_kernel kernels[] = {weigh_make(m, "one", ahead[i][0]),
+                                   weigh_make(m, "two", ahead[i][1])};
+        PTOWSP_WORKLOAD(m, "main") {
+            PTOWSP_SEQUENCE(m) {
+                for (int j = 0; j < 2; j++) {
+                    task.kernel = kernels[j];
+                    ptowsp_task_make(m, &task);
+                }
+            }
+        }
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        ptowsp_status status = ptowsp_npu_emit_files(context, program, keep_fifos, text);
+        assert_int_equal(status, i < 2 ? PTOWSP_OK : PTOWSP_UNSUPPORTED);
+        assert_int_equal(strstr(text, "#define WSP_FIFO_SLOT_COUNT 6u\n") != NULL, i == 1);
+        if (i > 1) {
+            assert_non_null(strstr(ptowsp_context_error(context).text,
+                                   i == 2 ? "kernel two has FIFOs of 4 slots, kernel one of 6"
+                                          : "kernel two has FIFOs of 2 slots, kernel one of 6"));
+        }
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
 // -- data as a device moves it --------------------------------------------------------------------
 
 static kt_value in_as(kt *t, kt_strides strides, ptowsp_dtype dtype, int64_t rows, int64_t cols) {

@@ -258,18 +258,31 @@ static int section_24_panels(void) {
     return 0;
 }
 
+static int section_24_preload(void) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "preload"});
+    ptowsp_value q = ptowsp_tile_in(k, "q", PTOWSP_F32, 64, 64);
+    ptowsp_value kt = ptowsp_tile_in(k, "kt", PTOWSP_F32, 64, 512);
+    ptowsp_value v = ptowsp_tile_in(k, "v", PTOWSP_F32, 512, 64);
+    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, 64, 64);
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0), none = {NULL, 0}, acc = zero;
+#include "24_4.inc"
+    ptowsp_tile_store(out, acc);
+    check(ptowsp_kernel_end(k).id != 0, "section 24, preload");
+    return 0;
+}
+
 static int section_24_instruction(void) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "instruction"});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 64);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 64);
-#include "24_4.inc"
+#include "24_5.inc"
     ptowsp_tile_store(y, t);
     check(ptowsp_kernel_end(k).id != 0, "section 24, instruction");
     return 0;
 }
 
 static int section_24_timing(void) {
-#include "24_5.inc"
+#include "24_6.inc"
     check(cost.timing->clock_mhz == 1500, "section 24, timing");
     return 0;
 }
@@ -577,6 +590,7 @@ int main(void) {
                                           section_24_softmax,
                                           section_24_loop,
                                           section_24_panels,
+                                          section_24_preload,
                                           section_24_instruction,
                                           section_24_timing,
                                           section_17_list,

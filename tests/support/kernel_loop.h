@@ -24,6 +24,7 @@ typedef struct lp {
 } lp;
 
 static const ptowsp_value lp_none = {NULL, 0};
+static int64_t lp_preload;  // iterations that loops begin ahead; 0: none
 
 static inline ptowsp_value lp_const(kt *t, int64_t x) {
     return ptowsp_tile_const(t->k, (double)x);
@@ -39,6 +40,9 @@ static inline lp lp_begin_as(kt *t, bool is_looped, int64_t begin, int64_t end, 
     if (is_looped) {
         l.index = ptowsp_tile_loop_begin(t->k, from.id ? from : lp_const(t, begin),
                                          to.id ? to : lp_const(t, end), step);
+        if (lp_preload) {
+            ptowsp_tile_preload(l.index, lp_preload);
+        }
     }
     return l;
 }

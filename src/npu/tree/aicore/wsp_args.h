@@ -132,6 +132,9 @@ struct Loop {
     AICORE int at(int turn) const {
         return static_cast<int>(begin + turn * step);
     }
+    AICORE int turns(int preload) const {  // where so many iterations are begun ahead
+        return count > 0 ? count + preload : 0;
+    }
 };
 
 constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;
@@ -148,13 +151,17 @@ AICORE inline int64_t bound(uint64_t bits) {
                                                       : static_cast<int64_t>(bits);
 }
 
-// The event of a flag that takes two in turn, and where a tile is that has two places.
+// The event of a flag that takes two in turn, and where a tile is that has two places, or more.
 AICORE inline event_t event(int first, int turn) {
     return static_cast<event_t>(first + turn % 2);
 }
 
 AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn) {
     return turn % 2 ? first + step : first;
+}
+
+AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn, int places) {
+    return first + static_cast<uint32_t>(turn % places) * step;
 }
 
 // A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap

@@ -71,8 +71,13 @@ typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t task
 #ifndef WSP_FIFO_SLOT_BYTES  // or where FIFOs are of one kernel alone
 #define WSP_FIFO_SLOT_BYTES (192u * 1024u)
 #endif
+#if __has_include("wsp_fifos.h")  // of a program whose kernels begin iterations ahead
+#include "wsp_fifos.h"
+#endif
+#ifndef WSP_FIFO_SLOT_COUNT
 #define WSP_FIFO_SLOT_COUNT 2u
-#define WSP_FIFO_BYTES      (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)
+#endif
+#define WSP_FIFO_BYTES (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)
 
 // -- the program ----------------------------------------------------------------------------------
 

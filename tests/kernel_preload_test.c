@@ -1,0 +1,285 @@
+// Loops that begin iterations ahead: what they compute, against the same kernels unrolled by hand;
+// what is under way, counted on paper; their errors; and lists with wrong phases.
+
+#include "kernel_loop.h"
+
+#include "../src/kernel/compiled.h"
+#include "../src/workload/module.h"
+
+// -- results --------------------------------------------------------------------------------------
+
+static void preload__changes_no_byte_of_attention(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    uint64_t seed = test_seed();
+    for (int ahead = 1; ahead <= PTOWSP_PRELOAD_MAX; ahead++) {
+        for (int which = 0; which <= 6; which++) {  // iterations; 0: none
+            kt_config config = kt_any(test_random(&seed));
+            config.is_partial = (ahead + which) % 2 != 0;
+            config.strides = (kt_strides)(which % 4);
+            config.machine = (ahead + which) % 5 == 0 ? &a5 : NULL;
+            config.low = -1;
+            config.high = 1;
+            lp_preload = ahead;
+            lp_play(lp_attention, which, config);
+            lp_preload = 0;
+        }
+    }
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+typedef enum mistake {
+    NO_MISTAKE,
+    NESTED,       // a loop in the loop
+    NO_PRODUCT,   // nothing takes what the vector half makes
+    IN_A_CIRCLE,  // scores of a chunk depend on the output of the one before
+    ON_BOTH,      // the largest score is needed late
+    MANY_LOOPS,
+    MANY_TILES  // go to the cube core in an iteration
+} mistake;
+
+typedef struct scene {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_kernel kernel;
+} scene;
+
+static void groups_make(ptowsp_body *k, ptowsp_value q, ptowsp_value keys, ptowsp_value values,
+                        mistake wrong, ptowsp_value *state) {
+    const ptowsp_value scale = ptowsp_tile_const(k, 0.125);
+    for (int g = 0; g < (wrong == MANY_TILES ? 6 : 1); g++) {
+        ptowsp_value m = state[3 * g], sum = state[3 * g + 1], acc = state[3 * g + 2];
+        if (wrong == IN_A_CIRCLE) {
+            q = ptowsp_tile_cvt(acc, PTOWSP_F16, PTOWSP_ROUND_NEAREST);
+        }
+        ptowsp_value s = ptowsp_tile_mul(ptowsp_tile_matmul(q, keys), scale);
+        ptowsp_value most = ptowsp_tile_max(m, ptowsp_tile_rowmax(s));
+        ptowsp_value p = ptowsp_tile_exp(ptowsp_tile_sub(s, most));
+        ptowsp_value fix = ptowsp_tile_exp(ptowsp_tile_sub(m, most)), part = p;
+        if (wrong != NO_PRODUCT) {
+            ptowsp_value narrow = ptowsp_tile_cvt(p, PTOWSP_F16, PTOWSP_ROUND_NEAREST);
+            part = ptowsp_tile_matmul(narrow, values);
+        }
+        if (wrong == ON_BOTH) {
+            part = ptowsp_tile_add(part, m);
+        }
+        ptowsp_tile_next(m, most);
+        ptowsp_tile_next(sum, ptowsp_tile_add(ptowsp_tile_mul(sum, fix), ptowsp_tile_rowsum(p)));
+        ptowsp_tile_next(acc, ptowsp_tile_add(ptowsp_tile_mul(acc, fix), part));
+    }
+}
+
+// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time.
+static void begin(scene *s, int64_t ahead, mistake wrong) {
+    enum { SIDE = 64, KEYS = 1024, GROUPS = 6 };
+    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(s->context, NULL, &s->m), PTOWSP_OK);
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "attend";
+    ptowsp_body *k = ptowsp_kernel_begin(s->m, &desc);
+    const ptowsp_value none = {NULL, 0}, zero = ptowsp_tile_const(k, 0);
+    ptowsp_value q = ptowsp_tile_in(k, "q", PTOWSP_F16, SIDE, SIDE);
+    ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F16, SIDE, KEYS);
+    ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F16, KEYS, SIDE);
+    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, SIDE, SIDE), state[3 * GROUPS];
+    ptowsp_value column = ptowsp_tile_full(k, PTOWSP_F32, SIDE, 1, 0);
+    ptowsp_value square = ptowsp_tile_full(k, PTOWSP_F32, SIDE, SIDE, 0);
+    for (int i = 0; i < PTOWSP_LOOP_MAX - 1 && wrong == MANY_LOOPS; i++) {
+        ptowsp_tile_loop_begin(k, zero, zero, 1);
+        ptowsp_tile_loop_end(k);
+    }
+    PTOWSP_TILE_LOOP(k, at, zero, ptowsp_tile_rows(values), SIDE) {
+        if (ahead) {
+            ptowsp_tile_preload(at, ahead);
+        }
+        for (int i = 0; i < (wrong == MANY_TILES ? 3 * GROUPS : 3); i++) {
+            state[i] = ptowsp_tile_carry(i % 3 < 2 ? column : square);
+        }
+        if (wrong == NESTED) {
+            ptowsp_tile_loop_begin(k, zero, zero, 1);
+            ptowsp_tile_loop_end(k);
+        }
+        ptowsp_value left = ptowsp_tile_slice_at(keys, none, at, SIDE, SIDE);
+        ptowsp_value right = ptowsp_tile_slice_at(values, at, none, SIDE, SIDE);
+        groups_make(k, q, left, right, wrong, state);
+    }
+    ptowsp_tile_store(out, ptowsp_tile_div(state[2], state[1]));
+    s->kernel = ptowsp_kernel_end(k);
+}
+
+static void end(scene *s) {
+    ptowsp_module_destroy(s->m);
+    ptowsp_context_destroy(s->context);
+}
+
+static pwsp_tile_code *code_of(const scene *s) {
+    const ptowsp_error error = ptowsp_module_error(s->m);
+    if (error.status != PTOWSP_OK) {
+        fail_msg("%s", error.text);
+    }
+    return (pwsp_tile_code *)(uintptr_t)PWSP_KERNEL(s->m, s->kernel.id)->code;
+}
+
+static ptowsp_cycles cycles_of(const scene *s) {
+    const ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(s->m, s->kernel, &cost, &stats), PTOWSP_OK);
+    return stats.cycles;
+}
+
+// Of p iterations ahead, p + 1 have a correction each, and a tile in either FIFO takes as many slots
+// and as many again, as half of a FIFO is freed at a time.
+static void preload__has_room_for_all_that_is_under_way(void **state) {
+    (void)state;
+    for (int64_t ahead = 1; ahead <= PTOWSP_PRELOAD_MAX; ahead++) {
+        scene s;
+        begin(&s, ahead, NO_MISTAKE);
+        const pwsp_tile_code *code = code_of(&s);
+        uint32_t places = 0, late = 0, early = 0;
+        for (uint32_t i = 1; i < code->tile_count; i++) {
+            places += code->tiles[i].places;
+        }
+        for (uint32_t i = 0; i < code->insn_count; i++) {
+            late += code->insns[i].phase == 2;
+            early += code->insns[i].phase == 1;
+        }
+        assert_int_equal(places, ahead + 1);
+        assert_int_equal(code->fifos[0].slots, 2 * (ahead + 1));
+        assert_int_equal(code->fifos[1].slots, 2 * (ahead + 1));
+        assert_int_equal(code->loop_count, 2);
+        assert_int_equal(code->loops[1].of.preload, ahead);
+        assert_int_equal(code->loops[2].of.late_of, 1);
+        assert_true(late >= 6 && early > late);  // pops, moves to L0, product, push, update
+        end(&s);
+    }
+}
+
+static void preload__keeps_both_cores_at_work(void **state) {
+    (void)state;
+    scene without, with;
+    begin(&without, 0, NO_MISTAKE);
+    begin(&with, 2, NO_MISTAKE);
+    assert_true(3 * cycles_of(&with) < 2 * cycles_of(&without));
+    end(&without);
+    end(&with);
+}
+
+static void preload__is_part_of_what_a_kernel_is(void **state) {
+    (void)state;
+    uint64_t hashes[3];
+    for (int ahead = 0; ahead < 3; ahead++) {
+        scene s;
+        begin(&s, ahead, NO_MISTAKE);
+        hashes[ahead] = pwsp_tile_code_hash(code_of(&s));
+        static char text[1 << 16];
+        ptowsp_output_buffer buffer = {text, sizeof text, 0};
+        ptowsp_kernel_print(s.m, s.kernel, ptowsp_output_to_buffer(&buffer));
+        assert_int_equal(strstr(text, "  loop 1 preloads 2 iterations\n") != NULL, ahead == 2);
+        assert_int_equal(strstr(text, ", 2 turns later\n") != NULL, ahead == 2);
+        assert_int_equal(strstr(text, ", one of 3 places in turns of loop 1\n") != NULL,
+                         ahead == 2);
+        end(&s);
+    }
+    assert_true(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
+}
+
+// -- mistakes -------------------------------------------------------------------------------------
+
+static void preload__is_refused_by_name(void **state) {
+    (void)state;
+    static const struct {
+        mistake wrong;
+        ptowsp_status status;
+        const char *text;
+    } mistakes[] = {
+        {NESTED, PTOWSP_UNSUPPORTED,
+         "loop 1 cannot preload 2 iterations: it has another loop in it"},
+        {NO_PRODUCT, PTOWSP_UNSUPPORTED, "no product takes a tile that its vector half computes"},
+        {IN_A_CIRCLE, PTOWSP_UNSUPPORTED,
+         "a tile that its vector half pushes to the cube half depends on a late product"},
+        {ON_BOTH, PTOWSP_UNSUPPORTED, "its early and its late half use the same carried value"},
+        {MANY_LOOPS, PTOWSP_LIMIT_EXCEEDED,
+         "loop 8 preloads, and counts as two: more than 8 loops"},
+        {MANY_TILES, PTOWSP_LIMIT_EXCEEDED,
+         "loop 1 preloads 2 iterations of 6 tiles to the cube core, which takes 36 slots of a "
+         "FIFO; "
+         "there are 32"},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        scene s;
+        begin(&s, 2, mistakes[i].wrong);
+        const ptowsp_error error = ptowsp_module_error(s.m);
+        if (!strstr(error.text, mistakes[i].text)) {
+            fail_msg("%s, not %s", error.text, mistakes[i].text);
+        }
+        assert_int_equal(error.status, mistakes[i].status);
+        end(&s);
+    }
+}
+
+// -- the proof ------------------------------------------------------------------------------------
+
+static void expect_refused(const pwsp_tile_code *code, const char *text) {
+    pwsp_list_fault fault;
+    assert_false(pwsp_tile_code_prove(code, &fault));
+    if (!strstr(fault.text, text)) {
+        fail_msg("%s, not %s", fault.text, text);
+    }
+}
+
+static void proof__refuses_wrong_phases_places_and_slots(void **state) {
+    (void)state;
+    scene s;
+    begin(&s, 2, NO_MISTAKE);
+    pwsp_tile_code *code = code_of(&s);
+    pwsp_insn *insns = (pwsp_insn *)(uintptr_t)code->insns;
+    pwsp_list_tile *tiles = (pwsp_list_tile *)(uintptr_t)code->tiles;
+    uint32_t pop = 0, root = 1, late = 1;
+    while (insns[pop].op != PWSP_INSN_TPOP || insns[pop].mode != PWSP_FIFO_TO_CUBE) {
+        pop++;
+    }
+    while (!tiles[root].places) {
+        root++;
+    }
+    while (!tiles[late].is_late) {
+        late++;
+    }
+    pwsp_list_fault fault;
+    assert_true(pwsp_tile_code_prove(code, &fault));
+    insns[pop].phase = 1;  // pops what is pushed later
+    expect_refused(code, "(TMOV) is read before it is written");
+    insns[pop].phase = 3;
+    expect_refused(code, "is of phase 3 in loop 1");
+    insns[pop].phase = 0;
+    expect_refused(code, "is of phase 0 in loop 1");
+    insns[pop].phase = 2;
+    tiles[root].places = 2;  // one too few: the correction of another chunk
+    expect_refused(code, "(TROWEXPANDMUL) is read before it is written");
+    tiles[root].places = 3;
+    tiles[late].is_late = false;
+    expect_refused(code, "(TROWEXPANDMUL) is read before it is written");
+    tiles[late].is_late = true;
+    code->fifos[PWSP_FIFO_TO_CUBE].slots = 3;  // enough at a slot a time; PTO-ISA frees halves
+    assert_true(pwsp_tile_code_prove(code, &fault));
+    code->fifos[PWSP_FIFO_TO_CUBE].slots = 4;  // two at a time
+    assert_true(pwsp_tile_code_prove(code, &fault));
+    code->fifos[PWSP_FIFO_TO_CUBE].slots = 2;
+    expect_refused(code, "finds no free slot");
+    code->fifos[PWSP_FIFO_TO_CUBE].slots = 6;
+    assert_true(pwsp_tile_code_prove(code, &fault));
+    end(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(preload__changes_no_byte_of_attention),
+        cmocka_unit_test(preload__has_room_for_all_that_is_under_way),
+        cmocka_unit_test(preload__keeps_both_cores_at_work),
+        cmocka_unit_test(preload__is_part_of_what_a_kernel_is),
+        cmocka_unit_test(preload__is_refused_by_name),
+        cmocka_unit_test(proof__refuses_wrong_phases_places_and_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
