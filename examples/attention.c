@@ -12,11 +12,21 @@
 //
 // In prefill the first chunk needs no state, the others correct it by e^(m before - m now), and a
 // last kernel divides acc by l.
+//
+//      attention --queries N --keys N
+//
+// is one head of 128 in f16 as it is done by hand on a 910B: a block of a cube core and two vector
+// cores for each 128 queries, and all of its work is one kernel, whose cube core is two chunks of keys
+// ahead (attention_core.h). It prints the predicted time of that kernel, then of PTO-ISA's own
+// schedule (predict_attention.c) beside the published time of sizes that have been measured.
 
 #include "ptowsp.h"
 
+#include "common/attention_core.h"
 #include "common/command.h"
 #include "common/emit.h"
+#include "common/predict_attention.h"
+#include "common/published.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -344,9 +354,149 @@ static bool decode(setup *s) {
     return run(s, "decode", &a);
 }
 
+// -- one head on all cores ------------------------------------------------------------------------
+
+enum { SIZE_MOST = 131072, WORK_MAX_CHECKED = 1 << 20, CHUNKS_AHEAD = 2 };
+
+#define WHOLE_ALLOWED 2e-3  // probabilities are rounded to f16
+
+typedef struct whole {
+    setup_matrix *q, *k, *v, *out;
+    double *wanted;
+    double error;
+} whole;
+
+static void whole_reference(const whole *w) {
+    enum { HEAD = ATTENTION_CORE_HEAD };
+    double *scores = (double *)command_allocate((uint64_t)w->k->rows, sizeof *scores);
+    for (int64_t row = 0; row < w->q->rows; row++) {
+        double most = -INFINITY, sum = 0.0;
+        for (int64_t i = 0; i < w->k->rows; i++) {
+            scores[i] = 0.0;
+            for (int64_t d = 0; d < HEAD; d++) {
+                scores[i] += setup_get(w->q, row, d) * setup_get(w->k, i, d) / sqrt(HEAD);
+            }
+            most = fmax(most, scores[i]);
+        }
+        for (int64_t i = 0; i < w->k->rows; i++) {
+            double weight = exp(scores[i] - most);
+            sum += weight;
+            for (int64_t d = 0; d < HEAD; d++) {
+                w->wanted[row * HEAD + d] += weight * setup_get(w->v, i, d);
+            }
+        }
+        for (int64_t d = 0; d < HEAD; d++) {
+            w->wanted[row * HEAD + d] /= sum;
+        }
+    }
+    free(scores);
+}
+
+static void whole_prepare(void *user) {
+    setup_fill(((const whole *)user)->out, NAN);
+}
+
+static bool whole_check(void *user) {
+    whole *w = (whole *)user;
+    double error = setup_error(w->out, w->wanted);
+    w->error = error <= w->error ? w->error : error;  // keeps a NaN
+    return error <= WHOLE_ALLOWED;
+}
+
+static void whole_make(ptowsp_module *m, const whole *w, ptowsp_kernel kernel) {
+    int64_t rows = ATTENTION_CORE_GROUPS * ATTENTION_CORE_ROWS;
+    ptowsp_expr zero = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "whole") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "blocks", w->q->rows / rows)) {
+            ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, rows));
+            ptowsp_expr next = ptowsp_add(row, ptowsp_i64(m, ATTENTION_CORE_ROWS));
+            ptowsp_task_make(
+                m, &(ptowsp_task_desc){
+                       .kernel = kernel,
+                       .views = {setup_view(w->q, row, zero), setup_view(w->q, next, zero),
+                                 setup_view(w->k, zero, zero), setup_view(w->v, zero, zero),
+                                 setup_view(w->out, row, zero), setup_view(w->out, next, zero)}});
+        }
+    }
+}
+
+// The line about PTO-ISA's schedule, which is of whole tiles.
+static void whole_print(uint64_t queries, uint64_t keys) {
+    char shape[64];
+    predict_times times;
+    if (keys % ATTENTION_ROWS) {
+        return;
+    }
+    predict_attention(queries, keys, &times);
+    snprintf(shape, sizeof shape, "S0=%d S1=%d ", (int)queries, (int)keys);
+    double published = published_us("flash_attention_jit", shape);
+    printf("  by hand   %.1f us", times.us);
+    if (published > 0) {
+        printf("; published %.1f us, ratio %.2f", published, times.us / published);
+    }
+    printf("\n");
+}
+
+static bool all_queries(setup *s, int64_t queries, int64_t keys) {
+    const attention_core core = {.keys = keys, .preload = CHUNKS_AHEAD};
+    ptowsp_kernel kernel = attention_core_make(s->module, "block", &core);
+    whole w = {.q = setup_matrix_make(s, "q", PTOWSP_F16, queries, ATTENTION_CORE_HEAD),
+               .k = setup_matrix_make(s, "k", PTOWSP_F16, keys, ATTENTION_CORE_HEAD),
+               .v = setup_matrix_make(s, "v", PTOWSP_F16, keys, ATTENTION_CORE_HEAD),
+               .out = setup_matrix_make(s, "out", PTOWSP_F32, queries, ATTENTION_CORE_HEAD)};
+    whole_make(s->module, &w, kernel);
+    ptowsp_schedule schedule = {.lane_count = ATTENTION_CORES};
+    bool is_good = true;
+    printf("attention of %d queries to %d keys, a head of %d in f16, %d queries of a block\n",
+           (int)queries, (int)keys, ATTENTION_CORE_HEAD,
+           ATTENTION_CORE_GROUPS * ATTENTION_CORE_ROWS);
+    setup_print_kernel(s, "block", kernel);
+    if (queries * keys <= WORK_MAX_CHECKED) {
+        w.wanted =
+            (double *)command_allocate((uint64_t)(queries * ATTENTION_CORE_HEAD), sizeof(double));
+        setup_fill_random(s, w.q, -2.0, 2.0);
+        setup_fill_random(s, w.k, -2.0, 2.0);
+        setup_fill_random(s, w.v, -1.0, 1.0);
+        whole_reference(&w);
+        s->prepare = whole_prepare;
+        s->check = whole_check;
+        s->user = &w;
+        is_good = setup_run(s, "whole", &schedule);
+        is_good &= setup_report(w.out, w.error, WHOLE_ALLOWED);
+        free(w.wanted);
+    } else {
+        printf("  (values are computed and checked up to %d scores)\n", WORK_MAX_CHECKED);
+    }
+    published_print(s, &schedule, 0, "flash_attention_jit", "");
+    whole_print((uint64_t)queries, (uint64_t)keys);
+    return is_good;
+}
+
+static const char help_text[] =
+    "Attention by tile kernels, compared with double precision.\n"
+    "  --queries N   of one head of 128, in whole 128s; with --keys: its time on a 910B\n"
+    "  --keys N      that each query attends to\n"
+    "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
+    "  --emit DIR    also writes, builds and runs the trees\n"
+    "  --cache DIR, --compiler NAME, --options TEXT   of the trees\n";
+
 int main(int argc, char **argv) {
     setup s;
-    emit_create(&s, argc, argv);
+    uint64_t queries = 0, keys = 0;
+    const command_option more[] = {{"--queries", &queries, NULL, 1, SIZE_MOST},
+                                   {"--keys", &keys, NULL, 1, SIZE_MOST}};
+    emit_create_with(&s, argc, argv, help_text, more, 2);
+    if ((queries == 0) != (keys == 0)) {
+        command_fail("--queries and --keys go together");
+    }
+    if (queries % ATTENTION_ROWS) {
+        command_fail("--queries %d: not whole blocks of %d", (int)queries, ATTENTION_ROWS);
+    }
+    if (queries) {
+        bool is_right = all_queries(&s, (int64_t)queries, (int64_t)keys);
+        setup_destroy(&s);
+        return is_right ? 0 : 1;
+    }
     bool is_good = prefill(&s);
     is_good &= decode(&s);
     setup_destroy(&s);

@@ -21,7 +21,7 @@ examples: $(EXAMPLES) $(MPI_EXAMPLES) $(CUDA_EXAMPLES)
 	@$(if $(MPI_EXAMPLES),:,echo 'examples/mpi is skipped, as there is no $(MPICC)')
 	@$(if $(filter %/cuda_decode,$(CUDA_EXAMPLES)),:,echo 'examples/cuda/decode.cu is skipped, as there is no $(NVCC)')
 
-$(BUILD)/common/predict_instruction.o $(BUILD)/common/predict_kernel.o: ptoisa_shim.h
+$(BUILD)/common/predict_attention.o $(BUILD)/common/predict_instruction.o $(BUILD)/common/predict_kernel.o: ptoisa_shim.h
 
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)

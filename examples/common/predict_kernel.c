@@ -6,6 +6,7 @@
 //                     core of the shim that does not compute, as tile kernels do not load feature
 //                     maps: panels of A and B into L1, blocks of them into L0, both twice buffered;
 //                     products into L0C, drained when the sum is complete
+//     flash attention of two such cores: predict_attention.c
 //     top-k           on such a core: rows sorted by 32, runs merged, values and indices gathered, two rows a step
 //
 // Loads run at the rate that GEMM has with all cores at work. Convolution loads its feature map,
@@ -14,6 +15,7 @@
 #include "predict.h"
 
 #include "gemm_core.h"
+#include "predict_attention.h"
 #include "published.h"
 
 #include "ptoisa_shim.h"
@@ -255,6 +257,22 @@ static bool product_of(const predict_kernel *row, product *p, char reason[PREDIC
     return true;
 }
 
+// Flash attention of whole tiles.
+static bool attention_of(const predict_kernel *row, bool is_a5, predict_times *out,
+                         char reason[PREDICT_REASON_MAX]) {
+    uint64_t queries = number_after(row->shape, "S0"), keys = number_after(row->shape, "S1");
+    if (is_a5 || (!strstr(row->machine, "A3") && !strstr(row->machine, "910B"))) {
+        return refuse_kernel(reason, "flash attention was measured on 910B alone");
+    }
+    if (queries == 0 || queries % ATTENTION_ROWS || keys == 0 || keys % ATTENTION_ROWS ||
+        queries > UINT64_C(1) << 20 || keys > UINT64_C(1) << 20 ||
+        number_after(row->shape, "H") != ATTENTION_HEAD || number_after(row->shape, "B") > 1) {
+        return refuse_kernel(reason, "not one head of 128, with whole tiles of 128");
+    }
+    predict_attention(queries, keys, out);
+    return true;
+}
+
 bool predict_time(const predict_kernel *row, predict_times *out_times,
                   char reason[PREDICT_REASON_MAX]) {
     bool is_product = strcmp(row->kernel, "gemm") == 0 || strcmp(row->kernel, "conv2d") == 0 ||
@@ -267,7 +285,7 @@ bool predict_time(const predict_kernel *row, predict_times *out_times,
         return refuse_kernel(reason, "fp8 and fp4 with block scales are not supported");
     }
     if (strstr(row->kernel, "flash")) {
-        return refuse_kernel(reason, "mixed kernels that preload are not modelled");
+        return attention_of(row, is_a5, out_times, reason);
     }
     if (!is_product && (strstr(row->kernel, "all") || strstr(row->kernel, "get"))) {
         return refuse_kernel(reason, "links between ranks are not modelled here");

@@ -142,6 +142,22 @@ static const char *const predict_kernel_rows[] = {
     "a core, 2 rows a step, 2 buffers\",48,324.106,,,11.7,10.4",
     "topk,A3 48 vector cores,type=float rows=2304 validCol=1024 cols=1280 topk=1000,\"rows/48 "
     "a core, 2 rows a step, 2 buffers\",48,161.375,,,12.4,10.1",
+    "flash_attention_jit,910B2 aarch64 host,S0=128 S1=1024 H=128 B=1,CUBE_S0 "
+    "128,1,19.2,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=128 S1=2048 H=128 B=1,CUBE_S0 "
+    "128,1,23.42,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=128 S1=4096 H=128 B=1,CUBE_S0 "
+    "128,1,38.317,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=128 S1=8192 H=128 B=1,CUBE_S0 "
+    "128,1,68.778,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=1024 S1=1024 H=128 B=1,CUBE_S0 "
+    "128,8,19.439,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=1024 S1=2048 H=128 B=1,CUBE_S0 "
+    "128,8,26.221,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=1024 S1=4096 H=128 B=1,CUBE_S0 "
+    "128,8,43.127,,,,",
+    "flash_attention_jit,910B2 aarch64 host,S0=1024 S1=8192 H=128 B=1,CUBE_S0 "
+    "128,8,76.855,,,,",
     "gemm_allreduce compute-only,910B 8 cards,M=5416(5504) K=6144 N=1408(1536) f16,\"258 tiles "
     "43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,368.1,,,,",
     "gemm_allreduce compute-only,950PR 2 ranks,M=5416(5504) K=6144 N=1408(1536) f16,\"258 "

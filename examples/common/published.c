@@ -17,8 +17,7 @@ static double number_at(const char *row, uint32_t count) {
     return strtod(row, NULL);
 }
 
-// The published time of a kernel; 0 if there is none.
-static double published_us(const char *kernel, const char *shape) {
+double published_us(const char *kernel, const char *shape) {
     char begin[64];
     snprintf(begin, sizeof begin, "%.32s,", kernel);
     for (size_t i = 1; i < sizeof predict_kernel_rows / sizeof *predict_kernel_rows; i++) {
@@ -42,7 +41,7 @@ void published_print(const setup *s, const ptowsp_schedule *schedule, double lau
     command_check(s->context, ptowsp_run_execute(run, &how));
     double cycles = (double)ptowsp_run_result(run)->makespan_cycles;
     double us = launch_us + cycles / ptowsp_core_timing_of(how.cost.model).clock_mhz;
-    double published = published_us(kernel, shape);
+    double published = *shape ? published_us(kernel, shape) : 0;
     printf("  910B      %.0f cycles after a launch of %.0f us: %.1f us", cycles, launch_us, us);
     if (published > 0) {
         printf("; published %.1f us, ratio %.2f", published, us / published);

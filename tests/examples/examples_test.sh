@@ -197,6 +197,15 @@ good attention
 rows 1 "^  prefill  *unit *28 tasks"
 rows 1 "^  decode  *unit *3 tasks"
 rows 2 "2e-06 allowed: good$"
+# Two blocks of 128 queries; two chunks of 256 keys, the last one with 44.
+good attention --queries 256 --keys 300
+rows 1 "^  whole  *unit *2 tasks"
+rows 1 "2e-03 allowed: good$"
+rows 1 "^  910B .* us$"
+good attention --queries 1024 --keys 2048
+says "by hand" "published 26.2 us, ratio 0.9"
+bad "--queries and --keys go together" attention --keys 300
+bad "--queries 100: not whole blocks of 128" attention --queries 100 --keys 300
 # For each of 3 tiles: norm, 3 projections, 4 heads, output, norm, gate, down.
 good deepseek_block
 rows 2 "units, busiest lane .* of the mean; chosen as in double$"
@@ -531,6 +540,9 @@ for runs in 1:softmax 1:rmsnorm 2:matmul 2:attention 1:topk 1:quantized_matmul; 
     good $program --emit "$DIR/trees/$program" --cache "$CACHE" --options -O0
     rows $((4 * ${runs%:*})) "same outputs, same cycles$"
 done
+# Cube cores that are two chunks ahead.
+good attention --queries 128 --keys 600 --emit "$DIR/trees/ahead" --cache "$CACHE" --options -O0
+rows 4 "same outputs, same cycles$"
 bad "--emit takes a text" softmax --emit
 bad "cannot make /dev/null/trees: " softmax --emit /dev/null/trees
 TREE=$DIR/trees/softmax/round_robin

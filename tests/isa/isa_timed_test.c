@@ -3,10 +3,18 @@
 
 #include "ptoisa_shim.h"
 
+<<<<<<< HEAD:tests/isa/isa_timed_test.c
 #include "examples/common/predict_instruction.c"
 #include "examples/common/gemm_core.c"
 #include "examples/common/predict_kernel.c"
 #include "examples/common/predict_rows.h"
+=======
+#include "../examples/common/predict_instruction.c"
+#include "../examples/common/gemm_core.c"
+#include "../examples/common/predict_attention.c"
+#include "../examples/common/predict_kernel.c"
+#include "../examples/common/predict_rows.h"
+>>>>>>> dcb83052 (Flash attention: predicted within 5 % of published times, and a kernel of tile operations):tests/isa_timed_test.c
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -268,6 +276,30 @@ static void vectors__merges_of_long_runs_are_slower(void **state) {
     assert_int_equal(ptoisa_cycles(&core), slow);
 }
 
+// Of vcgadd 14 1 24 and vcgmax 14 1 17: 128 and 16 repeats; then a step of 2, or two. Each but the first
+// waits for a barrier.
+static void vectors__rows_of_8192_floats_are_reduced_in_groups(void **state) {
+    (void)state;
+    static const uint32_t cols[] = {128, 256, 512, 1024}, steps[] = {1, 2, 1, 2};
+    for (int i = 0; i < 4; i++) {
+        ptoisa_tile tile = vec(PTOISA_F32, 8192 / cols[i], cols[i]);
+        uint64_t sum = 128 + 38 + 1 + 16 + 38 + steps[i] * (1 + 2 + 38);
+        uint64_t most = 128 + 31 + 1 + 16 + 31 + steps[i] * (1 + 2 + 31);
+        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0), sum);
+        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWMAX, tile, 0), most);
+        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWMIN, tile, 0), most);
+    }
+    // Others have their readings: 64 x 64 are published; 63 rows; rows with gaps; f16.
+    assert_int_equal(of_tile(B910, NULL, PTOISA_TROWSUM, vec(PTOISA_F32, 64, 64), 0), 492);
+    ptoisa_tile tile = vec(PTOISA_F32, 64, 128);
+    tile.valid_rows = 63;
+    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0) > 500);
+    tile = vec(PTOISA_F32, 64, 256);
+    tile.valid_cols = 128;
+    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0) > 500);
+    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, vec(PTOISA_F16, 32, 256), 0) > 303);
+}
+
 static void registers__a_row_of_one_register_needs_no_loop(void **state) {
     (void)state;
     const ptoisa_model a5 = PTOISA_MODEL_950PR;
@@ -333,6 +365,10 @@ static uint64_t probe(ptoisa_mechanism mechanism, uint32_t without, bool is_idea
         ptoisa_issue_as(&core, PTOISA_TMRGSORT, &column, &column, NULL, 128);
         break;
     case PTOISA_MECHANISM_REGISTERS: ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile); break;
+    case PTOISA_MECHANISM_GROUPS:
+        tile = vec(PTOISA_F32, 32, 256);
+        ptoisa_issue(&core, PTOISA_TROWSUM, &acc, &tile, &tile);
+        break;
     case PTOISA_MECHANISM_COUNT: break;
     }
     return ptoisa_cycles(&core);
@@ -358,7 +394,10 @@ static void switches__each_changes_what_it_describes(void **state) {
 static void switches__without_any_vectors_are_ideal(void **state) {
     (void)state;
     const uint32_t all = (1u << PTOISA_MECHANISM_COUNT) - 1;
-    for (int i = PTOISA_MECHANISM_BLOCKS; i < PTOISA_MECHANISM_CLOCK; i++) {
+    for (int i = PTOISA_MECHANISM_BLOCKS; i < PTOISA_MECHANISM_COUNT; i++) {
+        if (i == PTOISA_MECHANISM_CLOCK) {
+            continue;
+        }
         assert_int_equal(probe((ptoisa_mechanism)i, all, false),
                          probe((ptoisa_mechanism)i, all, true));
     }
@@ -465,13 +504,66 @@ static void rows__kernels_are_within_a_tenth(void **state) {
         {{"gemm", "A3", "m=3072 k=3072 n=3072 f16->f32", "base 128x256x64, stepK 4"}, 206.7},
         {{"gemm", "A3", "m=7680 k=7680 n=7680 f16->f32", "base 128x256x64, stepK 4"}, 3168},
         {{"topk", "A3", "type=float rows=4800 validCol=1024 cols=1280 topk=1000", ""}, 324.1},
-        {{"topk", "A3", "type=float rows=2304 validCol=1024 cols=1280 topk=1000", ""}, 161.4}};
+        {{"topk", "A3", "type=float rows=2304 validCol=1024 cols=1280 topk=1000", ""}, 161.4},
+        {{"flash_attention_jit", "910B2", "S0=128 S1=1024 H=128 B=1", ""}, 19.2},
+        {{"flash_attention_jit", "910B2", "S0=128 S1=2048 H=128 B=1", ""}, 23.42},
+        {{"flash_attention_jit", "910B2", "S0=128 S1=4096 H=128 B=1", ""}, 38.317},
+        {{"flash_attention_jit", "910B2", "S0=128 S1=8192 H=128 B=1", ""}, 68.778},
+        {{"flash_attention_jit", "910B2", "S0=1024 S1=1024 H=128 B=1", ""}, 19.439},
+        {{"flash_attention_jit", "910B2", "S0=1024 S1=2048 H=128 B=1", ""}, 26.221},
+        {{"flash_attention_jit", "910B2", "S0=1024 S1=4096 H=128 B=1", ""}, 43.127},
+        {{"flash_attention_jit", "910B2", "S0=1024 S1=8192 H=128 B=1", ""}, 76.855}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         predict_times times;
         char reason[PREDICT_REASON_MAX];
         assert_true(predict_time(&cases[i].row, &times, reason));
         print_message("%s: %.1f us, predicted %.1f\n", cases[i].row.kernel, cases[i].us, times.us);
         assert_true(times.us > 0.9 * cases[i].us && times.us < 1.1 * cases[i].us);
+    }
+}
+
+// More blocks or more keys never take less time; 48 blocks are two waves of 24.
+static void rows__attention_grows_with_its_sizes(void **state) {
+    (void)state;
+    double before = 0, of_24 = 0, of_48 = 0;
+    for (uint64_t blocks = 1; blocks <= 48; blocks++) {
+        predict_times times, longer;
+        predict_attention(blocks * ATTENTION_ROWS, 4096, &times);
+        predict_attention(blocks * ATTENTION_ROWS, 4096 + 128, &longer);
+        assert_true(times.us >= before && longer.us > times.us);
+        assert_true(times.vector > times.cube && times.vector < 100);
+        before = times.us;
+        of_24 = blocks == 24 ? times.us : of_24;
+        of_48 = times.us;
+    }
+    assert_true(of_48 > 1.999 * of_24 && of_48 < 2.001 * of_24);
+}
+
+static void rows__attention_of_other_forms_says_why(void **state) {
+    (void)state;
+    static const struct {
+        predict_kernel row;
+        const char *reason;
+    } cases[] = {
+        {{"flash_attention", "A5", "S0=128 S1=1024 H=128 B=1", ""},
+         "flash attention was measured on 910B alone"},
+        {{"flash_attention", "910B2", "S0=128 S1=1000 H=128 B=1", ""},
+         "not one head of 128, with whole tiles of 128"},
+        {{"flash_attention", "910B2", "S0=100 S1=1024 H=128 B=1", ""},
+         "not one head of 128, with whole tiles of 128"},
+        {{"flash_attention", "910B2", "S0=128 S1=1024 H=64 B=1", ""},
+         "not one head of 128, with whole tiles of 128"},
+        {{"flash_attention", "910B2", "S0=128 S1=1024 H=128 B=2", ""},
+         "not one head of 128, with whole tiles of 128"},
+        {{"flash_attention", "910B2", "S0=1310720 S1=1024 H=128 B=1", ""},
+         "not one head of 128, with whole tiles of 128"},
+        {{"flash_attention", "910B2", "", ""}, "not one head of 128, with whole tiles of 128"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        predict_times times;
+        char reason[PREDICT_REASON_MAX];
+        assert_false(predict_time(&cases[i].row, &times, reason));
+        assert_string_equal(reason, cases[i].reason);
     }
 }
 
@@ -516,12 +608,15 @@ int main(void) {
         cmocka_unit_test(vectors__moves_count_blocks_and_calls),
         cmocka_unit_test(vectors__columns_wait_row_by_row),
         cmocka_unit_test(vectors__merges_of_long_runs_are_slower),
+        cmocka_unit_test(vectors__rows_of_8192_floats_are_reduced_in_groups),
         cmocka_unit_test(registers__a_row_of_one_register_needs_no_loop),
         cmocka_unit_test(switches__each_changes_what_it_describes),
         cmocka_unit_test(switches__without_any_vectors_are_ideal),
         cmocka_unit_test(switches__other_models_know_no_timing),
         cmocka_unit_test(rows__instructions_are_within_their_bounds),
         cmocka_unit_test(rows__kernels_are_within_a_tenth),
+        cmocka_unit_test(rows__attention_grows_with_its_sizes),
+        cmocka_unit_test(rows__attention_of_other_forms_says_why),
         cmocka_unit_test(rows__that_cannot_be_predicted_say_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
