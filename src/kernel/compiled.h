@@ -101,11 +101,12 @@ typedef struct pwsp_tile_core {
     pwsp_tile_block *block;  // once there are mixed kernels
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
-    uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
-    uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
-    const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    ptoisa_timing timing;                      // the user's
-    ptoisa_traffic *traffic;                   // is counted there; NULL: it is not
+    uint8_t *blocks[PTOISA_MEMORY_COUNT];       // as allocated
+    uint32_t block_size[PTOISA_MEMORY_COUNT];   // bytes
+    const ptowsp_cost *cost;                    // the user's, for PTOWSP_MODEL_USER
+    ptoisa_timing timing;                       // the user's
+    ptoisa_traffic *traffic;                    // is counted there; NULL: it is not
+    uint64_t read_bytes[PTOWSP_TASK_TILE_MAX];  // of traffic: by tile parameter
     ptowsp_cycles *spent;  // [insn_count] gets the cycles of each instruction; NULL: it does not
     const char *asked;     // the instruction asked for, if the core runs another: TPUSH, TPOP
     uint64_t excess;       // what that model said of an instruction, if too much; else 0

@@ -128,7 +128,11 @@ static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, con
                            const ptowsp_task *task, const ptoisa_tile *d) {
     ptoisa_tile dst = pwsp_insn_clip(core, code, insn, task, *d);
     ptoisa_global global = pwsp_insn_global(core, code, insn, task, &dst);
+    const uint64_t before = core->traffic ? core->traffic->bytes : 0;
     ptoisa_tload(pwsp_core_of(core, insn), &dst, &global);
+    if (core->traffic) {
+        core->read_bytes[insn->param - 1u] += core->traffic->bytes - before;
+    }
 }
 
 // MGATHER and MSCATTER: whole rows between a tile and a parameter.

@@ -3,18 +3,11 @@
 
 #include "ptoisa_shim.h"
 
-<<<<<<< HEAD:tests/isa/isa_timed_test.c
 #include "examples/common/predict_instruction.c"
 #include "examples/common/gemm_core.c"
+#include "examples/common/predict_attention.c"
 #include "examples/common/predict_kernel.c"
 #include "examples/common/predict_rows.h"
-=======
-#include "../examples/common/predict_instruction.c"
-#include "../examples/common/gemm_core.c"
-#include "../examples/common/predict_attention.c"
-#include "../examples/common/predict_kernel.c"
-#include "../examples/common/predict_rows.h"
->>>>>>> dcb83052 (Flash attention: predicted within 5 % of published times, and a kernel of tile operations):tests/isa_timed_test.c
 
 #include <setjmp.h>
 #include <stdarg.h>
